@@ -1,0 +1,89 @@
+"""Checks as pytest items: an item a row, without fixtures, so that no conftest of a user reaches into the suite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance import checks
+from conformance.check import Check, Row, all_rows
+from conformance.judge import Judge
+from conformance.outcome import Outcome
+from conformance.report.result import CheckResult
+
+FOLDER = Path(checks.__file__).parent
+JUDGE: pytest.StashKey[Judge] = pytest.StashKey()
+
+
+def collected_rows(profile: str) -> list[tuple[Check, Row]]:
+    """Return what a whole run of a profile consists of."""
+    return [(check, row) for check, row in all_rows(checks.load()) if _belongs(check, row, profile)]
+
+
+def _belongs(check: Check, row: Row, profile: str) -> bool:
+    return profile == "explore" or not (check.explores or (profile == "quick" and row.thorough))
+
+
+class CheckFile(pytest.File):
+    """A module of the suite; its node id is short, wherever the suite is installed."""
+
+    def collect(self) -> Iterable[pytest.Item]:
+        """Return an item for each row that belongs to the profile."""
+        profile = self.config.getoption("conformance_profile")
+        for check, row in all_rows(checks.of_module(self.path.stem)):
+            if _belongs(check, row, profile):
+                name = f"{check.name}[{row.id}]" if row.id else check.name
+                yield CheckItem.from_parent(self, name=name, check=check, row=row)
+
+
+class CheckItem(pytest.Item):
+    """One row of one check."""
+
+    def __init__(self, *, check: Check, row: Row, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self.check = check
+        self.row = row
+        self.result: CheckResult | None = None
+        self.extra_keyword_matches.update((check.id, check.name, *check.requirements(row)))
+
+    def runtest(self) -> None:
+        """Judge the row; the outcome is in `result`, never an exception."""
+        self.result = self.config.stash[JUDGE](self.check, self.row)
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """Return where the check stands."""
+        return self.path, self.check.body.__code__.co_firstlineno, f"{self.check.id}[{self.row.id}]"
+
+
+def collect_file(file_path: Path, parent: pytest.Collector) -> CheckFile | None:
+    """Return a collector if the file is a module of the suite."""
+    if file_path.parent != FOLDER or file_path.stem not in checks.MODULES or file_path.suffix != ".py":
+        return None
+    collector: CheckFile = CheckFile.from_parent(parent, path=file_path, nodeid=file_path.stem)
+    return collector
+
+
+# How pytest counts an outcome, and how it shows it: category, letter, word.
+STATUS: dict[Outcome, tuple[str, str, str]] = {
+    Outcome.PASS: ("passed", ".", "PASS"),
+    Outcome.FAIL: ("failed", "F", "FAIL"),
+    Outcome.ADVISORY: ("advisory", "a", "ADVISORY"),
+    Outcome.OBSERVED: ("observed", "o", "OBSERVED"),
+    Outcome.NOT_APPLICABLE: ("skipped", "-", "NOT APPLICABLE"),
+    Outcome.BLOCKED: ("blocked", "b", "BLOCKED"),
+    Outcome.ERROR: ("error", "E", "ERROR"),
+}
+_PYTEST_OUTCOME = {Outcome.FAIL: "failed", Outcome.ERROR: "failed", Outcome.NOT_APPLICABLE: "skipped", Outcome.BLOCKED: "skipped"}
+
+
+def fill_report(report: pytest.TestReport, result: CheckResult) -> None:
+    """Put a result into pytest's own report, which carries it from a worker to the controller."""
+    report.conformance = result.to_dict()  # type: ignore[attr-defined]
+    report.outcome = _PYTEST_OUTCOME.get(result.outcome, "passed")  # type: ignore[assignment]
+    if report.outcome == "skipped":
+        report.longrepr = (report.location[0], report.location[1] or 0, result.message)
+    elif report.outcome == "failed":
+        report.longrepr = f"{result.label}\n{result.claim}\n{result.message}"

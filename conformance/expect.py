@@ -1,0 +1,124 @@
+"""Expectations: what checks ask of a reply. Each returns the expectation, or raises `Unmet` with what came instead.
+
+    expect(reply).tensors(model.expected(tensors))
+    expect(reply, "BIN-IHCL-O").free_of("inference-header-missing")
+
+An expectation looks at what it names and at nothing else, so that one fault of a server fails the checks of one
+requirement: the rest of an answer is taken as it can best be understood (`wire.response.take_apart`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from conformance.compare import difference
+from conformance.outcome import TargetLost, Unmet
+from conformance.roles import Model
+from conformance.target.exchange import Reply
+from conformance.target.target import Target
+from conformance.text import safe
+from conformance.wire.request import InferRequest, Message
+from conformance.wire.response import Output
+from conformance.wire.tensor import Tensor
+
+
+def expect(reply: Reply, requirement: str | None = None) -> Expectation:
+    """Return expectations of a reply; what is unmet is about `requirement`, or the check's first."""
+    return Expectation(reply, requirement)
+
+
+class Expectation:
+    """What is expected of one reply."""
+
+    def __init__(self, reply: Reply, requirement: str | None = None) -> None:
+        self.reply = reply
+        self.requirement = requirement
+
+    def unmet(self, expected: str, actual: str, offset: int | None = None) -> Unmet:
+        """Return the exception to raise."""
+        return Unmet(expected, actual, self.reply, requirement=self.requirement, offset=offset)
+
+    def answered(self) -> Expectation:
+        """A whole answer with a 2xx status came."""
+        if not self.reply.succeeded:
+            raise self.unmet("an answer with a 2xx status", safe(self.reply.outcome()))
+        return self
+
+    def output(self, name: str) -> Output:
+        """The answer has an output of that name; return it."""
+        self.answered()
+        output = self.reply.answer.output(name)
+        if output is None:
+            raise self.unmet(f"an output {name}", f"outputs {[safe(n, 60) for n in self.reply.answer.names()]}")
+        return output
+
+    def tensors(self, expected: Iterable[Tensor], *, through_json: bool | None = None) -> Expectation:
+        """Each of the tensors is among the outputs, with its datatype, shape and values."""
+        self.answered()
+        answer = self.reply.answer
+        for tensor in expected:
+            found = difference(tensor, answer.output(tensor.name), self.reply.body, through_json=through_json)
+            if found:
+                raise self.unmet(found.expected, found.actual, found.offset)
+        return self
+
+    def forms(self, forms: Mapping[str, str]) -> Expectation:
+        """Each named output came in its form, `binary` or `json`."""
+        for name, form in forms.items():
+            actual = "binary" if self.output(name).binary else "json"
+            if actual != form:
+                raise self.unmet(f"{name} as {_FORMS[form]}", f"{name} as {_FORMS[actual]}")
+        return self
+
+    def free_of(self, *kinds: str) -> Expectation:
+        """Taking the answer apart found nothing of these kinds."""
+        self.answered()
+        for finding in self.reply.answer.of_kind(*kinds):
+            raise self.unmet(f"{finding.field}: {finding.expected}", finding.actual, finding.offset)
+        return self
+
+    def refused(self) -> Expectation:
+        """The request was refused: an answer came, whole, and its status says that it is an error."""
+        status = self.reply.status
+        if status is None or self.reply.exchange.failure:
+            raise self.unmet("an error answer", safe(self.reply.outcome()))
+        if status < 400:
+            raise self.unmet("a refusal with a 4xx status", f"HTTP {status}: {_gist(self.reply)}")
+        return self
+
+
+_FORMS = {"binary": "binary data", "json": "JSON"}
+
+
+def refuses(target: Target, model: Model, message: Message) -> Reply:
+    """Expect that a message is refused and that the server answers a good request right afterwards (DESIGN, rule 9).
+
+    Both go out on connections of their own. What the refusal looks like is judged by `errors.refusal-is-an-oip-error`
+    on the same messages.
+    """
+    reply = target.send(message, fresh=True)
+    expect(reply).refused()
+    still_answers(target, model)
+    return reply
+
+
+def still_answers(target: Target, model: Model) -> None:
+    """Expect that the model answers a good request, on a fresh connection, as it did before."""
+    good: InferRequest = model.request(send="json" if model.role.speaks_json else "binary")
+    try:
+        reply = target.send(good.message(), fresh=True)
+        if not reply.succeeded:
+            reply = target.send(model.request(send="binary", want="binary").message(), fresh=True)
+    except TargetLost as lost:
+        evidence = Reply(target.exchanges[-1])
+        raise Unmet("a server that goes on answering", str(lost), evidence, requirement="OIP-ALIVE") from lost
+    if not reply.succeeded:
+        raise Unmet(
+            "a good request answered after the refusal", safe(reply.outcome()), reply, requirement="OIP-ALIVE"
+        )
+
+
+def _gist(reply: Reply) -> str:
+    """Return what a wrongly accepted request was answered."""
+    outputs = [f"{safe(output.name, 60)} {safe(output.datatype, 20)}" for output in reply.answer.outputs]
+    return f"outputs {outputs}" if outputs else safe(reply.body[:120].decode("utf-8", "replace"))

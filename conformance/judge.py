@@ -1,0 +1,119 @@
+"""Runs one check on one row against the target and says what came of it."""
+
+from __future__ import annotations
+
+import re
+import time
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+from zlib import crc32
+
+from conformance import ledger
+from conformance.check import Check, Row
+from conformance.outcome import UNMET, Outcome, TargetLost, Unmet
+from conformance.report.failure import describe
+from conformance.report.result import CheckResult, Failure
+from conformance.roles import Model
+from conformance.target.survey import Survey
+from conformance.target.target import Target
+from conformance.text import safe
+
+
+@dataclass(slots=True)
+class Judge:
+    """Everything that judging one row takes.
+
+    Attributes:
+        strict: advice counts as failure.
+        evidence: where a failed check leaves its request and answer, or None.
+    """
+
+    target: Target
+    survey: Survey
+    strict: bool = False
+    evidence: Path | None = None
+
+    def __call__(self, check: Check, row: Row) -> CheckResult:
+        """Return the result of a check on one row. Raises nothing but what stops a run (`KeyboardInterrupt`)."""
+        started = time.monotonic()
+        self.target.begin()
+        verdict = self._absent(check, row) or self._run(check, row)
+        requirement = check.requirements(row)[0]
+        entry = ledger.requirement(requirement)
+        return CheckResult(
+            check.id,
+            row.id,
+            check.name,
+            check.claim,
+            str(entry.area),
+            str(entry.extension),
+            verdict.outcome,
+            list(check.requirements(row)),
+            verdict.message,
+            verdict.observation,
+            round(time.monotonic() - started, 6),
+            len(self.target.exchanges),
+            verdict.failure,
+        )
+
+    def _absent(self, check: Check, row: Row) -> _Verdict | None:
+        """Say why the row does not apply to this target, or None."""
+        extension = ledger.requirement(check.requirements(row)[0]).extension
+        if extension != "protocol" and extension not in self.survey.offered:
+            return _Verdict(Outcome.NOT_APPLICABLE, f"{extension} is not offered")
+        role = check.role_of(row)
+        if role is not None and role not in self.survey.roles:
+            return _Verdict(Outcome.NOT_APPLICABLE, f"no model for the role {role}")
+        return None
+
+    def _run(self, check: Check, row: Row) -> _Verdict:
+        try:
+            model = self._model(check, row)
+            trouble = self.target.trouble(model) if model else None
+            if trouble and model:
+                return _Verdict(Outcome.BLOCKED, f"{model.name} answers no plain request: {safe(trouble)}")
+            self.target.begin()
+            observation = check.body(self.target, *([model] if model else []), *row.values)
+        except Unmet as unmet:
+            return self._unmet(check, row, unmet)
+        except TargetLost as lost:
+            return _Verdict(Outcome.ERROR, f"the target is gone: {safe(str(lost))}")
+        except Exception:  # a fault of the suite's own must be seen, and must not end the run
+            return _Verdict(Outcome.ERROR, f"the suite failed: {traceback.format_exc()}")
+        observes = ledger.requirement(check.requirements(row)[0]).level == "OBSERVE"
+        return _Verdict(Outcome.OBSERVED if observes else Outcome.PASS, "", safe(observation or ""))
+
+    def _model(self, check: Check, row: Row) -> Model | None:
+        role = check.role_of(row)
+        return None if role is None else self.target.model(role, crc32(f"{check.id}[{row.id}]".encode()) % 256)
+
+    def _unmet(self, check: Check, row: Row, unmet: Unmet) -> _Verdict:
+        requirement = unmet.requirement or check.requirements(row)[0]
+        outcome = UNMET[ledger.requirement(requirement).level]
+        if outcome is Outcome.ADVISORY and self.strict:
+            outcome = Outcome.FAIL
+        secrets = {name.lower() for name, _ in self.target.settings.headers if name.lower() != "host"}
+        failure = describe(unmet, requirement, secrets, self._write_evidence(check, row, unmet))
+        message = f"expected {failure.expected}, got {failure.actual}"
+        observation = failure.actual if outcome is Outcome.OBSERVED else ""
+        return _Verdict(outcome, message, observation, failure)
+
+    def _write_evidence(self, check: Check, row: Row, unmet: Unmet) -> str | None:
+        """Write request and answer of a failed check into a folder of its own; return the request's path."""
+        if self.evidence is None or unmet.reply is None:
+            return None
+        folder = self.evidence / re.sub(r"[^\w.\-]+", "_", f"{check.id}-{row.id}" if row.id else check.id)
+        folder.mkdir(parents=True, exist_ok=True)
+        request = folder / "request.bin"
+        request.write_bytes(unmet.reply.exchange.message.body)
+        (folder / "response.bin").write_bytes(unmet.reply.body)
+        return str(request)
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    outcome: Outcome
+    message: str = ""
+    observation: str = ""
+    failure: Failure | None = None

@@ -1,0 +1,1 @@
+"""A finished run: results, verdict, and what a user sees of them."""

@@ -1,0 +1,109 @@
+"""The JSON report: `schemas/report.schema.json` describes it, other programs read it.
+
+The digest in the footer covers everything else in the report, so that a cut or edited file shows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from conformance import __version__, data
+from conformance.report import verdict as verdicts
+from conformance.report.result import CheckResult
+from conformance.report.verdict import Verdict
+from conformance.target.survey import Survey
+
+SCHEMA = 1
+
+
+@cache
+def suite_digest() -> str:
+    """Return the SHA-256 of everything that decides a verdict: code, ledger, roles, schemas and fixtures."""
+    digest = hashlib.sha256()
+    folders = (data.PACKAGE, data.folder("schemas"), data.folder("fixtures"))
+    for folder in folders:
+        for path in sorted(path for path in folder.rglob("*") if _decides(path, folder)):
+            name = path.relative_to(folder).as_posix()
+            digest.update(f"{folder.name}/{name}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def _decides(path: Path, folder: Path) -> bool:
+    if not path.is_file() or "__pycache__" in path.parts:
+        return False
+    # In a wheel schemas and fixtures lie inside the package; they are counted under their own names.
+    return folder != data.PACKAGE or path.relative_to(folder).parts[0] not in ("schemas", "fixtures")
+
+
+def build(
+    results: Sequence[CheckResult],
+    survey: Survey,
+    verdict: Verdict,
+    *,
+    url: str,
+    options: Mapping[str, Any],
+    seed: int | None,
+    started: str,
+    finished: str,
+    complete: bool,
+) -> dict[str, Any]:
+    """Return the report as plain data. `started` and `finished` are UTC times in ISO 8601."""
+    report: dict[str, Any] = {
+        "schema": SCHEMA,
+        "suite": {"name": "oip-conformance", "version": __version__, "digest": suite_digest()},
+        "started": started,
+        "finished": finished,
+        "options": dict(options),
+        "seed": seed,
+        "target": {
+            "url": url,
+            "name": survey.name,
+            "version": survey.version,
+            "extensions_listed": survey.listed,
+            "extensions_offered": sorted(survey.offered),
+            "roles": survey.roles,
+        },
+        "verdict": verdict.verdict,
+        "why": verdict.why,
+        "extensions": verdicts.of_extensions(results, survey.offered),
+        "requirements": verdicts.of_requirements(results),
+        "checks": _checks(results),
+    }
+    report["footer"] = {"complete": complete, "checks": len(results), "digest": digest(report)}
+    return report
+
+
+def _checks(results: Sequence[CheckResult]) -> list[dict[str, Any]]:
+    """Return the checks; exchanges are numbered through the run, in the order of the suite."""
+    checks, number = [], 0
+    for result in results:
+        entry = result.to_dict()
+        for internal in ("name", "extension"):
+            del entry[internal]
+        entry["exchanges"] = list(range(number, number + result.exchanges))
+        number += result.exchanges
+        checks.append(entry)
+    return checks
+
+
+def digest(report: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of a report without its footer, as canonical JSON."""
+    body = {key: value for key, value in report.items() if key != "footer"}
+    text = json.dumps(body, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
+
+
+def write(report: Mapping[str, Any], path: Path) -> None:
+    """Write the report, whole or not at all.
+
+    Raises:
+        OSError: it cannot be written there.
+    """
+    partial = path.with_name(path.name + ".partial")
+    partial.write_text(json.dumps(report, indent=1, ensure_ascii=True) + "\n", encoding="utf-8")
+    partial.replace(path)

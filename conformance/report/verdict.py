@@ -1,0 +1,123 @@
+"""The verdict of a run: computed from the results, by rules that anybody can apply again.
+
+conformant      every MUST that applies was judged and met
+nonconformant   a MUST is not met (or a SHOULD, when strict)
+incomplete      it cannot be said: target lost, nothing offered, something blocked or in error, or not all was run
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from conformance import ledger
+from conformance.outcome import UNMET, Outcome
+from conformance.report.result import CheckResult
+
+EXIT_STATUS = {"conformant": 0, "nonconformant": 1, "incomplete": 6}
+
+# From best to worst: a requirement is as good as the worst of its checks.
+_WORST = (
+    Outcome.NOT_APPLICABLE,
+    Outcome.PASS,
+    Outcome.OBSERVED,
+    Outcome.ADVISORY,
+    Outcome.BLOCKED,
+    Outcome.ERROR,
+    Outcome.FAIL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a run says about its target.
+
+    Attributes:
+        verdict: `conformant`, `nonconformant` or `incomplete`.
+        why: one line for each reason; empty when conformant.
+    """
+
+    verdict: str
+    why: list[str] = field(default_factory=list)
+
+    @property
+    def exit_status(self) -> int:
+        """The exit status of the contract."""
+        return EXIT_STATUS[self.verdict]
+
+
+def conclude(results: Sequence[CheckResult], missing: Collection[str] = (), lost: str | None = None) -> Verdict:
+    """Return the verdict of a run.
+
+    Args:
+        results: of every check that was run.
+        missing: labels of the rows that should have been run and were not.
+        lost: why the target can no longer be reached, or None.
+    """
+    counts = Counter(result.outcome for result in results)
+    judged = counts.total() - counts[Outcome.NOT_APPLICABLE]
+    if lost:
+        return Verdict("incomplete", [f"the target is gone: {lost}", *_failures(counts)])
+    if missing:
+        return Verdict("incomplete", [f"{len(missing)} checks of the suite were not run", *_failures(counts)])
+    if counts[Outcome.FAIL]:
+        return Verdict("nonconformant", _failures(counts))
+    if not judged:
+        return Verdict("incomplete", ["nothing could be judged"])
+    stuck = [f"{counts[o]} checks {word}" for o, word in _STUCK.items() if counts[o]]
+    return Verdict("incomplete", stuck) if stuck else Verdict("conformant")
+
+
+_STUCK = {Outcome.BLOCKED: "blocked", Outcome.ERROR: "in error"}
+
+
+def _failures(counts: Mapping[Outcome, int]) -> list[str]:
+    return [f"{counts[Outcome.FAIL]} checks failed"] if counts.get(Outcome.FAIL) else []
+
+
+def of_extensions(results: Sequence[CheckResult], offered: Collection[str]) -> dict[str, dict[str, Any]]:
+    """Return for each extension, and for the protocol beneath them, whether it is offered, its verdict and counts."""
+    extensions: dict[str, dict[str, Any]] = {}
+    for name in ("protocol", "binary_tensor_data", "raw", "classification"):
+        own = [result for result in results if result.extension == name]
+        counts = Counter(str(result.outcome) for result in own)
+        is_offered = name == "protocol" or name in offered
+        verdict = conclude(own).verdict if is_offered else "not_applicable"
+        extensions[name] = {"offered": is_offered, "verdict": verdict, "counts": dict(sorted(counts.items()))}
+    return extensions
+
+
+def of_requirements(results: Sequence[CheckResult]) -> list[dict[str, Any]]:
+    """Return every requirement of the ledger with its verdict: that of the worst row which says something about it."""
+    rows: dict[str, list[CheckResult]] = {}
+    for result in results:
+        for requirement in result.requirements:
+            rows.setdefault(requirement, []).append(result)
+    return [_requirement(entry, rows.get(entry.id, [])) for entry in ledger.load().values()]
+
+
+def _requirement(entry: ledger.Requirement, results: Sequence[CheckResult]) -> dict[str, Any]:
+    verdicts = [said for result in results if (said := _says(result, entry)) is not None]
+    if results and not verdicts:
+        verdicts = [Outcome.BLOCKED]
+    return {
+        "id": entry.id,
+        "level": str(entry.level),
+        "area": str(entry.area),
+        "extension": str(entry.extension),
+        "verdict": str(max(verdicts, key=_WORST.index, default=Outcome.NOT_APPLICABLE)),
+        "checks": list(dict.fromkeys(result.id for result in results)),
+    }
+
+
+def _says(result: CheckResult, entry: ledger.Requirement) -> Outcome | None:
+    """Return what a result says about one of its requirements; nothing, when it stopped at another one."""
+    if result.failure is None:
+        if result.outcome is Outcome.OBSERVED and entry.level != "OBSERVE":
+            return Outcome.PASS
+        return result.outcome
+    if result.failure.requirement != entry.id:
+        return None
+    return result.outcome if result.outcome is Outcome.FAIL else UNMET[entry.level]

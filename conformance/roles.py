@@ -1,0 +1,174 @@
+"""Model roles: the signatures that checks ask for, and a target's models that fill them.
+
+`roles.toml` describes the roles; a `Model` is a role together with the name under which one target serves it, and
+builds requests that fit it and the answers that are right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Literal
+from urllib.parse import quote
+
+from conformance import data
+from conformance.compute import COMPUTE
+from conformance.samples import sample_shape, sample_tensor
+from conformance.wire.request import ABSENT, InferRequest, Input, Message, Output, raw_message
+from conformance.wire.tensor import Tensor
+
+MAX_BATCH = 8
+
+# Datatypes that JSON has no representation for: a server may refuse them there.
+BINARY_ONLY = frozenset({"FP16", "BF16"})
+
+
+@dataclass(frozen=True, slots=True)
+class TensorSpec:
+    """A declared input or output: `shape` is without the batch dimension, -1 is a variable dimension."""
+
+    name: str
+    datatype: str
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """A model's signature and what it computes; the fields are those of `roles.toml`."""
+
+    name: str
+    purpose: str
+    compute: str
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+    batching: bool = False
+    labels: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    table: tuple[float, ...] = ()
+
+    @property
+    def speaks_json(self) -> bool:
+        """Whether every tensor has a JSON form."""
+        return not any(spec.datatype in BINARY_ONLY for spec in (*self.inputs, *self.outputs))
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A role as one target serves it.
+
+    Attributes:
+        name: of the model on the target.
+        salt: makes the sample values of one check differ from another's; 0 .. 255.
+    """
+
+    role: Role
+    name: str
+    salt: int = 0
+
+    @property
+    def path(self) -> str:
+        """The path of the model."""
+        return f"/v2/models/{quote(self.name, safe='')}"
+
+    @property
+    def infer_path(self) -> str:
+        """The path of the infer endpoint."""
+        return self.path + "/infer"
+
+    def sample(self, batch: int = 2) -> tuple[Tensor, ...]:
+        """Return sample tensors for all inputs in declared order; `batch` counts for a batching model alone."""
+        if self.role.compute == "emit":
+            return (Tensor.of("COUNTS", "INT32", [3, 2]),)
+        if self.role.compute == "table":
+            return (Tensor.of(self.role.inputs[0].name, "UINT32", [[4, 1], [3, 2]]),)
+        return tuple(
+            sample_tensor(
+                spec.name,
+                spec.datatype,
+                sample_shape(spec.shape, batch if self.role.batching else None),
+                (self.salt + 7 * index) % 256,
+            )
+            for index, spec in enumerate(self.role.inputs)
+        )
+
+    def tensor(self, values: Any, shape: Sequence[int] | None = None) -> Tensor:
+        """Return a tensor for the model's first input."""
+        spec = self.role.inputs[0]
+        return Tensor.of(spec.name, spec.datatype, values, None if shape is None else tuple(shape))
+
+    def expected(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """Return the right outputs, in declared order, for inputs given in any order."""
+        arrays = {tensor.name: tensor.array for tensor in tensors}
+        ordered = {spec.name: arrays[spec.name] for spec in self.role.inputs}
+        results = COMPUTE[self.role.compute](self.role, ordered)
+        return tuple(
+            Tensor(spec.name, spec.datatype, tuple(array.shape), array)
+            for spec, array in zip(self.role.outputs, results, strict=True)
+        )
+
+    def request(
+        self,
+        tensors: Sequence[Tensor] | None = None,
+        *,
+        send: Literal["binary", "json"] | Collection[str] = "binary",
+        want: Literal["binary", "json"] | None = None,
+        outputs: Sequence[Output | str] | None = None,
+        binary_data_output: Any = ABSENT,
+        request_id: str | None = None,
+        nested: bool = False,
+    ) -> InferRequest:
+        """Return a request to this model.
+
+        Args:
+            tensors: the inputs in the order of the request; sample values by default.
+            send: how the inputs travel: all binary, all JSON, or the names of those that travel as binary data.
+            want: lists every output (or those of `outputs`) with `binary_data` true or false; None says nothing.
+            outputs: the requested outputs, in order; None leaves the member out unless `want` is given.
+            binary_data_output: the parameter of the request.
+            request_id: the id.
+            nested: JSON data as nested arrays.
+        """
+        tensors = self.sample() if tensors is None else tensors
+        names = {"binary": [t.name for t in tensors], "json": []}.get(send, send) if isinstance(send, str) else send
+        if want is not None and outputs is None:
+            outputs = [spec.name for spec in self.role.outputs]
+        return InferRequest(
+            self.infer_path,
+            tuple(Input(tensor, tensor.name in names, nested) for tensor in tensors),
+            None if outputs is None else tuple(_output(output, want) for output in outputs),
+            binary_data_output,
+            request_id,
+        )
+
+    def raw(self, body: bytes) -> Message:
+        """Return a raw binary request to this model."""
+        return raw_message(self.infer_path, body)
+
+
+def _output(output: Output | str, want: str | None) -> Output:
+    if isinstance(output, Output):
+        return output
+    return Output(output, ABSENT if want is None else want == "binary")
+
+
+@cache
+def load() -> Mapping[str, Role]:
+    """Return every role by name, in the order of `roles.toml`."""
+    return {name: _role(name, entry) for name, entry in data.toml("roles.toml").items()}
+
+
+def _role(name: str, entry: Mapping[str, Any]) -> Role:
+    return Role(
+        name,
+        entry["purpose"],
+        entry["compute"],
+        _specs(entry["inputs"]),
+        _specs(entry["outputs"]),
+        entry.get("batching", False),
+        entry.get("labels", {}),
+        tuple(entry.get("table", ())),
+    )
+
+
+def _specs(entries: Sequence[Mapping[str, Any]]) -> tuple[TensorSpec, ...]:
+    return tuple(TensorSpec(entry["name"], entry["datatype"], tuple(entry["shape"])) for entry in entries)

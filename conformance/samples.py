@@ -1,0 +1,63 @@
+"""Sample values: asymmetric under byte swap, transposition and truncation, and different for each salt.
+
+Two checks that send to one model use different salts, so that an answer left over from another request shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+from typing import Any
+
+from conformance.wire.tensor import Tensor
+
+# Variable dimensions become 3 where there is one, and 2, 3, 4, 2 from the left where there are several.
+_SEVERAL = (2, 3, 4, 2)
+
+
+def sample_shape(shape: Sequence[int], batch: int | None = None) -> tuple[int, ...]:
+    """Return `shape` with its variable dimensions filled in, behind a batch dimension where there is one."""
+    sizes = iter(_SEVERAL if sum(size < 0 for size in shape) > 1 else (3,))
+    filled = tuple(next(sizes) if size < 0 else size for size in shape)
+    return filled if batch is None else (batch, *filled)
+
+
+def sample_tensor(name: str, datatype: str, shape: Sequence[int], salt: int = 0) -> Tensor:
+    """Return a tensor of `shape`, without variable dimensions, with sample values. `salt` is 0 .. 255."""
+    value = _VALUES[datatype]
+    return Tensor.of(name, datatype, [value(k, salt) for k in range(prod(shape))], tuple(shape))
+
+
+def _integer(bits: int, signed: bool) -> Callable[[int, int], int]:
+    """Integers whose bytes all differ and fit; those past 2**53 for 64 bits; every second negative where it can be."""
+    start, step = {8: (3, 5), 16: (0x0102, 0x25), 32: (0x00010203, 0x1111), 64: (2**53 + 1, 0x10001)}[bits]
+    room = 2 ** (bits - 1)
+
+    def value(k: int, salt: int) -> int:
+        number = (start + k * step + salt * (0x101 if bits > 16 else 1)) % room
+        return -number if signed and k % 2 else number
+
+    return value
+
+
+def _exact(k: int, salt: int) -> float:
+    """A number that FP16 and BF16 hold exactly for the first elements, so that a cast loses nothing."""
+    return 1.5 + k * 0.25 + (salt % 16) / 8
+
+
+_VALUES: Mapping[str, Callable[[int, int], Any]] = {
+    "BOOL": lambda k, salt: (k * k + salt) % 3 == 0,
+    "UINT8": _integer(8, signed=False),
+    "UINT16": _integer(16, signed=False),
+    "UINT32": _integer(32, signed=False),
+    "UINT64": _integer(64, signed=False),
+    "INT8": _integer(8, signed=True),
+    "INT16": _integer(16, signed=True),
+    "INT32": _integer(32, signed=True),
+    "INT64": _integer(64, signed=True),
+    "FP16": _exact,
+    "FP32": _exact,
+    "FP64": lambda k, salt: 0.1 + k + salt,
+    "BYTES": lambda k, salt: (f"{salt}é" + "x" * k).encode(),
+    "BF16": _exact,
+}

@@ -1,0 +1,1 @@
+"""Everything that touches a target: settings, connections, what it offers, and the record of each exchange."""

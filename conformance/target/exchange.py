@@ -1,0 +1,75 @@
+"""One request and what came back, kept as bytes: the evidence of a verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from conformance.wire.request import INFERENCE_HEADER, Message
+from conformance.wire.response import Answer, take_apart
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A request and its answer.
+
+    Attributes:
+        number: the place of this exchange in its check, from 0.
+        url: where the request went, without credentials.
+        status: None where no answer came.
+        headers: of the answer, in wire order and with its own spelling.
+        body: of the answer, after HTTP's framing and without any decoding.
+        failure: what went wrong on the way, in a few words, or None. A body cut short has status and failure.
+        elapsed: seconds.
+        note: how it was sent, where that was not in one piece.
+    """
+
+    number: int
+    message: Message
+    url: str
+    status: int | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+    failure: str | None = None
+    elapsed: float = 0.0
+    note: str = ""
+
+
+class Reply:
+    """An exchange as checks look at it; the answer is taken apart when first asked for."""
+
+    def __init__(self, exchange: Exchange) -> None:
+        self.exchange = exchange
+
+    @property
+    def status(self) -> int | None:
+        """The HTTP status, None where no answer came."""
+        return self.exchange.status
+
+    @property
+    def body(self) -> bytes:
+        """The body of the answer."""
+        return self.exchange.body
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether a whole answer with a 2xx status came."""
+        return self.exchange.failure is None and self.status is not None and 200 <= self.status < 300
+
+    def header(self, name: str) -> str | None:
+        """Return the value of a header of the answer, in any case; several are joined by commas (RFC 9110 5.3)."""
+        values = [value for key, value in self.exchange.headers if key.lower() == name.lower()]
+        return ", ".join(values) if values else None
+
+    @cached_property
+    def answer(self) -> Answer:
+        """The body taken apart by its inference header."""
+        return take_apart(self.body, self.header(INFERENCE_HEADER))
+
+    def outcome(self) -> str:
+        """What came back, on one line, for a person."""
+        if self.status is None:
+            return self.exchange.failure or "no answer"
+        cut = f", {self.exchange.failure}" if self.exchange.failure else ""
+        text = self.body[:200].decode("utf-8", "replace") if not self.succeeded else f"{len(self.body)} bytes"
+        return f"HTTP {self.status}{cut}: {text}" if text else f"HTTP {self.status}{cut}"

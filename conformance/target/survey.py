@@ -1,0 +1,168 @@
+"""What a target offers: the extensions that it lists, those that a probe shows to work, and the roles it fills.
+
+The survey decides what is judged, never how: an extension that is neither listed nor working is not applicable, and
+so is a check whose role is missing. DESIGN, "Outcomes and exit status".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from conformance.outcome import TargetLost
+from conformance.roles import Model
+from conformance.roles import load as load_roles
+from conformance.target.exchange import Reply
+from conformance.target.target import Target
+from conformance.wire.json_text import parse
+from conformance.wire.request import Output
+
+EXTENSIONS = ("binary_tensor_data", "raw", "classification")
+
+# The name under which server metadata lists an extension. Raw binary requests have none: one of the two documents of
+# the binary tensor data extension does not know them, so they are offered when they work.
+LISTED_AS = {"binary_tensor_data": "binary_tensor_data", "classification": "classification"}
+
+
+@dataclass(slots=True)
+class Survey:
+    """What a target offers.
+
+    Attributes:
+        name: of the server, by its own metadata; likewise version.
+        listed: the extensions of its metadata, as they stand there.
+        offered: extension -> how we know ("listed", "works", "asked for"); what is not offered is not here.
+        refusals: extension -> what the probe of an extension that is not offered was answered.
+        roles: role -> name of the model that fills it.
+    """
+
+    name: str | None = None
+    version: str | None = None
+    listed: list[str] = field(default_factory=list)
+    offered: dict[str, str] = field(default_factory=dict)
+    refusals: dict[str, str] = field(default_factory=dict)
+    roles: dict[str, str] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, as workers and reports take it."""
+        return asdict(self)
+
+
+def take(target: Target, wanted: Sequence[str] = ()) -> Survey:
+    """Ask the target what it offers, and note the roles in `target.roles`.
+
+    Args:
+        target: a target that has not been surveyed.
+        wanted: the extensions to judge, whether offered or not; empty: those that the target offers.
+
+    Raises:
+        TargetLost: nobody answers.
+    """
+    survey = Survey()
+    _read_server_metadata(target.get("/v2"), survey)
+    for role in load_roles():
+        if _is_deployed(target, role):
+            survey.roles[role] = role
+    target.roles = survey.roles
+    for extension in EXTENSIONS:
+        _decide(target, survey, extension, wanted)
+    return survey
+
+
+def _decide(target: Target, survey: Survey, extension: str, wanted: Sequence[str]) -> None:
+    if wanted:
+        if extension in wanted:
+            survey.offered[extension] = "asked for"
+        return
+    if LISTED_AS.get(extension) in survey.listed:
+        survey.offered[extension] = "listed"
+        return
+    refusal = "no model to probe it with"
+    for reply in _PROBES[extension](target):
+        if _WORKS[extension](reply):
+            survey.offered[extension] = "works"
+            return
+        refusal = reply.outcome()
+    survey.refusals[extension] = refusal
+
+
+def _read_server_metadata(reply: Reply, survey: Survey) -> None:
+    document, _ = parse(reply.body)
+    if not reply.succeeded or not isinstance(document, dict):
+        return
+    survey.name = _text(document.get("name"))
+    survey.version = _text(document.get("version"))
+    listed = document.get("extensions")
+    survey.listed = [str(entry) for entry in listed] if isinstance(listed, list) else []
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _is_deployed(target: Target, role: str) -> bool:
+    """Whether a model of the role's name is there: by its metadata, or else by an answer to a plain request."""
+    model = Model(load_roles()[role], role)
+    return target.get(model.path).succeeded or (model.role.speaks_json and _plain(target, model).succeeded)
+
+
+def _plain(target: Target, model: Model) -> Reply:
+    return target.infer(model.request(send="json"))
+
+
+def _probe_models(target: Target, names: Sequence[str]) -> Iterator[Model]:
+    for name in names:
+        model = target.model(name)
+        if model is not None:
+            yield model
+
+
+_SIMPLE = ("identity_int32", "identity_fp32", "identity_int64", "identity_uint8", "fixed", "multi")
+_RAW = ("raw_fixed", "raw_variable", "raw_batching", "identity_int32", "identity_fp32")
+_SCORED = ("scores", "scores_labelled", "scores_batching", "identity_fp32", "identity_int32")
+
+
+def _probe_binary(target: Target) -> Iterator[Reply]:
+    for model in _probe_models(target, _SIMPLE):
+        yield target.infer(model.request(send="binary", want="binary"))
+
+
+def _probe_raw(target: Target) -> Iterator[Reply]:
+    for model in _probe_models(target, _RAW):
+        yield target.infer(model.raw(bytes(model.sample(batch=1)[0].to_bytes())))
+
+
+def _probe_classification(target: Target) -> Iterator[Reply]:
+    for model in _probe_models(target, _SCORED):
+        wanted = [Output(model.role.outputs[0].name, classification=1)]
+        yield target.infer(model.request(send="json", outputs=wanted))
+
+
+def _answers_binary(reply: Reply) -> bool:
+    return reply.succeeded and any(output.binary for output in reply.answer.outputs)
+
+
+def _answers_classes(reply: Reply) -> bool:
+    return reply.succeeded and any(output.datatype in ("BYTES", "STRING") for output in reply.answer.outputs)
+
+
+_PROBES: dict[str, Callable[[Target], Iterator[Reply]]] = {
+    "binary_tensor_data": _probe_binary,
+    "raw": _probe_raw,
+    "classification": _probe_classification,
+}
+_WORKS: dict[str, Callable[[Reply], bool]] = {
+    "binary_tensor_data": _answers_binary,
+    "raw": _answers_binary,
+    "classification": _answers_classes,
+}
+
+
+def reachable(target: Target) -> str | None:
+    """Return why the target cannot be reached, or None."""
+    try:
+        target.get("/v2")
+    except TargetLost as error:
+        return str(error)
+    return None

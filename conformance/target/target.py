@@ -1,0 +1,168 @@
+"""The target as checks see it: send a request in one of several manners, get a reply; every exchange is recorded."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import cached_property
+from typing import TypeVar
+
+from conformance.outcome import TargetLost
+from conformance.roles import Model
+from conformance.roles import load as load_roles
+from conformance.target import sockets
+from conformance.target.exchange import Exchange, Reply
+from conformance.target.http import Sender, Unreachable
+from conformance.target.settings import Settings
+from conformance.wire.request import InferRequest, Message
+
+T = TypeVar("T")
+
+# How long a server that takes no connection may need to come back: one that a supervisor starts anew is not lost.
+RESTART_PATIENCE = 5.0
+
+
+class Target:
+    """One server under judgement.
+
+    Attributes:
+        roles: role -> name of the model that fills it on this target.
+        exchanges: what was sent since `begin`, in order.
+        lost: why no connection can be made any more, or None.
+    """
+
+    def __init__(self, settings: Settings, roles: dict[str, str] | None = None) -> None:
+        self.settings = settings
+        self.roles = roles or {}
+        self.exchanges: list[Exchange] = []
+        self.lost: str | None = None
+        self._troubles: dict[str, str | None] = {}
+
+    @cached_property
+    def _sender(self) -> Sender:
+        return Sender(self.settings)
+
+    def begin(self) -> None:
+        """Start a new record of exchanges."""
+        self.exchanges = []
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._sender.close()
+
+    def model(self, role: str, salt: int = 0) -> Model | None:
+        """Return the model that fills a role, or None where the target has none."""
+        name = self.roles.get(role)
+        return None if name is None else Model(load_roles()[role], name, salt)
+
+    def trouble(self, model: Model) -> str | None:
+        """Say why the model cannot be used at all, or None; asked once a role.
+
+        A plain request is sent, as JSON and then as binary data: when the server answers neither, what a check would
+        find says nothing about its requirement.
+        """
+        if model.role.name not in self._troubles:
+            self._troubles[model.role.name] = self._trouble(model)
+        return self._troubles[model.role.name]
+
+    def _trouble(self, model: Model) -> str | None:
+        reply: Reply | None = None
+        for send in ("json", "binary") if model.role.speaks_json else ("binary",):
+            request = model.request(send=send, want=None if send == "json" else "binary")
+            reply = self.send(request.message(), fresh=True)
+            if reply.succeeded:
+                return None
+        return reply.outcome() if reply else None
+
+    # --- manners of sending ---
+
+    def infer(self, request: InferRequest | Message) -> Reply:
+        """Send an inference request on a kept connection."""
+        return self.send(request.message() if isinstance(request, InferRequest) else request)
+
+    def get(self, path: str) -> Reply:
+        """Get a path below the base URL."""
+        return self.send(Message(path, method="GET"))
+
+    def send(self, message: Message, *, fresh: bool = False) -> Reply:
+        """Send a message; `fresh` asks for a connection of its own."""
+        return self._record(self._patiently(lambda: self._sender.send(message, fresh=fresh)))
+
+    def send_in_pieces(self, message: Message, places: Sequence[int], *, chunked: bool = False) -> Reply:
+        """Send the body in TCP segments, or in chunks, cut at the given offsets; the head goes out in one write."""
+        pieces = sockets.cut(message.body, places)
+        note = f"body in {len(pieces)} {'chunks' if chunked else 'TCP segments'}, cut at {list(places)}"
+        if chunked:
+            pieces = [*map(sockets.chunk, pieces), b"0\r\n\r\n"]
+        head = sockets.render_head(self.settings, message, chunked=chunked)
+
+        def exchange() -> Exchange:
+            with sockets.connect(self.settings) as connection:
+                broken = connection.send([head, *pieces])
+                answer = connection.receive(message)
+            return replace(answer, failure=answer.failure if answer.status else broken or answer.failure, note=note)
+
+        return self._record(self._patiently(exchange))
+
+    def send_on_one_connection(self, messages: Sequence[Message], *, pipelined: bool = False) -> list[Reply]:
+        """Send messages on one connection, each after the answer to the one before, or all at once.
+
+        A server that closes the connection ends the list early.
+        """
+        heads = [sockets.render_head(self.settings, message) + message.body for message in messages]
+        note = f"{'pipelined' if pipelined else 'one after the other'} on one connection"
+
+        def exchanges() -> list[Exchange]:
+            answers: list[Exchange] = []
+            with sockets.connect(self.settings) as connection:
+                if pipelined:
+                    connection.send([b"".join(heads)])
+                for head, message in zip(heads, messages, strict=True):
+                    if not pipelined:
+                        connection.send([head])
+                    answers.append(replace(connection.receive(message), note=note))
+                    if answers[-1].status is None or _closes(answers[-1]):
+                        break
+            return answers
+
+        return [self._record(exchange) for exchange in self._patiently(exchanges)]
+
+    def send_together(self, messages: Sequence[Message]) -> list[Reply]:
+        """Send all messages at the same time, each on a connection of its own; replies are in the same order."""
+        with ThreadPoolExecutor(len(messages)) as pool:
+            exchanges = list(pool.map(self._send_fresh, messages))
+        return [self._record(replace(exchange, note=f"one of {len(messages)} in flight")) for exchange in exchanges]
+
+    # --- bookkeeping ---
+
+    def _send_fresh(self, message: Message) -> Exchange:
+        return self._patiently(lambda: self._sender.send(message, fresh=True))
+
+    def _record(self, exchange: Exchange) -> Reply:
+        numbered = replace(exchange, number=len(self.exchanges))
+        self.exchanges.append(numbered)
+        return Reply(numbered)
+
+    def _patiently(self, exchange: Callable[[], T]) -> T:
+        """Run an exchange; when no connection can be made, give the server time to come back.
+
+        Raises:
+            TargetLost: it did not come back, now or earlier.
+        """
+        if self.lost:
+            raise TargetLost(self.lost)
+        until = time.monotonic() + min(RESTART_PATIENCE, self.settings.timeout)
+        while True:
+            try:
+                return exchange()
+            except Unreachable as error:
+                if time.monotonic() >= until:
+                    self.lost = str(error)
+                    raise TargetLost(self.lost) from error
+            time.sleep(0.1)
+
+
+def _closes(exchange: Exchange) -> bool:
+    return any(name.lower() == "connection" and "close" in value.lower() for name, value in exchange.headers)

@@ -1,0 +1,120 @@
+"""What is wrong with bytes that somebody else wrote: one value for one fault.
+
+A `Finding` names the fault (`kind`, out of the closed table `KINDS`), the field, the place in the body, what should
+stand there and what does. It does not say how bad that is: a check decides, with the requirement in its hand.
+All texts are one line of printable ASCII, whatever the other side sent, so that they are safe in a terminal.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+KINDS: Mapping[str, str] = MappingProxyType(
+    {
+        # the JSON text
+        "json-not-utf8": "The JSON text holds bytes that are not UTF-8.",
+        "json-invalid": "The text is not JSON.",
+        "json-too-deep": "Arrays and objects of the JSON stand inside each other more deeply than any answer needs.",
+        "json-duplicate-member": "An object of the JSON has two members of the same name.",
+        "json-non-finite": "The JSON holds a bare NaN or Infinity, which JSON does not have (information only).",
+        "json-not-object": "The JSON text is not an object.",
+        # the inference header
+        "inference-header-missing": "Binary data follows the JSON and no inference header says where the JSON ends.",
+        "inference-header-text": "The inference header is not a number written in decimal digits.",
+        "inference-header-negative": "The inference header is negative.",
+        "inference-header-zero": "The inference header says that the body has no JSON.",
+        "inference-header-beyond-body": "The inference header is larger than the body.",
+        "inference-header-cuts-json": "The inference header ends inside the JSON.",
+        "inference-header-covers-binary": "The inference header counts bytes that stand after the JSON.",
+        # the outputs as the JSON describes them
+        "outputs-missing": "The answer has no outputs.",
+        "outputs-invalid": "The member outputs is not an array.",
+        "output-invalid": "An element of outputs is not an object.",
+        "name-missing": "An output has no name.",
+        "name-duplicate": "Two outputs have the same name.",
+        "datatype-unknown": "The datatype of an output is absent, or none of the protocol's.",
+        "shape-invalid": "The shape of an output is absent, or not an array of dimensions.",
+        "parameters-invalid": "The parameters of an output are not an object.",
+        "data-and-size": "An output has both data and binary_data_size.",
+        "data-missing": "An output has neither data nor binary_data_size.",
+        # the sizes
+        "size-not-integer": "binary_data_size is not written as an integer.",
+        "size-negative": "binary_data_size is negative.",
+        "size-beyond-body": "binary_data_size claims more bytes than the body has left.",
+        "size-mismatch": "The size in bytes is not that of shape and datatype.",
+        "trailing-bytes": "Bytes are left over after the last tensor.",
+        # the elements
+        "data-value": "A JSON element is of the wrong type for the datatype, or out of its range.",
+        "data-count": "The number of JSON elements is not that of the shape.",
+        "bool-byte": "A BOOL byte is neither 0 nor 1.",
+        "bytes-prefix-truncated": "The bytes end inside the length prefix of a BYTES element.",
+        "bytes-past-end": "A BYTES element is longer than the bytes that are left.",
+        "bytes-count": "The number of BYTES elements is not that of the shape.",
+        "bytes-stray": "Bytes that form no element stand after the last BYTES element.",
+    }
+)
+
+_PLAIN_NAME = re.compile(r"[\w.\-/]{1,60}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One fault.
+
+    Attributes:
+        kind: a key of `KINDS`.
+        field: where, in words: "header", "outputs[0].shape", "tensor 1 OUT0 element 2".
+        offset: the byte in the body (in the buffer, for a decoder that sees no more), None where no byte is to blame.
+        expected: what should stand there.
+        actual: what does.
+
+    Raises:
+        ValueError: the kind is not in the table.
+    """
+
+    kind: str
+    field: str
+    offset: int | None
+    expected: str
+    actual: str
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"unknown kind of finding: {self.kind!r}")
+
+    def __str__(self) -> str:
+        place = "" if self.offset is None else f" at byte {self.offset}"
+        return f"{self.kind}: {self.field}{place}: expected {self.expected}, got {self.actual}"
+
+
+class DecodeError(Exception):
+    """Bytes or JSON that are no tensor of the given datatype and shape; `finding` says why."""
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(str(finding))
+        self.finding = finding
+
+
+def shown(value: Any) -> str:
+    """Return a JSON value as JSON, short enough for a message: long texts are cut, large arrays only counted."""
+    if isinstance(value, str):
+        return json.dumps(value) if len(value) <= 60 else json.dumps(value[:60]) + "..."
+    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 128:
+        return f"an integer of {value.bit_length()} bits"  # Python refuses to write out very long ones
+    if isinstance(value, list) and (len(value) > 8 or any(isinstance(item, list | dict) for item in value)):
+        return f"an array of {len(value)}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(shown, value)) + "]"
+    if isinstance(value, dict):
+        return "an object"
+    return json.dumps(value)
+
+
+def shown_name(name: str) -> str:
+    """Return a tensor's name for a message: bare where that is safe, as a JSON string otherwise."""
+    return name if _PLAIN_NAME.fullmatch(name) else shown(name)

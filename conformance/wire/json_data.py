@@ -1,0 +1,145 @@
+"""The `data` member of a tensor: JSON values to numpy arrays.
+
+Open Inference Protocol, REST, "Tensor Data": the elements in row-major order, flat or nested. Nesting is not judged,
+the number of elements is. Integers stay integers from the text to the array, so that 2^53 + 1 and the largest UINT64
+survive.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from conformance.wire.datatypes import FLOATS, INTEGERS, Datatype, lookup
+from conformance.wire.finding import DecodeError, Finding, shown
+
+Reader = Callable[[Any], Any]
+
+
+def from_json(datatype: str, shape: Sequence[int], data: Any) -> NDArray[Any]:
+    """Return the elements of `data`, a flat or nested list (or one value for rank 0), as an array of that shape.
+
+    Integer datatypes take 1, 1.0 and 1e0 alike; floating point takes integers, NaN and Infinity, and decimals round to
+    the nearest value of the datatype; BOOL takes true and false alone, BYTES strings alone.
+
+    Raises:
+        DecodeError: an element is of the wrong type or out of range (data-value), or the elements are more or fewer
+            than the shape says (data-count).
+        ValueError: the datatype is unknown, or numpy cannot have an array of this shape.
+    """
+    info = lookup(datatype)
+    flat = _flatten(data, shape)
+    count = math.prod(shape)
+    if len(flat) != count:
+        expected = f"{shown(count)} elements for shape {shown(list(shape))}"
+        raise DecodeError(Finding("data-count", "data", None, expected, f"{len(flat)} elements"))
+    read = _READERS[datatype]
+    elements: list[Any] = []
+    for index, value in enumerate(flat):
+        try:
+            elements.append(read(value))
+        except (ValueError, OverflowError):
+            raise _value_error(info, index, value) from None
+    array = _array(info, elements)
+    _refuse_overflow(info, array, flat, elements)
+    return array.reshape(tuple(shape))
+
+
+def _flatten(data: Any, shape: Sequence[int]) -> list[Any]:
+    """Return the elements of nested lists in row-major order, one level at a time: depth costs no recursion."""
+    if not isinstance(data, list):
+        if len(shape) == 0 and not isinstance(data, dict):
+            return [data]
+        raise DecodeError(Finding("data-value", "data", None, "an array", shown(data)))
+    while any(isinstance(value, list) for value in data):
+        data = [element for value in data for element in (value if isinstance(value, list) else (value,))]
+    return list(data)
+
+
+def _array(info: Datatype, elements: list[Any]) -> NDArray[Any]:
+    if info.size is None:
+        array = np.empty(len(elements), dtype=object)
+        array[:] = elements
+        return array
+    with np.errstate(over="ignore"):
+        return (
+            np.array(elements, dtype=np.float64).astype(info.dtype)
+            if _is_float(info)
+            else np.array(elements, info.dtype)
+        )
+
+
+def _refuse_overflow(info: Datatype, array: NDArray[Any], flat: list[Any], elements: list[Any]) -> None:
+    """Raise where a finite number is nearest to infinity in the datatype: out of range, unlike Infinity itself."""
+    if not _is_float(info):
+        return
+    for index in np.flatnonzero(np.isinf(array)).tolist():
+        if math.isfinite(elements[index]):
+            raise _value_error(info, index, flat[index])
+
+
+def _is_float(info: Datatype) -> bool:
+    return info.name in FLOATS or info.name == "BF16"
+
+
+def _value_error(info: Datatype, index: int, value: Any) -> DecodeError:
+    return DecodeError(Finding("data-value", f"data element {index}", None, _wanted(info), shown(value)))
+
+
+def _wanted(info: Datatype) -> str:
+    if info.name in INTEGERS:
+        limits = np.iinfo(info.dtype)
+        return f"{info.name}: an integer from {limits.min} to {limits.max}"
+    return f"{info.name}: {_WANTED.get(info.name, 'a number within its range')}"
+
+
+_WANTED: Mapping[str, str] = {"BOOL": "true or false", "BYTES": "a string that UTF-8 can carry"}
+
+
+# --- one reader for each datatype: the JSON value in, the element out; ValueError or OverflowError refuse ----------
+
+
+def _read_bool(value: Any) -> bool:
+    if value is True or value is False:
+        return bool(value)
+    raise ValueError
+
+
+def _read_text(value: Any) -> bytes:
+    if not isinstance(value, str):
+        raise ValueError
+    # Bytes that were not UTF-8 in the body come as lone surrogates from json_text, and are given back as they were.
+    return value.encode("utf-8", "surrogateescape")
+
+
+def _read_float(value: Any) -> float:
+    if type(value) is float:
+        return value
+    if type(value) is int:
+        return float(value)
+    raise ValueError
+
+
+def _integer_reader(name: str) -> Reader:
+    limits = np.iinfo(lookup(name).dtype)
+    low, high = int(limits.min), int(limits.max)
+
+    def read(value: Any) -> int:
+        integer = value if type(value) is int else int(value) if type(value) is float else None
+        if integer is None or integer != value or not low <= integer <= high:
+            raise ValueError
+        return integer
+
+    return read
+
+
+_READERS: Mapping[str, Reader] = {
+    "BOOL": _read_bool,
+    "BYTES": _read_text,
+    **dict.fromkeys((*FLOATS, "BF16"), _read_float),
+    **{name: _integer_reader(name) for name in INTEGERS},
+}

@@ -1,0 +1,141 @@
+"""JSON as others write it: read strictly, with every liberty taken reported, and without ever raising.
+
+RFC 8259, with these reports: bytes that are not UTF-8 are kept as lone surrogates (json-not-utf8), of members with one
+name the last counts (json-duplicate-member), bare NaN and Infinity are taken for what they say (json-non-finite).
+Nothing is read of a text that is not JSON (json-invalid) or nests too deeply (json-too-deep).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any, Final, NamedTuple
+
+from conformance.wire.finding import Finding, shown
+
+DEPTH_LIMIT: Final = 64
+FIELD: Final = "json"
+
+_FATAL = frozenset({"json-invalid", "json-too-deep"})
+_EXACT = 2.0**53
+_HUGE = 10**400
+# A string is matched whole, so that what it holds is not taken for structure; one without an end runs to the end of
+# the text. Possessive repetition: the search is linear whatever the text.
+_STRING = rb'"(?:[^"\\]++|\\.)*+"?'
+_BRACKETS = re.compile(_STRING + rb"|([\[\]{}])", re.DOTALL)
+_NON_FINITE = re.compile(_STRING + rb"|(-?Infinity|NaN)", re.DOTALL)
+_LONG_NUMBER = re.compile(_STRING + rb"|([0-9]{4000,})", re.DOTALL)
+
+
+class Parsed(NamedTuple):
+    """A JSON value, None where there is none, and what is to be said about its text."""
+
+    value: Any
+    findings: tuple[Finding, ...]
+
+    @property
+    def is_json(self) -> bool:
+        """Whether there is a value (which may be null)."""
+        return not any(finding.kind in _FATAL for finding in self.findings)
+
+
+def parse(text: bytes) -> Parsed:
+    """Return the value of a JSON text and its findings; offsets count bytes from the start of `text`. Never raises."""
+    deep = _too_deep(text)
+    if deep is not None:
+        actual = f"depth {DEPTH_LIMIT + 1}"
+        return Parsed(None, (Finding("json-too-deep", FIELD, deep, f"at most depth {DEPTH_LIMIT}", actual),))
+    decoded, findings = _decode(text)
+    duplicates: Counter[str] = Counter()
+    constants: list[str] = []
+
+    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) != len(pairs):
+            duplicates.update({name: n for name, n in Counter(name for name, _ in pairs).items() if n > 1})
+        return found
+
+    def constant(spelling: str) -> float:
+        constants.append(spelling)
+        return float(spelling)
+
+    try:
+        value = json.loads(decoded, object_pairs_hook=members, parse_float=_number, parse_constant=constant)
+    except json.JSONDecodeError as error:
+        at = len(decoded[: error.pos].encode("utf-8", "surrogateescape"))
+        return Parsed(None, (*findings, Finding("json-invalid", FIELD, at, "JSON", error.msg)))
+    except (ValueError, RecursionError):  # Python's own limits, on the digits of an integer above all
+        return Parsed(None, (*findings, _beyond_python(text)))
+    findings += [
+        Finding("json-duplicate-member", FIELD, None, f"one member {shown(name)}", f"{count} of them")
+        for name, count in duplicates.items()
+    ]
+    if constants:
+        at = next(_outside_strings(_NON_FINITE, text)).start()
+        findings.append(Finding("json-non-finite", FIELD, at, "finite numbers", constants[0]))
+    return Parsed(value, tuple(findings))
+
+
+def parse_prefix(body: bytes) -> int | None:
+    """Return where the JSON object or array that `body` begins with ends, None if it begins with none. Never raises.
+
+    Whatever follows, binary data above all, is not looked at.
+    """
+    depth = 0
+    for bracket in _outside_strings(_BRACKETS, body):
+        if depth == 0 and body[: bracket.start()].strip(b" \t\r\n"):
+            return None
+        depth += 1 if bracket.group(1) in b"[{" else -1
+        if depth <= 0:
+            end = bracket.end()
+            return end if parse(body[:end]).is_json else None
+    return None
+
+
+def _outside_strings(pattern: re.Pattern[bytes], text: bytes) -> Iterator[re.Match[bytes]]:
+    return (match for match in pattern.finditer(text) if match.group(1) is not None)
+
+
+def _too_deep(text: bytes) -> int | None:
+    """Return the offset of the first bracket that is nested too deeply, or None."""
+    depth = 0
+    for bracket in _outside_strings(_BRACKETS, text):
+        depth += 1 if bracket.group(1) in b"[{" else -1
+        if depth > DEPTH_LIMIT:
+            return bracket.start()
+    return None
+
+
+def _decode(text: bytes) -> tuple[str, list[Finding]]:
+    try:
+        return text.decode(), []
+    except UnicodeDecodeError as error:
+        finding = Finding("json-not-utf8", FIELD, error.start, "UTF-8", f"byte {text[error.start]:02x}")
+        return text.decode("utf-8", "surrogateescape"), [finding]
+
+
+def _beyond_python(text: bytes) -> Finding:
+    number = next(_outside_strings(_LONG_NUMBER, text), None)
+    if number is None:
+        return Finding("json-invalid", FIELD, None, "JSON that can be read", "JSON beyond the limits of this reader")
+    actual = f"one of {len(number.group(1))} digits"
+    return Finding("json-invalid", FIELD, number.start(), "a number that can be read", actual)
+
+
+def _number(spelling: str) -> float | int:
+    """Return a number with a point or an exponent; beyond 2^53 as an exact integer if it is one.
+
+    A float would round what an INT64 written as 9007199254740993.0 says, and would make Infinity out of 1e400, which
+    is a number out of range. What no datatype can hold is cut to one size, so that 1e999999999 costs nothing.
+    """
+    value = float(spelling)
+    if abs(value) < _EXACT:
+        return value
+    if math.isinf(value):
+        return _HUGE if value > 0 else -_HUGE
+    exact = Decimal(spelling)
+    return int(exact) if exact == exact.to_integral_value() else value

@@ -1,0 +1,233 @@
+"""The outputs of a response: what the JSON says of them, which bytes are theirs, and the elements these hold.
+
+Three steps, each a pure function: `described` reads the members, `cut` hands out the bytes, `decoded` makes arrays.
+`response.py` runs them and says what may be relied on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from numpy.typing import NDArray
+
+from conformance.wire import tensor
+from conformance.wire.datatypes import DATATYPES
+from conformance.wire.finding import DecodeError, Finding, shown, shown_name
+
+# What numpy can have. The protocol's dimensions are unsigned 64-bit integers, and it does not limit their number.
+RANK_LIMIT: Final = 32
+DIMENSION_LIMIT: Final = 2**63 - 1
+_EMPTY_LIMIT: Final = 2**59
+
+Report = Callable[[str, str, str, str], None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Output:
+    """One output of a response.
+
+    Attributes:
+        index: its place in the JSON's `outputs`.
+        name: as written, "" where absent or not a string; so is the datatype.
+        shape: None where absent or invalid.
+        binary: whether it has a `binary_data_size`.
+        declared_size: that size in bytes, None where it has none or it is no size.
+        span: (start, end) of its bytes in the body, None for a JSON output and where it cannot be told.
+        array: the elements, None where they cannot be decoded.
+        findings: what is wrong with this output.
+    """
+
+    index: int
+    name: str
+    datatype: str
+    shape: tuple[int, ...] | None
+    binary: bool
+    declared_size: int | None
+    span: tuple[int, int] | None = None
+    array: NDArray[Any] | None = None
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """How messages call it: "tensor 1 OUT0"."""
+        return f"tensor {self.index} {shown_name(self.name)}"
+
+    @property
+    def native_size(self) -> int | None:
+        """The bytes that shape and datatype ask for; None for BYTES and where one of the two is unusable."""
+        known = DATATYPES.get(self.datatype)
+        if known is None or known.size is None or self.shape is None:
+            return None
+        return known.size * math.prod(self.shape)
+
+    def finding(self, *found: Finding) -> Output:
+        """Return the output with more findings."""
+        return replace(self, findings=(*self.findings, *found))
+
+
+# --- what the JSON says ------------------------------------------------------------------------------------------
+
+
+def described(index: int, item: Mapping[str, Any], names: dict[str, int]) -> Output:
+    """Return the output that the JSON object `item` describes; `names` holds the places of the names so far."""
+    findings: list[Finding] = []
+
+    def report(kind: str, member: str, expected: str, actual: str) -> None:
+        findings.append(Finding(kind, f"outputs[{index}]{member}", None, expected, actual))
+
+    name, datatype, shape = item.get("name"), item.get("datatype"), item.get("shape")
+    if not isinstance(name, str) or not name:
+        report("name-missing", ".name", "a name", shown_member(name))
+    elif names.setdefault(name, index) != index:
+        report("name-duplicate", ".name", f"a name other than that of outputs[{names[name]}]", shown(name))
+    if not isinstance(datatype, str) or datatype not in DATATYPES:
+        report("datatype-unknown", ".datatype", "a datatype of the protocol", shown_member(datatype))
+    dimensions = _dimensions(shape)
+    if dimensions is None:
+        report("shape-invalid", ".shape", "an array of dimensions", shown_member(shape))
+    binary, size = _declared_size(item, report)
+    return Output(
+        index=index,
+        name=name if isinstance(name, str) else "",
+        datatype=datatype if isinstance(datatype, str) else "",
+        shape=dimensions,
+        binary=binary,
+        declared_size=size,
+        findings=tuple(findings),
+    )
+
+
+def shown_member(value: Any) -> str:
+    """Return a member's value for a message; null is an absent one."""
+    return "nothing" if value is None else shown(value)
+
+
+def _declared_size(item: Mapping[str, Any], report: Report) -> tuple[bool, int | None]:
+    """Return whether an output declares a size, and the size if it is one; report what is wrong with it."""
+    parameters = item.get("parameters")
+    if parameters is not None and not isinstance(parameters, dict):
+        report("parameters-invalid", ".parameters", "an object", shown(parameters))
+        return False, None
+    size = (parameters or {}).get("binary_data_size")
+    has_data = item.get("data") is not None
+    if size is None:
+        if not has_data:
+            report("data-missing", "", "data or binary_data_size", "neither")
+        return False, None
+    if has_data:
+        report("data-and-size", "", "data or binary_data_size", "both")
+    fault = _size_fault(size)
+    if fault is not None:
+        kind, expected = fault
+        report(kind, ".parameters.binary_data_size", expected, shown(size))
+        return True, None
+    return True, size
+
+
+def _size_fault(size: Any) -> tuple[str, str] | None:
+    if type(size) is not int:  # bool is a subclass of int
+        return "size-not-integer", "an integer"
+    return ("size-negative", "0 or more") if size < 0 else None
+
+
+def _dimensions(shape: Any) -> tuple[int, ...] | None:
+    """Return a shape that numpy can have, however many elements that makes; None for anything else."""
+    if not isinstance(shape, list) or len(shape) > RANK_LIMIT:
+        return None
+    if not all(type(dimension) is int and 0 <= dimension <= DIMENSION_LIMIT for dimension in shape):
+        return None
+    # An empty tensor takes no bytes, so that its other dimensions are not held in check by the body's size.
+    if 0 in shape and math.prod(dimension or 1 for dimension in shape) >= _EMPTY_LIMIT:
+        return None
+    return tuple(shape)
+
+
+# --- which bytes are whose ---------------------------------------------------------------------------------------
+
+
+def cut(outputs: Sequence[Output], body: bytes, start: int) -> tuple[list[Output], int | None]:
+    """Give the binary outputs their spans; return all outputs, and where bytes are left over, if any are.
+
+    The first output whose size is unknown or too large ends the cutting: nobody can tell where the next ones begin.
+    Source: Triton, Binary Tensor Data Extension, "Binary Tensor Request", paragraph 6 (the order is the JSON's).
+    """
+    sizes = iter(_sizes([output for output in outputs if output.binary], len(body) - start))
+    at: int | None = start
+    done: list[Output] = []
+    for output in outputs:
+        placed, at = _placed(output, next(sizes), at, len(body)) if output.binary else (output, at)
+        done.append(placed)
+    return done, None if at == len(body) else at
+
+
+def _sizes(outputs: Sequence[Output], tail: int) -> list[int | None]:
+    """Return the sizes to cut by: the declared ones, unless they do not fill the tail and the native ones do.
+
+    BYTES have no native size: the declared one stands in for it, as the native does where the declared is no size.
+    """
+    declared = [output.native_size if output.declared_size is None else output.declared_size for output in outputs]
+    native = [output.declared_size if output.native_size is None else output.native_size for output in outputs]
+    return native if _sum(declared) != tail and _sum(native) == tail else declared
+
+
+def _sum(sizes: Sequence[int | None]) -> int | None:
+    known = [size for size in sizes if size is not None]
+    return sum(known) if len(known) == len(sizes) else None
+
+
+def _placed(output: Output, size: int | None, at: int | None, end: int) -> tuple[Output, int | None]:
+    """Return a binary output with its span and the findings about its size, and where the next one begins."""
+    field = f"outputs[{output.index}].parameters.binary_data_size"
+    native, declared = output.native_size, output.declared_size
+    if native is not None and declared is not None and native != declared:
+        expected = f"{shown(native)} for {output.datatype} {shown(list(output.shape or ()))}"
+        output = output.finding(Finding("size-mismatch", field, at, expected, shown(declared)))
+    if at is None or size is None:
+        return output, None
+    if at + size <= end:
+        return replace(output, span=(at, at + size)), at + size
+    if declared is not None:
+        output = output.finding(Finding("size-beyond-body", field, at, f"at most {end - at}", shown(declared)))
+    return output, None
+
+
+# --- the elements ------------------------------------------------------------------------------------------------
+
+
+def decoded(output: Output, item: Mapping[str, Any], body: bytes) -> Output:
+    """Return the output with its array, or with the finding that says why it has none."""
+    if output.shape is None or output.datatype not in DATATYPES:
+        return output
+    if output.binary:
+        return _from_bytes(output, output.shape, body)
+    data = item.get("data")
+    if data is None:
+        return output
+    try:
+        return replace(output, array=tensor.from_json(output.datatype, output.shape, data))
+    except DecodeError as error:
+        finding = error.finding
+        return output.finding(replace(finding, field=f"outputs[{output.index}].{finding.field}"))
+
+
+def _from_bytes(output: Output, shape: tuple[int, ...], body: bytes) -> Output:
+    if output.span is None:
+        return output
+    start, end = output.span
+    if output.native_size not in (None, end - start):
+        return output  # a size-mismatch, which has been reported
+    try:
+        array = tensor.decode(output.datatype, shape, memoryview(body)[start:end])
+    except DecodeError as error:
+        return output.finding(_moved(error.finding, output, start))
+    found = tensor.bool_findings(array) if output.datatype == "BOOL" else ()
+    return replace(output, array=array).finding(*(_moved(finding, output, start) for finding in found))
+
+
+def _moved(finding: Finding, output: Output, start: int) -> Finding:
+    """Return a decoder's finding with the output's name, and the offset in the body instead of the output's bytes."""
+    field = output.label if finding.field == "tensor" else f"{output.label} {finding.field}"
+    return replace(finding, field=field, offset=start + (finding.offset or 0))

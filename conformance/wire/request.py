@@ -1,0 +1,169 @@
+"""Inference requests: from tensors to the bytes of an HTTP message. Sans-I/O.
+
+A request is built in two steps, so that it can be made wrong between them: `InferRequest.document()` is the JSON
+object, `frame()` puts JSON and binary data together. `InferRequest.edited()` does both with a change in the middle.
+
+Source: Triton, Binary Tensor Data Extension, "Binary Tensor Request"; Open Inference Protocol, REST, "Inference".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from conformance.wire.tensor import Tensor
+
+INFERENCE_HEADER: Final = "Inference-Header-Content-Length"
+OCTET_STREAM: Final = "application/octet-stream"
+JSON: Final = "application/json"
+
+
+class _Absent:
+    """The value of a parameter that is left out; None would be sent as null."""
+
+    def __repr__(self) -> str:
+        return "absent"
+
+
+ABSENT: Final = _Absent()
+
+Span = tuple[str, str, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """An HTTP request as it is to be sent; the sender adds Host and Content-Length.
+
+    Attributes:
+        spans: (tensor name, datatype, start, end) of the binary tensors in the body, to annotate it.
+    """
+
+    path: str
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+    method: str = "POST"
+    json_length: int = 0
+    spans: tuple[Span, ...] = ()
+
+    def header(self, name: str) -> str | None:
+        """Return the first value of the header `name`, in any case, or None."""
+        return next((value for key, value in self.headers if key.lower() == name.lower()), None)
+
+    def with_header(self, name: str, value: str | None) -> Message:
+        """Set one header, in its place if it is there; None takes it away."""
+        kept = [(key, old) for key, old in self.headers if key.lower() != name.lower()]
+        return replace(self, headers=(*kept, *([(name, value)] if value is not None else [])))
+
+    def with_body(self, body: bytes) -> Message:
+        """Return the message with another body and the same headers."""
+        return replace(self, body=body)
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A tensor of a request and how it is sent."""
+
+    tensor: Tensor
+    binary: bool = True
+    nested: bool = False
+
+    def document(self) -> dict[str, Any]:
+        """Return the JSON object of this input."""
+        fields: dict[str, Any] = {
+            "name": self.tensor.name,
+            "shape": list(self.tensor.shape),
+            "datatype": self.tensor.datatype,
+        }
+        if self.binary:
+            fields["parameters"] = {"binary_data_size": self.tensor.size}
+        else:
+            fields["data"] = self.tensor.to_json(nested=self.nested)
+        return fields
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A requested output and its parameters; `ABSENT` leaves one out."""
+
+    name: str
+    binary_data: Any = ABSENT
+    classification: Any = ABSENT
+
+    def document(self) -> dict[str, Any]:
+        """Return the JSON object of this requested output."""
+        given = _given(binary_data=self.binary_data, classification=self.classification)
+        return {"name": self.name, **({"parameters": given} if given else {})}
+
+
+@dataclass(frozen=True, slots=True)
+class InferRequest:
+    """An inference request to a model.
+
+    Attributes:
+        path: of the infer endpoint.
+        outputs: None leaves the member out, which asks for all outputs.
+        id: None leaves it out.
+    """
+
+    path: str
+    inputs: tuple[Input, ...]
+    outputs: tuple[Output, ...] | None = None
+    binary_data_output: Any = ABSENT
+    id: str | None = None
+    members: Mapping[str, Any] = field(default_factory=dict)
+
+    def document(self) -> dict[str, Any]:
+        """Return the JSON object of the request."""
+        document: dict[str, Any] = dict(self.members)
+        if self.id is not None:
+            document["id"] = self.id
+        if self.binary_data_output is not ABSENT:
+            document["parameters"] = {"binary_data_output": self.binary_data_output}
+        document["inputs"] = [item.document() for item in self.inputs]
+        if self.outputs is not None:
+            document["outputs"] = [output.document() for output in self.outputs]
+        return document
+
+    def message(self) -> Message:
+        """Return the request as a well-formed message."""
+        return frame(self.path, self.document(), [item.tensor for item in self.inputs if item.binary])
+
+    def edited(self, edit: Callable[[dict[str, Any]], object]) -> Message:
+        """Return the message with its JSON changed by `edit`; the inference header fits the changed JSON."""
+        document = self.document()
+        edit(document)
+        return frame(self.path, document, [item.tensor for item in self.inputs if item.binary])
+
+
+def frame(path: str, document: Mapping[str, Any], tensors: Iterable[Tensor] = ()) -> Message:
+    """Put a JSON object and the binary data of tensors together.
+
+    The inference header is given when there is a tensor, also when it has no bytes; Content-Type follows it.
+    Source: Triton, Binary Tensor Data Extension, "Binary Tensor Request", paragraph 6.
+    """
+    head = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
+    tensors = list(tensors)
+    parts, spans, start = [head], [], len(head)
+    for tensor in tensors:
+        data = bytes(tensor.to_bytes())
+        parts.append(data)
+        spans.append((tensor.name, tensor.datatype, start, start + len(data)))
+        start += len(data)
+    headers = [("Content-Type", OCTET_STREAM if tensors else JSON)]
+    if tensors:
+        headers.append((INFERENCE_HEADER, str(len(head))))
+    return Message(path, tuple(headers), b"".join(parts), json_length=len(head), spans=tuple(spans))
+
+
+def raw_message(path: str, body: bytes) -> Message:
+    """Return a raw binary request: the inference header is 0 and the body is the input's data alone.
+
+    Source: Triton, Binary Tensor Data Extension, "Raw Binary Request".
+    """
+    return Message(path, (("Content-Type", OCTET_STREAM), (INFERENCE_HEADER, "0")), body)
+
+
+def _given(**parameters: Any) -> dict[str, Any]:
+    return {name: value for name, value in parameters.items() if value is not ABSENT}

@@ -1,0 +1,140 @@
+"""A response taken apart: the JSON, and each output as an array, with everything that is wrong named.
+
+`take_apart` never raises and never gives up early: what a fault leaves readable is read, because a check that is about
+something else must not fail for it, and one fault gives one finding wherever that can be told. No memory is taken for
+what an answer claims, only for what it holds.
+
+Sources: Triton, Binary Tensor Data Extension, "Binary Tensor Request"; KServe, Binary Tensor Data Extension; Open
+Inference Protocol, REST, "Inference Response JSON Object". `null` for an optional member reads as absent; unknown
+members and parameters are ignored.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Final
+
+from conformance.wire.finding import Finding, shown
+from conformance.wire.json_text import Parsed, parse, parse_prefix
+from conformance.wire.outputs import Output, cut, decoded, described, shown_member
+
+__all__ = ["Answer", "Output", "take_apart"]
+
+HEADER: Final = "header"
+BLANKS: Final = b" \t\r\n"
+# Faults that hide how many bytes belong to tensors: bytes left over are then no second fault.
+_HIDE_SIZES: Final = frozenset(
+    {"json-not-object", "outputs-missing", "outputs-invalid", "output-invalid", "parameters-invalid"}
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answer:
+    """A response body taken apart.
+
+    Attributes:
+        body: as it came.
+        document: the JSON object, None where there is none.
+        json_end: where the JSON ends and the first tensor begins.
+        outputs: in the order of the JSON; an element of `outputs` that is no object is left out.
+        findings: all of them, those of the outputs included.
+    """
+
+    body: bytes
+    document: dict[str, Any] | None
+    json_end: int
+    outputs: tuple[Output, ...]
+    findings: tuple[Finding, ...]
+
+    def output(self, name: str) -> Output | None:
+        """Return the first output of that name, or None."""
+        return next((output for output in self.outputs if output.name == name), None)
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the outputs in their order."""
+        return tuple(output.name for output in self.outputs)
+
+    def of_kind(self, *kinds: str) -> tuple[Finding, ...]:
+        """Return the findings of these kinds."""
+        return tuple(finding for finding in self.findings if finding.kind in kinds)
+
+
+def take_apart(body: bytes, inference_header: str | None) -> Answer:
+    """Take a response body apart; `inference_header` is the header's value as it came, None if there was none.
+
+    Never raises.
+    """
+    end, parsed, header_findings = _find_json(body, inference_header)
+    document, items, member_findings = _find_outputs(parsed)
+    names: dict[str, int] = {}
+    outputs = [described(index, item, names) for index, item in items.items()]
+    outputs, leftover = cut(outputs, body, end)
+    outputs = [decoded(output, items[output.index], body) for output in outputs]
+    findings = [*header_findings, *parsed.findings, *member_findings]
+    if inference_header is None and end < len(body) and any(output.binary for output in outputs):
+        findings.append(Finding("inference-header-missing", HEADER, None, str(end), "no header"))
+    for output in outputs:
+        findings += output.findings
+    if leftover is not None and parsed.is_json and not _HIDE_SIZES.intersection(each.kind for each in findings):
+        findings.append(Finding("trailing-bytes", "body", leftover, f"{leftover} bytes", f"{len(body)} bytes"))
+    return Answer(body, document, end, tuple(outputs), tuple(findings))
+
+
+def _find_outputs(parsed: Parsed) -> tuple[dict[str, Any] | None, dict[int, dict[str, Any]], list[Finding]]:
+    """Return the document, the objects among its outputs by their places, and what is wrong on the way to them."""
+    document = parsed.value
+    if not parsed.is_json:
+        return None, {}, []
+    if not isinstance(document, dict):
+        return None, {}, [Finding("json-not-object", "json", 0, "an object", shown(document))]
+    items = document.get("outputs")
+    if not isinstance(items, list):
+        kind = "outputs-missing" if items is None else "outputs-invalid"
+        return document, {}, [Finding(kind, "outputs", None, "an array", shown_member(items))]
+    wrong = [
+        Finding("output-invalid", f"outputs[{index}]", None, "an object", shown(item))
+        for index, item in enumerate(items)
+        if not isinstance(item, dict)
+    ]
+    return document, {index: item for index, item in enumerate(items) if isinstance(item, dict)}, wrong
+
+
+def _find_json(body: bytes, header: str | None) -> tuple[int, Parsed, list[Finding]]:
+    """Return where the JSON ends, the JSON, and what is wrong with the header that there is."""
+    if header is None:
+        whole = parse(body)
+        return (len(body), whole, []) if whole.is_json else (*_by_itself(body), [])
+    fault = _header_fault(header, len(body))
+    if fault is not None:
+        return (*_by_itself(body), [fault])
+    length = int(header)
+    covered = parse(body[:length])
+    end = None if covered.is_json else parse_prefix(body)
+    if end is None:
+        return length, covered, []
+    kind = "inference-header-cuts-json" if length < end else "inference-header-covers-binary"
+    return end, parse(body[:end]), [Finding(kind, HEADER, length, str(end), str(length))]
+
+
+def _header_fault(header: str, size: int) -> Finding | None:
+    """Return what keeps the header from being a place in the body."""
+    expected = f"a number from 1 to {size}"
+    if re.fullmatch("-[0-9]+", header):
+        return Finding("inference-header-negative", HEADER, None, expected, shown(header))
+    if not re.fullmatch("[0-9]+", header):
+        return Finding("inference-header-text", HEADER, None, "decimal digits", shown(header))
+    digits = header.lstrip("0")
+    if not digits:
+        return Finding("inference-header-zero", HEADER, None, expected, shown(header))
+    if len(digits) > 18 or int(digits) > size:
+        return Finding("inference-header-beyond-body", HEADER, size, expected, shown(header))
+    return None
+
+
+def _by_itself(body: bytes) -> tuple[int, Parsed]:
+    """Return where the JSON ends by its own account, and the JSON; blanks up to the body's end are part of it."""
+    end = parse_prefix(body)
+    if end is None or not body[end:].strip(BLANKS):
+        end = len(body)
+    return end, parse(body[:end])

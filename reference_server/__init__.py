@@ -1,0 +1,19 @@
+"""A small Open Inference Protocol server that implements the extensions to the letter.
+
+It serves every model role of `roles.toml` over HTTP, for the conformance suite to run against and for clients to
+learn from. It shares no code with the suite (package `conformance`): an error that both made would be seen by nobody.
+
+Read it in the order in which a request passes through:
+
+    __main__        the command line, the listening socket
+    http_protocol   what uvicorn answers when the bytes are not HTTP
+    app             paths, methods, errors
+    http_body       the body, up to a limit
+    request         header, JSON and binary data become tensors and wishes (framing, strict_json, members, tensors)
+    raw             the same for a raw binary request
+    models          the roles, as metadata describes them; compute holds what they compute
+    classification  scores become `value:index:label`
+    response        tensors become JSON and binary data
+"""
+
+__version__ = "0.1.0"

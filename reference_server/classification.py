@@ -1,0 +1,58 @@
+"""Scores become classes: the highest elements of a tensor as texts `value:index[:label]`.
+
+Source: Triton, Classification Extension. The datatype is BYTES, as the prose has it; STRING in the examples is an
+erratum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reference_server.datatypes import BINARY_ONLY, NOT_SCORES
+from reference_server.errors import InferenceError
+from reference_server.tensors import Tensor, objects
+
+
+def classify(tensor: Tensor, count: int, batching: bool, labels: Sequence[str]) -> Tensor:
+    """Return the `count` highest classes, or all of them where there are fewer.
+
+    They are BYTES of shape [batch, count] for a batching model, each batch entry flattened and judged for itself;
+    otherwise of shape [count], over the flattened tensor. Raises InferenceError where the elements are no scores.
+    """
+    if tensor.datatype in NOT_SCORES:
+        raise InferenceError(f"{tensor.datatype} cannot be classified, only numbers can")
+    scores = widened(tensor)
+    batch = tensor.shape[0] if batching else 1
+    rows = scores.reshape(batch, scores.size // batch)
+    shown = min(count, rows.shape[1])
+    texts = [class_text(row, int(index), labels) for row in rows for index in top(row, shown)]
+    return Tensor("BYTES", (batch, shown) if batching else (shown,), objects(texts))
+
+
+def widened(tensor: Tensor) -> NDArray[Any]:
+    """Return the elements; 16-bit floats as FP32, which keeps value and order and prints with digits enough."""
+    with np.errstate(invalid="ignore"):  # a signaling NaN
+        return tensor.elements.astype(np.float32) if tensor.datatype in BINARY_ONLY else tensor.elements
+
+
+def top(row: NDArray[Any], count: int) -> NDArray[Any]:
+    """Return the indices of the highest elements, highest first, compared in their own type.
+
+    Equal elements keep their order, and NaN comes last: the document leaves both open.
+    """
+    # A stable ascending sort of the reversed row, read backwards, is a stable descending sort. Sorting the negated row
+    # would be simpler and wrong: unsigned integers and the lowest signed one have no negative.
+    order = row.size - 1 - np.argsort(row[::-1], kind="stable")[::-1]
+    if row.dtype.kind == "f":
+        order = order[np.argsort(np.isnan(row[order]), kind="stable")]
+    return order[:count]
+
+
+def class_text(row: NDArray[Any], index: int, labels: Sequence[str]) -> bytes:
+    """Return `value:index`, and `:label` where the index has one; floats as the shortest decimal that reads back."""
+    label = f":{labels[index]}" if index < len(labels) else ""
+    return f"{row[index]!s}:{index}{label}".encode()

@@ -1,0 +1,56 @@
+"""Where the JSON ends and which bytes belong to which tensor.
+
+The body is the JSON object, whose length the header Inference-Header-Content-Length gives, followed by binary data in
+the order in which the JSON lists the tensors (Triton, Binary Tensor Data Extension, "Binary Tensor Request").
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from reference_server.errors import InferenceError, shown
+
+HEADER = "Inference-Header-Content-Length"
+DIGITS = re.compile("[0-9]{1,19}")  # 19 digits hold every length that fits 63 bits
+
+
+def json_length(values: Sequence[str], body_length: int) -> int | None:
+    """Return the length of the JSON in bytes, 0 for a raw binary request; None without the header.
+
+    `values` are the header's, as they stood in the request: normally none or one. Digits alone are a number: "+5",
+    "0x10" and "1.5" are mistakes, and guessing what they mean would shift every tensor.
+    """
+    if not values:
+        return None
+    value, *others = (value.strip(" \t") for value in values)  # blanks around are no part of it (RFC 9110, 5.5)
+    for other in others:
+        if other != value:
+            raise InferenceError(f"{HEADER} is given twice, as {shown(value)} and {shown(other)}")
+    if not DIGITS.fullmatch(value):
+        raise InferenceError(f"{HEADER} is {shown(value)}, expected a number of bytes in decimal digits")
+    length = int(value)
+    if length > body_length:
+        raise InferenceError(f"{HEADER} is {length}, but the body has {body_length} bytes")
+    return length
+
+
+class BinaryData:
+    """The bytes after the JSON, handed out from front to back."""
+
+    def __init__(self, data: memoryview) -> None:
+        self._left = data
+
+    def take(self, size: int) -> memoryview:
+        """Return the next `size` bytes."""
+        if size > len(self._left):
+            raise InferenceError(
+                f"parameters.binary_data_size is {size}, but {len(self._left)} bytes are left of the body"
+            )
+        taken, self._left = self._left[:size], self._left[size:]
+        return taken
+
+    def finish(self) -> None:
+        """Refuse bytes that no input has claimed: some size is wrong, and with it perhaps every tensor."""
+        if self._left:
+            raise InferenceError(f"{len(self._left)} bytes of the body follow the binary data of the last input")

@@ -1,0 +1,59 @@
+"""The request's body, whole, and never more of it than the limit.
+
+The limit counts bytes that arrive, so that it holds for chunked bodies too, which declare no length.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.types import Receive, Scope, Send
+
+from reference_server.errors import InferenceError
+
+DEFAULT_LIMIT = 64 * 1024 * 1024
+LINGER_SECONDS = 2.0
+
+
+class BodyTooLargeError(InferenceError):
+    """The body is over the limit, and part of it is still unread."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"the body is over the limit of {limit} bytes", status=413)
+
+
+async def read(request: Request, limit: int) -> bytes:
+    """Return the body; refuse one over `limit` bytes as soon as that is known, and a compressed one."""
+    if (coding := request.headers.get("content-encoding", "identity").lower()) != "identity":
+        raise InferenceError(f"Content-Encoding is {coding!r}, but only identity is supported", status=415)
+    if int(request.headers.get("content-length", "0")) > limit:
+        raise BodyTooLargeError(limit)
+    chunks, size = [], 0
+    async for chunk in request.stream():
+        chunks.append(chunk)
+        size += len(chunk)
+        if size > limit:
+            raise BodyTooLargeError(limit)
+    return b"".join(chunks)
+
+
+class ClosingResponse(JSONResponse):
+    """An answer before the whole body was read: it announces the end of the connection.
+
+    What is still coming is read and dropped for a moment before the connection goes. Closing on unread bytes would
+    reset it, and a client busy sending would never see the answer (RFC 9112, 9.6).
+    """
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
+        """Send the answer, then drain the body."""
+        self.headers["Connection"] = "close"
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        await send({"type": "http.response.body", "body": bytes(self.body), "more_body": True})
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LINGER_SECONDS):
+                while (await receive()).get("more_body", False):
+                    pass
+        await send({"type": "http.response.body", "body": b""})

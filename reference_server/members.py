@@ -1,0 +1,73 @@
+"""Members of the request's JSON, each read with the type it must have. `null` reads as absent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reference_server.errors import InferenceError, shown
+
+Object = dict[str, Any]
+
+
+def string(owner: Object, name: str) -> str:
+    """Return a string that must be there."""
+    value = owner.get(name)
+    if not isinstance(value, str):
+        raise InferenceError(
+            f"{name} must be a string, not {shown(value)}" if value is not None else f"{name} is missing"
+        )
+    return value
+
+
+def objects(owner: Object, name: str) -> list[Object]:
+    """Return an array of objects; an empty one when absent."""
+    value = owner.get(name)
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise InferenceError(f"{name} must be an array, not {shown(value)}")
+    for index, item in enumerate(value):
+        if not isinstance(item, dict):
+            raise InferenceError(f"{name}[{index}] must be an object, not {shown(item)}")
+    return value
+
+
+def parameters(owner: Object) -> Object:
+    """Return the parameters; an empty object when absent."""
+    value = owner.get("parameters")
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise InferenceError(f"parameters must be an object, not {shown(value)}")
+    return value
+
+
+def flag(given: Object, name: str) -> bool | None:
+    """Return a boolean parameter; None when absent."""
+    value = given.get(name)
+    if value is not None and not isinstance(value, bool):
+        raise InferenceError(f"parameters.{name} must be true or false, not {shown(value)}")
+    return value
+
+
+def whole(given: Object, name: str, least: int) -> int | None:
+    """Return an integer parameter of at least `least`; None when absent. 2.0 is not an integer here."""
+    value = given.get(name)
+    if value is None:
+        return None
+    if type(value) is not int or value < least:
+        raise InferenceError(f"parameters.{name} must be an integer of at least {least}, not {shown(value)}")
+    return value
+
+
+def shape(owner: Object) -> tuple[int, ...]:
+    """Return a shape that must be there: an array of integers from 0 to 2^63 - 1."""
+    value = owner.get("shape")
+    if value is None:
+        raise InferenceError("shape is missing")
+    if not isinstance(value, list):
+        raise InferenceError(f"shape must be an array, not {shown(value)}")
+    for axis, extent in enumerate(value):
+        if type(extent) is not int or not 0 <= extent < 2**63:
+            raise InferenceError(f"shape[{axis}] must be an integer 0 to 2^63 - 1, not {shown(extent)}")
+    return tuple(value)

@@ -1,0 +1,32 @@
+"""What server and models say of themselves (Open Inference Protocol, REST, "Server Metadata", "Model Metadata")."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from reference_server import __version__
+from reference_server.models import VERSION, Model, TensorSpec
+
+EXTENSIONS = ("binary_tensor_data", "classification")
+
+
+def server() -> dict[str, Any]:
+    """Return the server's metadata; both extensions ask to be listed here."""
+    return {"name": "oip-reference-server", "version": __version__, "extensions": list(EXTENSIONS)}
+
+
+def describe(model: Model) -> dict[str, Any]:
+    """Return a model's metadata; shapes of a batching model lead with -1."""
+    return {
+        "name": model.name,
+        "versions": [VERSION],
+        "platform": "reference",
+        "inputs": tensor_list(model, model.inputs),
+        "outputs": tensor_list(model, model.outputs),
+    }
+
+
+def tensor_list(model: Model, specs: Iterable[TensorSpec]) -> list[dict[str, Any]]:
+    """Return declared tensors as metadata has them."""
+    return [{"name": spec.name, "datatype": spec.datatype, "shape": list(model.declared_shape(spec))} for spec in specs]

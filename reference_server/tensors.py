@@ -1,0 +1,230 @@
+"""A tensor, and its two forms on the wire: binary data and JSON data.
+
+Numeric binary data is never copied on the way in (a view of the body) nor on the way out (a view of the array).
+
+Sources: Triton, Binary Tensor Data Extension, "Binary Tensor Request"; Open Inference Protocol, REST, "Tensor Data".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reference_server.datatypes import BINARY_ONLY, NUMPY
+from reference_server.errors import InferenceError, shown
+
+PREFIX_SIZE = 4  # bytes of the length in front of a BYTES element
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A tensor: `elements` are one-dimensional, row by row, of the datatype's numpy type; BYTES are `bytes` objects."""
+
+    datatype: str
+    shape: tuple[int, ...]
+    elements: NDArray[Any]
+
+
+def objects(items: Iterable[bytes]) -> NDArray[Any]:
+    """Return the elements of a BYTES tensor."""
+    return np.array(list(items), dtype=object)
+
+
+# --- binary data ---------------------------------------------------------------------------------------------------
+
+
+def check_size(datatype: str, shape: tuple[int, ...], size: int) -> None:
+    """Refuse a number of bytes that a tensor of this datatype and shape cannot have."""
+    count = math.prod(shape)
+    if datatype == "BYTES":
+        if size < count * PREFIX_SIZE:
+            raise InferenceError(
+                f"parameters.binary_data_size is {size}, but the {count} length prefixes of shape {list(shape)} alone "
+                f"take {count * PREFIX_SIZE} bytes"
+            )
+    elif size != (expected := count * NUMPY[datatype].itemsize):
+        raise InferenceError(
+            f"parameters.binary_data_size is {size}, but shape {list(shape)} of {datatype} takes {expected} bytes"
+        )
+
+
+def decode_binary(datatype: str, shape: tuple[int, ...], data: memoryview) -> Tensor:
+    """Read a tensor from binary data whose size `check_size` has passed."""
+    if datatype == "BYTES":
+        elements = split_elements(data, math.prod(shape))
+    elif datatype == "BOOL":
+        elements = decode_bools(data)
+    else:
+        elements = np.frombuffer(data, dtype=NUMPY[datatype])
+    return Tensor(datatype, shape, elements)
+
+
+def decode_bools(data: memoryview) -> NDArray[Any]:
+    """Read BOOL elements: one byte each, 1 for true and 0 for false."""
+    octets = np.frombuffer(data, dtype=np.uint8)
+    wrong = np.flatnonzero(octets > 1)
+    if wrong.size:
+        index = int(wrong[0])
+        raise InferenceError(f"element {index} is the byte {octets[index]}, but a BOOL is 0 or 1")
+    return octets.view(np.bool_)
+
+
+def split_elements(data: memoryview, count: int) -> NDArray[Any]:
+    """Read `count` BYTES elements: each a little-endian length of 4 bytes, then that many bytes."""
+    items, offset = [], 0
+    for index in range(count):
+        start = offset + PREFIX_SIZE
+        if start > len(data):
+            raise InferenceError(
+                f"element {index} of {count}: its length prefix takes 4 bytes, {len(data) - offset} are left"
+            )
+        length = int.from_bytes(data[offset:start], "little")
+        offset = start + length
+        if offset > len(data):
+            raise InferenceError(
+                f"element {index} of {count}: its length is {length}, but {len(data) - start} bytes are left"
+            )
+        items.append(bytes(data[start:offset]))
+    if offset != len(data):
+        raise InferenceError(f"{len(data) - offset} bytes follow the last of {count} BYTES elements")
+    return objects(items)
+
+
+def encode_binary(tensor: Tensor) -> bytes | memoryview:
+    """Return a tensor's binary data."""
+    if tensor.datatype == "BYTES":
+        return join_elements(tensor.elements)
+    return np.ascontiguousarray(tensor.elements).view(np.uint8).data
+
+
+def join_elements(elements: Iterable[bytes]) -> bytes:
+    """Write BYTES elements, each behind its length."""
+    return b"".join(chain.from_iterable((len(item).to_bytes(PREFIX_SIZE, "little"), item) for item in elements))
+
+
+# --- JSON data -----------------------------------------------------------------------------------------------------
+
+
+def decode_json(datatype: str, shape: tuple[int, ...], data: object) -> Tensor:
+    """Read a tensor from JSON data: an array, flat or nested as the shape says, row by row.
+
+    Raises InferenceError where the datatype has no JSON form, the data do not fill the shape, or an element does not
+    fit.
+    """
+    if datatype in BINARY_ONLY:
+        raise InferenceError(f"{datatype} has no JSON form: send binary data with parameters.binary_data_size")
+    if not isinstance(data, list):
+        raise InferenceError(f"data must be an array, not {shown(data)}")
+    return Tensor(datatype, shape, FROM_JSON[datatype](flatten(data, shape), datatype))
+
+
+def flatten(data: list[Any], shape: tuple[int, ...]) -> list[Any]:
+    """Return the elements of flat or nested data in row-major order."""
+    if not (data and isinstance(data[0], list)):
+        if len(data) != math.prod(shape):
+            raise InferenceError(f"data has {len(data)} elements, but shape {list(shape)} takes {math.prod(shape)}")
+        return data
+    arrays: list[Any] = [data]
+    for axis, extent in enumerate(shape):
+        if not all(isinstance(array, list) and len(array) == extent for array in arrays):
+            raise InferenceError(
+                f"data is not nested as shape {list(shape)}: dimension {axis} needs arrays of {extent}"
+            )
+        arrays = list(chain.from_iterable(arrays))
+    return arrays
+
+
+def refuse_misfit(items: list[Any], fits: Callable[[Any], bool], expected: str) -> None:
+    """Refuse data for the first element that does not fit, if there is one."""
+    for index, item in enumerate(items):
+        if not fits(item):
+            raise InferenceError(f"data element {index} is {shown(item)}, expected {expected}")
+
+
+def integers(items: list[Any], datatype: str) -> NDArray[Any]:
+    """Convert whole numbers, however written (1, 1.0, 1e0)."""
+    limits = np.iinfo(NUMPY[datatype])
+    low, high = int(limits.min), int(limits.max)
+    if float in set(map(type, items)):
+        items = [int(item) if type(item) is float and item.is_integer() else item for item in items]
+    refuse_misfit(items, lambda item: type(item) is int and low <= item <= high, f"an integer {low} to {high}")
+    return np.array(items, dtype=NUMPY[datatype])
+
+
+def floats(items: list[Any], datatype: str) -> NDArray[Any]:
+    """Convert numbers, rounded to the nearest value of the datatype; beyond its range they are refused."""
+    refuse_misfit(items, lambda item: type(item) is int or type(item) is float, "a number")
+    with np.errstate(over="ignore"):
+        numbers = np.array([double(item) for item in items], dtype=np.float64).astype(NUMPY[datatype])
+    beyond = np.flatnonzero(~np.isfinite(numbers))
+    if beyond.size:
+        index = int(beyond[0])
+        raise InferenceError(
+            f"data element {index} is {shown(items[index])}, expected a number within the range of {datatype}"
+        )
+    return numbers
+
+
+def double(number: float) -> float:
+    """Return the nearest double, infinite where there is none."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf
+
+
+def bools(items: list[Any], datatype: str) -> NDArray[Any]:
+    """Convert true and false; numbers are not taken for them."""
+    refuse_misfit(items, lambda item: type(item) is bool, "true or false")
+    return np.array(items, dtype=NUMPY[datatype])
+
+
+def strings(items: list[Any], _datatype: str) -> NDArray[Any]:
+    """Convert strings to the bytes of their UTF-8."""
+    refuse_misfit(items, lambda item: type(item) is str, "a string")
+    return objects(utf8(item, f"data element {index}") for index, item in enumerate(items))
+
+
+def utf8(text: str, where: str) -> bytes:
+    """Encode a string of the request; half a surrogate pair is refused, which JSON can escape and UTF-8 cannot hold."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise InferenceError(f"{where} is {shown(text)}, which holds half a surrogate pair") from None
+
+
+FROM_JSON: dict[str, Callable[[list[Any], str], NDArray[Any]]] = {
+    "BOOL": bools,
+    **dict.fromkeys(("UINT8", "UINT16", "UINT32", "UINT64", "INT8", "INT16", "INT32", "INT64"), integers),
+    **dict.fromkeys(("FP32", "FP64"), floats),
+    "BYTES": strings,
+}
+
+
+def encode_json(tensor: Tensor) -> list[Any]:
+    """Return a tensor's JSON data, flat; floats as the doubles that equal them.
+
+    Raises InferenceError where JSON has no form for the datatype or for an element.
+    """
+    if tensor.datatype in BINARY_ONLY:
+        raise InferenceError(f"{tensor.datatype} has no JSON form: ask for it with binary_data")
+    if tensor.datatype == "BYTES":
+        return [text(item) for item in tensor.elements]
+    if tensor.datatype in ("FP32", "FP64") and not np.isfinite(tensor.elements).all():
+        raise InferenceError("NaN and infinity have no JSON form: ask for them with binary_data")
+    items: list[Any] = tensor.elements.tolist()
+    return items
+
+
+def text(item: bytes) -> str:
+    """Return a BYTES element as a JSON string."""
+    try:
+        return item.decode()
+    except UnicodeDecodeError:
+        raise InferenceError("bytes that are not UTF-8 have no JSON form: ask for them with binary_data") from None
