@@ -30,6 +30,7 @@ class Row:
         role: the model role of this row, where rows differ in it.
         answers: the requirements of this row, where rows differ in them.
         thorough: left out by the `quick` profile, because it is slow or one of many alike.
+        needs: extensions that the row rests on beside that of its requirements: binary data to send, for instance.
     """
 
     id: str
@@ -37,6 +38,7 @@ class Row:
     role: str | None = None
     answers: tuple[str, ...] = ()
     thorough: bool = False
+    needs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
-from conformance import __version__, ledger, requirements_page
+from conformance import __version__, ledger, requirements_page, roles
 
 PROGRAM = "oip-conformance"
 
@@ -21,6 +21,7 @@ EXAMPLES = """examples:
   oip-conformance explain                          every requirement with its level
   oip-conformance explain BIN-ORD-O                one requirement: statement, sources, checks
   oip-conformance requirements > docs/requirements.md
+  oip-conformance roles                            every model role: what to deploy to have it judged
   oip-conformance serve --port 8000                the reference server; more with: serve --help
 
 To judge a server: pytest --target-url=http://host:8000
@@ -34,11 +35,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         serve(arguments[1:])
     options = _parser().parse_args(arguments)
     try:
-        print(_explain(options.id) if options.command == "explain" else _requirements())
+        _show(_explain(options.id) if options.command == "explain" else PAGES[options.command]())
     except ledger.UnknownRequirementError as error:
         print(f"{PROGRAM}: error: {error}", file=sys.stderr)
         return 2
     return 0
+
+
+def _show(text: str) -> None:
+    """Print to a reader that may leave early, such as `head`."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def serve(arguments: Sequence[str]) -> NoReturn:
@@ -60,6 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     explain = commands.add_parser("explain", help="print one requirement, or list all of them")
     explain.add_argument("id", nargs="?", metavar="ID", help="for instance BIN-ORD-O; without it, all ids with levels")
     commands.add_parser("requirements", help="print docs/requirements.md")
+    commands.add_parser("roles", help="print every model role with its signature")
     commands.add_parser("serve", help="start the reference server with the arguments that follow")
     return parser
 
@@ -80,3 +90,23 @@ def _explain(requirement_id: str | None) -> str:
 
 def _requirements() -> str:
     return requirements_page.render(ledger.load(), _checks()).removesuffix("\n")
+
+
+def _roles() -> str:
+    return "\n".join(line for role in roles.load().values() for line in _role(role))
+
+
+def _role(role: roles.Role) -> list[str]:
+    traits = [role.compute, *(["batching"] if role.batching else []), *(["labels"] if role.labels else [])]
+    return [
+        f"{role.name} ({', '.join(traits)}): {role.purpose}",
+        f"    in   {_signature(role.inputs)}",
+        f"    out  {_signature(role.outputs)}",
+    ]
+
+
+def _signature(specs: Sequence[roles.TensorSpec]) -> str:
+    return ", ".join(f"{spec.name} {spec.datatype} {list(spec.shape)}" for spec in specs)
+
+
+PAGES = {"requirements": _requirements, "roles": _roles}

@@ -76,7 +76,12 @@ STATUS: dict[Outcome, tuple[str, str, str]] = {
     Outcome.BLOCKED: ("blocked", "b", "BLOCKED"),
     Outcome.ERROR: ("error", "E", "ERROR"),
 }
-_PYTEST_OUTCOME = {Outcome.FAIL: "failed", Outcome.ERROR: "failed", Outcome.NOT_APPLICABLE: "skipped", Outcome.BLOCKED: "skipped"}
+_PYTEST_OUTCOME = {
+    Outcome.FAIL: "failed",
+    Outcome.ERROR: "failed",
+    Outcome.NOT_APPLICABLE: "skipped",
+    Outcome.BLOCKED: "skipped",
+}
 
 
 def fill_report(report: pytest.TestReport, result: CheckResult) -> None:

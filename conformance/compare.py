@@ -21,7 +21,7 @@ from conformance.wire.tensor import Tensor, first_difference
 
 Array = np.ndarray[Any, Any]
 
-# Relative error of a decimal number in JSON that still counts as the same number; one unit in the last place always does.
+# Relative error of a decimal number in JSON that still counts as the same; one unit in the last place always does.
 JSON_TOLERANCE: Mapping[str, float] = {"FP16": 1e-3, "BF16": 1e-2, "FP32": 1e-6, "FP64": 1e-14}
 
 
@@ -34,7 +34,9 @@ class Difference:
     offset: int | None = None
 
 
-def difference(expected: Tensor, output: Output | None, body: bytes, *, through_json: bool | None = None) -> Difference | None:
+def difference(
+    expected: Tensor, output: Output | None, body: bytes, *, through_json: bool | None = None
+) -> Difference | None:
     """Return how an output differs from the expected tensor, or None.
 
     Args:
@@ -72,7 +74,9 @@ def _first(expected: Tensor, actual: Array, *, approximate: bool) -> int | None:
 
 def _first_apart(expected: Array, actual: Array, tolerance: float) -> int | None:
     """Return the first element that is off by more than `tolerance` and more than one unit in the last place."""
-    unit = np.abs(np.spacing(expected)).astype("<f8")
+    with np.errstate(invalid="ignore", over="ignore"):
+        unit = np.abs(np.spacing(expected)).astype("<f8")
+    unit[~np.isfinite(unit)] = 0  # beyond the largest number there is none
     a, b = expected.astype("<f8").reshape(-1), actual.astype("<f8").reshape(-1)
     with np.errstate(invalid="ignore", over="ignore"):
         near = np.abs(a - b) <= np.maximum(tolerance * np.abs(a), unit.reshape(-1))

@@ -113,9 +113,7 @@ def still_answers(target: Target, model: Model) -> None:
         evidence = Reply(target.exchanges[-1])
         raise Unmet("a server that goes on answering", str(lost), evidence, requirement="OIP-ALIVE") from lost
     if not reply.succeeded:
-        raise Unmet(
-            "a good request answered after the refusal", safe(reply.outcome()), reply, requirement="OIP-ALIVE"
-        )
+        raise Unmet("a good request answered after the refusal", safe(reply.outcome()), reply, requirement="OIP-ALIVE")
 
 
 def _gist(reply: Reply) -> str:

@@ -59,9 +59,9 @@ class Judge:
 
     def _absent(self, check: Check, row: Row) -> _Verdict | None:
         """Say why the row does not apply to this target, or None."""
-        extension = ledger.requirement(check.requirements(row)[0]).extension
-        if extension != "protocol" and extension not in self.survey.offered:
-            return _Verdict(Outcome.NOT_APPLICABLE, f"{extension} is not offered")
+        for extension in (str(ledger.requirement(check.requirements(row)[0]).extension), *row.needs):
+            if extension != "protocol" and extension not in self.survey.offered:
+                return _Verdict(Outcome.NOT_APPLICABLE, f"{extension} is not offered")
         role = check.role_of(row)
         if role is not None and role not in self.survey.roles:
             return _Verdict(Outcome.NOT_APPLICABLE, f"no model for the role {role}")

@@ -88,7 +88,7 @@ class Run:
         except TargetLost as lost:
             raise self._nothing_to_judge(Survey(), str(lost)) from None
         if not survey.roles:
-            reason = "has none of the suite's model roles deployed: `oip-conformance roles` says what to deploy"
+            reason = "serves none of the suite's model roles: `oip-conformance roles` says what to deploy"
         elif not survey.offered:
             reason = "offers none of the extensions: it lists none, and requests that use them are not answered"
         else:
@@ -126,7 +126,7 @@ class Run:
             hypothesis.settings.load_profile("oip-explore")
         chosen = self.config.getoption("hypothesis_seed", None)
         seed = self._worker_input().get("seed") or (int(chosen) if chosen else SystemRandom().randrange(2**32))
-        hypothesis.core.global_force_seed = seed
+        hypothesis.core.global_force_seed = seed  # type: ignore[assignment]  # what --hypothesis-seed sets
         return int(seed)
 
     def _quieten(self) -> None:

@@ -82,7 +82,7 @@ def create(models: Mapping[str, Model], max_body: int = http_body.DEFAULT_LIMIT)
         ]
     handlers: dict[Any, Any] = {
         InferenceError: refused,
-        http_body.BodyTooLargeError: too_large,
+        http_body.UnreadBodyError: refused_unread,
         HTTPException: not_routed,
         ClientDisconnect: disconnected,
         Exception: failed,
@@ -102,8 +102,8 @@ async def refused(_request: Request, exception: InferenceError) -> Response:
     return error(exception.message, exception.status)
 
 
-async def too_large(_request: Request, exception: http_body.BodyTooLargeError) -> Response:
-    """Answer a body over the limit."""
+async def refused_unread(_request: Request, exception: http_body.UnreadBodyError) -> Response:
+    """Answer a request whose body is not read to the end."""
     return http_body.ClosingResponse({"error": exception.message}, exception.status)
 
 

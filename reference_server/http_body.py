@@ -18,25 +18,25 @@ DEFAULT_LIMIT = 64 * 1024 * 1024
 LINGER_SECONDS = 2.0
 
 
-class BodyTooLargeError(InferenceError):
-    """The body is over the limit, and part of it is still unread."""
-
-    def __init__(self, limit: int) -> None:
-        super().__init__(f"the body is over the limit of {limit} bytes", status=413)
+class UnreadBodyError(InferenceError):
+    """The request is refused while part of its body is still unread."""
 
 
 async def read(request: Request, limit: int) -> bytes:
-    """Return the body; refuse one over `limit` bytes as soon as that is known, and a compressed one."""
+    """Return the body; refuse one over `limit` bytes as soon as that is known, and one that cannot be read right."""
     if (coding := request.headers.get("content-encoding", "identity").lower()) != "identity":
         raise InferenceError(f"Content-Encoding is {coding!r}, but only identity is supported", status=415)
+    if "upgrade" in request.headers:  # the HTTP parser stops at the head of such a request
+        raise UnreadBodyError("Upgrade is not supported with an inference request")
+    too_large = UnreadBodyError(f"the body is over the limit of {limit} bytes", status=413)
     if int(request.headers.get("content-length", "0")) > limit:
-        raise BodyTooLargeError(limit)
+        raise too_large
     chunks, size = [], 0
     async for chunk in request.stream():
         chunks.append(chunk)
         size += len(chunk)
         if size > limit:
-            raise BodyTooLargeError(limit)
+            raise too_large
     return b"".join(chunks)
 
 

@@ -77,22 +77,22 @@ def decode_bools(data: memoryview) -> NDArray[Any]:
 
 def split_elements(data: memoryview, count: int) -> NDArray[Any]:
     """Read `count` BYTES elements: each a little-endian length of 4 bytes, then that many bytes."""
-    items, offset = [], 0
+    octets, items, offset = bytes(data), [], 0
     for index in range(count):
         start = offset + PREFIX_SIZE
-        if start > len(data):
+        if start > len(octets):
             raise InferenceError(
-                f"element {index} of {count}: its length prefix takes 4 bytes, {len(data) - offset} are left"
+                f"element {index} of {count}: its length prefix takes 4 bytes, {len(octets) - offset} are left"
             )
-        length = int.from_bytes(data[offset:start], "little")
+        length = int.from_bytes(octets[offset:start], "little")
         offset = start + length
-        if offset > len(data):
+        if offset > len(octets):
             raise InferenceError(
-                f"element {index} of {count}: its length is {length}, but {len(data) - start} bytes are left"
+                f"element {index} of {count}: its length is {length}, but {len(octets) - start} bytes are left"
             )
-        items.append(bytes(data[start:offset]))
-    if offset != len(data):
-        raise InferenceError(f"{len(data) - offset} bytes follow the last of {count} BYTES elements")
+        items.append(octets[start:offset])
+    if offset != len(octets):
+        raise InferenceError(f"{len(octets) - offset} bytes follow the last of {count} BYTES elements")
     return objects(items)
 
 

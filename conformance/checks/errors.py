@@ -1,1 +1,104 @@
-"""To be written."""
+"""How a server refuses: with an error status, with an error object, and without harm to what comes next.
+
+What each area says has to be refused stands in its module's `REFUSALS`, and is judged there; here all of them are sent
+again to see what the refusal looks like. A request that was accepted is no refusal, and not judged here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from importlib import import_module
+
+from conformance.check import Row, check, rows
+from conformance.checks._error_requests import REFUSALS
+from conformance.checks._refusals import Refusal, refusal_rows
+from conformance.expect import expect, refuses, still_answers
+from conformance.roles import Model
+from conformance.target.exchange import Reply
+from conformance.target.target import Target
+from conformance.text import safe
+from conformance.wire.json_text import parse
+from conformance.wire.request import Message
+from conformance.wire.tensor import Tensor
+
+__all__ = ["REFUSALS"]
+
+Make = Callable[[Model], Message]
+
+AREAS = ("headers", "sizes", "datatypes", "bytes", "ordering", "overrides", "raw", "classification", "json")
+
+
+def _all_refusals() -> Iterator[tuple[str, Refusal]]:
+    """Yield the refusals of every area, with a row id that names the area."""
+    for area in AREAS:
+        found: tuple[Refusal, ...] = getattr(import_module(f"conformance.checks.{area}"), "REFUSALS", ())
+        yield from ((f"{area}-{refusal.fault}", refusal) for refusal in found)
+    yield from ((f"errors-{refusal.fault}", refusal) for refusal in REFUSALS)
+
+
+ALL = tuple(_all_refusals())
+FIRST_OF_EACH = {refusal.requirement: identity for identity, refusal in reversed(ALL)}
+
+
+@check("errors.impossible-request-has-an-error-status", answers="OIP-ERR-CODE")
+@rows(*refusal_rows(refusal for refusal in REFUSALS if refusal.requirement == "OIP-ERR-CODE"))
+def impossible_request_has_an_error_status(target: Target, model: Model, message: Make) -> None:
+    """A request that cannot be carried out is refused."""
+    refuses(target, model, message(model))
+
+
+@check("errors.input-against-the-metadata-is-refused", answers="OIP-ERR-SIGNATURE")
+@rows(*refusal_rows(refusal for refusal in REFUSALS if refusal.requirement == "OIP-ERR-SIGNATURE"))
+def input_against_the_metadata_is_refused(target: Target, model: Model, message: Make) -> None:
+    """An input that contradicts the model's metadata, or that the model does not have, is refused."""
+    refuses(target, model, message(model))
+
+
+@check("errors.refusal-is-an-oip-error", answers=("OIP-ERR", "OIP-ERR-STATUS"))
+@rows(*[Row(identity, (refusal.message,), role=refusal.role) for identity, refusal in ALL])
+def refusal_is_an_oip_error(target: Target, model: Model, message: Make) -> None:
+    """A refusal is a JSON object with the string `error`, under a 4xx status."""
+    reply = target.send(message(model), fresh=True)
+    if reply.succeeded:
+        return
+    expectation = expect(reply, "OIP-ERR").refused()
+    if not _is_error_object(reply):
+        text = safe(reply.body[:200].decode("utf-8", "replace"))
+        raise expectation.unmet('a JSON object with the string "error"', f"HTTP {reply.status}: {text or 'no body'}")
+    if reply.status is not None and reply.status >= 500:
+        raise expect(reply, "OIP-ERR-STATUS").unmet("a 4xx status", safe(reply.outcome()))
+
+
+def _is_error_object(reply: Reply) -> bool:
+    document, _ = parse(reply.body)
+    return isinstance(document, dict) and isinstance(document.get("error"), str)
+
+
+@check("errors.good-request-after-a-refusal-is-answered-right", answers="OIP-ALIVE")
+@rows(
+    *[
+        Row(identity, (refusal.message,), role=refusal.role, thorough=refusal.requirement == "OIP-ERR-SIGNATURE")
+        for identity, refusal in ALL
+        if refusal in REFUSALS or identity == FIRST_OF_EACH[refusal.requirement]
+    ]
+)
+def good_request_after_a_refusal_is_answered_right(target: Target, model: Model, message: Make) -> None:
+    """A good request is answered after a refusal as it was before."""
+    good, before = _answered(target, replace(model, salt=(model.salt + 101) % 256))
+    target.send(message(model), fresh=True)
+    still_answers(target, model)
+    arrays = [(output, output.array) for output in before.answer.outputs if output.array is not None]
+    right = [Tensor(output.name, output.datatype, array.shape, array) for output, array in arrays]
+    expect(target.send(good, fresh=True)).tensors(right)
+
+
+def _answered(target: Target, model: Model) -> tuple[Message, Reply]:
+    """Return a good request and its answer: as JSON, or as binary data where JSON is not answered."""
+    plain = [model.request(send="json")] if model.role.speaks_json else []
+    for request in plain:
+        reply = target.infer(request)
+        if reply.succeeded:
+            return request.message(), reply
+    binary = model.request(want="binary")
+    return binary.message(), target.infer(binary)

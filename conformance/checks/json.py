@@ -1,1 +1,317 @@
-"""To be written."""
+"""The JSON of the base protocol: what answers say, what requests may say, and the text itself.
+
+Rows that take binary data need that extension; all others are for any server of the protocol. Which form outputs come
+in, how large they are and whether they are right as binary data is judged elsewhere.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+from conformance.check import Row, check, rows
+from conformance.checks._schemas import Fault, faults
+from conformance.expect import expect
+from conformance.outcome import Unmet
+from conformance.roles import Model, load
+from conformance.target.exchange import Reply
+from conformance.target.target import Target
+from conformance.text import safe
+from conformance.wire.finding import shown
+from conformance.wire.request import InferRequest, Message, Output
+
+Make = Callable[[Model], InferRequest | Message]
+Form = Literal["json", "binary"]
+BINARY = ("binary_tensor_data",)
+
+
+# --- a plain request ---------------------------------------------------------------------------------------------------
+
+
+@check("json.plain-request-is-answered", answers="OIP-EP")
+@rows(*[Row(name, role=name, needs=() if role.speaks_json else BINARY) for name, role in load().items()])
+def plain_request_is_answered(target: Target, model: Model) -> None:
+    """A plain inference request is answered with status 200 and the right outputs."""
+    speaks_json = model.role.speaks_json
+    reply = target.infer(model.request(send="json") if speaks_json else model.request(want="binary"))
+    if expect(reply).answered().reply.status != 200:
+        raise Unmet("HTTP 200", f"HTTP {reply.status}", reply)
+    for tensor in model.expected(model.sample()):
+        if speaks_json:
+            expect(reply).tensors([tensor])
+        else:  # the values of binary data are judged by datatype
+            expect(reply).output(tensor.name)
+
+
+# --- what an answer says of itself -------------------------------------------------------------------------------------
+
+_MULTI_MIXED = (Output("OUT_BYTES", True), Output("OUT_INT64"), Output("OUT_FP32", True))
+
+
+def _request(**arguments: Any) -> Make:
+    return lambda model: model.request(send="json", **arguments)
+
+
+def _raw(model: Model) -> Message:
+    return model.raw(bytes(model.sample(batch=1)[0].to_bytes()))
+
+
+ANSWERS: tuple[Row, ...] = (
+    Row("json", (_request(),), role="multi"),
+    Row("json-of-one-output", (_request(outputs=["OUT_BOOL"]),), role="multi"),
+    Row("json-with-id", (_request(request_id="42"),), role="multi"),
+    Row("json-of-a-batch", (_request(),), role="batching"),
+    Row("json-of-rank-3", (_request(),), role="rank3"),
+    Row("json-without-elements", (lambda m: m.request([m.tensor([0, 0])], send="json"),), role="emit"),
+    Row("binary", (_request(want="binary"),), role="multi", needs=BINARY),
+    Row("binary-by-default", (_request(binary_data_output=True),), role="multi", needs=BINARY),
+    Row(
+        "binary-without-elements", (lambda m: m.request([m.tensor([0, 2])], want="binary"),), role="emit", needs=BINARY
+    ),
+    Row("mixed", (_request(outputs=_MULTI_MIXED),), role="multi", needs=BINARY),
+    Row("raw", (_raw,), role="raw_two_outputs", needs=("raw",)),
+    Row("classes", (_request(outputs=[Output("SCORES", classification=2)]),), role="scores", needs=("classification",)),
+)
+
+
+@check("json.answer-names-its-model", answers=("OIP-NAME", "OIP-JSON"))
+@rows(*ANSWERS)
+def answer_names_its_model(target: Target, model: Model, make: Make) -> None:
+    """An inference answer has the string model_name."""
+    _meets(target.infer(make(model)), "OIP-NAME")
+
+
+@check("json.answer-describes-its-outputs", answers=("OIP-RES", "OIP-JSON"))
+@rows(*ANSWERS)
+def answer_describes_its_outputs(target: Target, model: Model, make: Make) -> None:
+    """An inference answer is an object with an array of outputs, each with name, shape and datatype."""
+    _meets(target.infer(make(model)), "OIP-RES")
+
+
+@check("json.model-version-is-a-string", answers=("OIP-VER", "OIP-JSON"))
+@rows(*ANSWERS)
+def model_version_is_a_string(target: Target, model: Model, make: Make) -> None:
+    """The model_version of an inference answer is a string, where there is one."""
+    _meets(target.infer(make(model)), "OIP-VER")
+
+
+@check("json.shape-counts-the-elements", answers=("OIP-SHAPE", "OIP-JSON"))
+@rows(*ANSWERS)
+def shape_counts_the_elements(target: Target, model: Model, make: Make) -> None:
+    """The dimensions of an output are non-negative integers whose product is the number of its elements."""
+    reply = target.infer(make(model))
+    _meets(reply, "OIP-SHAPE")
+    expect(reply).free_of("data-count", "bytes-count")
+
+
+@check("json.answer-is-json-in-utf-8", answers="OIP-JSON")
+@rows(*ANSWERS)
+def answer_is_json_in_utf_8(target: Target, model: Model, make: Make) -> None:
+    """The JSON of an answer is valid and in UTF-8."""
+    expect(target.infer(make(model))).free_of("json-invalid", "json-not-utf8")
+
+
+def _meets(reply: Reply, requirement: str) -> None:
+    """Expect that an answer's JSON fits its schema wherever that decides the requirement."""
+    expect(reply).answered()
+    document = reply.answer.document
+    if document is None and not reply.answer.of_kind("json-not-object"):
+        raise Unmet("JSON", "an answer that is none", reply, requirement="OIP-JSON")
+    for fault in faults("response", document if document is not None else []):
+        if _decides(fault) == requirement:
+            raise Unmet(f"{fault.place}: {fault.expected}", fault.actual, reply)
+
+
+def _decides(fault: Fault) -> str | None:
+    """Return the requirement that a fault of an answer breaks; None where that belongs to another area."""
+    place = re.sub(r"\[[0-9]+\]", "[]", fault.place)
+    if place == "outputs[].datatype" and isinstance(fault.value, str):
+        return None  # no datatype of the protocol: judged where the right one is known
+    if place == "outputs[]" and fault.rule == "oneOf":
+        return None  # data or binary_data_size: judged by size
+    return _DECIDES.get(place)
+
+
+_DECIDES = {
+    "model_name": "OIP-NAME",
+    "model_version": "OIP-VER",
+    "outputs[].shape[]": "OIP-SHAPE",
+    **dict.fromkeys(("the document", "outputs", "outputs[]"), "OIP-RES"),
+    **dict.fromkeys(("outputs[].name", "outputs[].shape", "outputs[].datatype"), "OIP-RES"),
+}
+
+
+# --- which outputs -----------------------------------------------------------------------------------------------------
+
+_LISTED: tuple[tuple[str, ...], ...] = (
+    ("OUT_FP32",),
+    ("OUT_BYTES",),
+    ("OUT_BYTES", "OUT_INT64"),
+    ("OUT_BOOL", "OUT_FP32", "OUT_BYTES"),
+    ("OUT_FP32", "OUT_BYTES", "OUT_BOOL", "OUT_INT64"),
+)
+
+
+@check("json.listed-outputs-come-alone", answers="OIP-OUT", role="multi")
+@rows(
+    *[("-".join(listed), listed, _request(outputs=listed)) for listed in _LISTED],
+    *[Row(f"{'-'.join(o)}-binary", (o, _request(outputs=o, want="binary")), needs=BINARY) for o in _LISTED],
+    *[
+        Row(f"{'-'.join(o)}-binary-by-default", (o, _request(outputs=o, binary_data_output=True)), needs=BINARY)
+        for o in _LISTED
+    ],
+)
+def listed_outputs_come_alone(target: Target, multi: Model, listed: tuple[str, ...], make: Make) -> None:
+    """An answer has exactly the outputs that the request lists."""
+    _has_outputs(target.infer(make(multi)), listed)
+
+
+@check("json.all-outputs-come-unasked", answers="OIP-OUT-ALL")
+@rows(
+    *[Row(role, (_request(),), role=role) for role in ("multi", "add_sub", "raw_two_outputs", "emit")],
+    Row("multi-binary-by-default", (_request(binary_data_output=True),), role="multi", needs=BINARY),
+    Row("multi-binary-in", (lambda m: m.request(),), role="multi", needs=BINARY),
+)
+def all_outputs_come_unasked(target: Target, model: Model, make: Make) -> None:
+    """An answer has all outputs of the model when the request lists none."""
+    _has_outputs(target.infer(make(model)), [spec.name for spec in model.role.outputs])
+
+
+def _has_outputs(reply: Reply, names: Sequence[str]) -> None:
+    """Expect exactly these outputs, in any order."""
+    expect(reply).answered()
+    if sorted(reply.answer.names()) != sorted(names):
+        raise Unmet(f"outputs {shown(list(names))}", f"outputs {shown(list(reply.answer.names()))}", reply)
+
+
+# --- the id ------------------------------------------------------------------------------------------------------------
+
+_IDS = {
+    "letters": "first-Request_7",
+    "digits": "0042",
+    "blanks": " a  b ",
+    "escapes": 'a"b\\c/d\n\te',
+    "accents": "größe-é",
+    "beyond-16-bits": "猫😀",
+    "long": "id-" + "0123456789" * 30,
+}
+
+
+@check("json.id-comes-back", answers="OIP-ID", role="identity_int32")
+@rows(
+    *[(name, identity, "json", None) for name, identity in _IDS.items()],
+    *[
+        Row(f"{name}-{send}-in-{want}-out", (_IDS[name], send, want), needs=BINARY)
+        for name in ("letters", "accents")
+        for send, want in (("binary", "json"), ("json", "binary"), ("binary", "binary"))
+    ],
+)
+def id_comes_back(target: Target, model: Model, identity: str, send: Form, want: Form | None) -> None:
+    """The id of a request comes back unchanged."""
+    _has_id(target.infer(model.request(send=send, want=want, request_id=identity)), identity)
+
+
+@check("json.escaped-id-comes-back", answers="OIP-ID", role="identity_int32")
+@rows(*[(name, _IDS[name]) for name in ("escapes", "accents", "beyond-16-bits")])
+def escaped_id_comes_back(target: Target, model: Model, identity: str) -> None:
+    r"""An id written with \u escapes comes back as the text that it stands for."""
+    request = model.request(send="json", request_id=identity)
+    escaped = "".join(f"\\u{unit:04x}" for unit in _utf_16(identity))
+    text = json.dumps({**request.document(), "id": "@"}, separators=(",", ":")).replace('"@"', f'"{escaped}"')
+    _has_id(target.infer(request.message().with_body(text.encode())), identity)
+
+
+def _utf_16(text: str) -> list[int]:
+    octets = text.encode("utf-16-be")
+    return [int.from_bytes(octets[at : at + 2], "big") for at in range(0, len(octets), 2)]
+
+
+def _has_id(reply: Reply, identity: str) -> None:
+    expect(reply).answered()
+    found = (reply.answer.document or {}).get("id")
+    if found != identity:
+        raise Unmet(f"id {shown(identity)}", "no id" if found is None else f"id {shown(found)}", reply)
+
+
+# --- data --------------------------------------------------------------------------------------------------------------
+
+_SHAPED = ("rank2", "rank3", "rank4", "rank2_bytes", "batching", "fixed")
+
+
+@check("json.data-is-flat-or-nested", answers="OIP-DATA")
+@rows(
+    *[
+        Row(f"{role}-{form}", (form, None), role=role)
+        for role in ("weighted_sum", *_SHAPED)
+        for form in ("flat", "nested")
+    ],
+    *[
+        Row(f"{role}-{form}-seen-as-binary", (form, "binary"), role=role, needs=BINARY)
+        for role in _SHAPED
+        for form in ("flat", "nested")
+    ],
+)
+def data_is_flat_or_nested(target: Target, model: Model, form: str, want: Form | None) -> None:
+    """JSON data are read in row-major order, whether they are flat or nested."""
+    reply = target.infer(model.request(send="json", want=want, nested=form == "nested"))
+    expect(reply).tensors(model.expected(model.sample()), through_json=True)
+
+
+@check("json.data-is-returned-flat-or-nested", answers="OIP-DATA")
+@rows(*[Row(role, role=role, needs=BINARY) for role in _SHAPED])
+def data_is_returned_flat_or_nested(target: Target, model: Model) -> None:
+    """JSON data in answers are flat or nested, in row-major order."""
+    expect(target.infer(model.request())).tensors(model.expected(model.sample()))
+
+
+# --- the text ----------------------------------------------------------------------------------------------------------
+
+_TEXTS: dict[str, bytes] = {
+    "quotes-and-backslashes": b'"\\"\\\\"',
+    "line-ends": b"a\r\nb\tc",
+    "control-characters": b"\x01\x1b\x1f\x7f",
+    "nul": b"a\x00b",
+    "beyond-16-bits": "猫😀\u2028".encode(),
+}
+_NO_TEXTS: dict[str, bytes] = {
+    "a-byte-that-is-never-utf-8": b"a\xffb",
+    "a-sequence-cut-short": b"a\xe2\x82",
+    "a-lone-surrogate": b"\xed\xa0\x80",
+}
+
+
+@check("json.strings-are-escaped", answers="OIP-JSON", role="identity_bytes")
+@rows(
+    *[Row(name, (text, "json")) for name, text in _TEXTS.items()],
+    *[Row(name, (text, "binary"), needs=BINARY) for name, text in _NO_TEXTS.items()],
+)
+def strings_are_escaped(target: Target, model: Model, text: bytes, send: Form) -> None:
+    """An answer with any bytes in a JSON string is valid JSON in UTF-8, or the request is refused."""
+    reply = target.infer(model.request([model.tensor([text])], send=send, want="json" if send == "binary" else None))
+    if reply.succeeded:
+        expect(reply).free_of("json-invalid", "json-not-utf8")
+
+
+@check("json.nan-and-infinities", answers=("OIP-JSON-NAN", "BIN-EQ-O"))
+@rows(*[Row(role, role=role, needs=BINARY) for role in ("identity_fp32", "identity_fp64")])
+def nan_and_infinities(target: Target, model: Model) -> str:
+    """NaN and infinities in a JSON answer are refused, or written in some way that no document gives."""
+    reply = target.infer(model.request([model.tensor([float("nan"), float("inf"), float("-inf")])]))
+    if not reply.succeeded:
+        return f"refused: {safe(reply.outcome(), 120)}"
+    if reply.answer.of_kind("json-non-finite"):
+        return "bare words: NaN, Infinity"
+    document = reply.answer.document
+    if document is None:
+        return "text that is no JSON"
+    data = document["outputs"][expect(reply, "BIN-EQ-O").output(model.role.outputs[0].name).index].get("data")
+    if isinstance(data, list) and all(map(_is_no_number, data)):
+        return f"data {shown(data)}"
+    raise Unmet("NaN, Infinity and -Infinity", f"data {shown(data)}", reply, requirement="BIN-EQ-O")
+
+
+def _is_no_number(value: Any) -> bool:
+    """Whether a JSON value can stand for NaN or an infinity: null, a text, or a number beyond all floats."""
+    return value is None or isinstance(value, str) or (type(value) is int and abs(value) > 2**1024)

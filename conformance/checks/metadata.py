@@ -1,19 +1,58 @@
-"""What the server says about itself and its models."""
+"""What the server says about itself and its models.
+
+The form is that of the schemas. Model metadata are compared with the role that the model fills, by tensor names and as
+loosely as the protocol leaves room for: there may be more tensors, -1 may stand for a dimension that the role fixes,
+and the batch dimension of a batching model is shown or not.
+"""
 
 from __future__ import annotations
 
-from conformance.check import check
+from typing import Any
+
+from conformance.check import Row, check, rows
+from conformance.checks._schemas import faults
 from conformance.expect import expect
 from conformance.outcome import Unmet
-from conformance.roles import Model
+from conformance.roles import Model, TensorSpec, load
+from conformance.target.exchange import Reply
 from conformance.target.target import Target
+from conformance.wire.finding import shown
 from conformance.wire.json_text import parse
+
+# One of each kind; the other roles are many alike.
+_TYPICAL = frozenset({"identity_int32", "identity_bytes", "multi", "fixed", "batching", "rank4"})
 
 
 @check("metadata.binary-tensor-data-is-listed", answers="BIN-META")
 def binary_tensor_data_is_listed(target: Target) -> None:
     """Server metadata lists the extension binary_tensor_data."""
     _lists(target, "binary_tensor_data")
+
+
+@check("metadata.classification-is-listed", answers="CLS-META")
+def classification_is_listed(target: Target) -> None:
+    """Server metadata lists the extension classification."""
+    _lists(target, "classification")
+
+
+@check("metadata.server-metadata-is-well-formed", answers="OIP-META")
+def server_metadata_is_well_formed(target: Target) -> None:
+    """Server metadata is an object with name, version and an array of extensions."""
+    _document(target.get("/v2"), "server_metadata", ("name", "version", "extensions"))
+
+
+@check("metadata.model-metadata-describes-the-model", answers="OIP-MODEL-META")
+@rows(*[Row(name, role=name, thorough=name not in _TYPICAL) for name in load()])
+def model_metadata_describes_the_model(target: Target, model: Model) -> None:
+    """Model metadata gives name, datatype and shape of each input and output."""
+    reply = target.get(model.path)
+    document = _document(reply, "model_metadata", ("name", "inputs", "outputs"))
+    for member, specs in (("inputs", model.role.inputs), ("outputs", model.role.outputs)):
+        described = {item["name"]: item for item in document[member]}
+        for spec in specs:
+            if spec.name not in described:
+                raise Unmet(f"{spec.name} in {member}", f"{member} {shown(list(described))}", reply)
+            _compare(reply, spec, described[spec.name], batching=model.role.batching)
 
 
 def _lists(target: Target, name: str) -> None:
@@ -23,3 +62,29 @@ def _lists(target: Target, name: str) -> None:
     listed = document.get("extensions") if isinstance(document, dict) else None
     if not isinstance(listed, list) or name not in listed:
         raise Unmet(f"{name} among the extensions", f"extensions {listed!r}", reply)
+
+
+def _document(reply: Reply, schema: str, members: tuple[str, ...]) -> dict[str, Any]:
+    """Return the JSON object of an answer, which fits the schema at least in these members."""
+    expect(reply).answered()
+    document, findings = parse(reply.body)
+    if not isinstance(document, dict):
+        raise Unmet("a JSON object", str(findings[0]) if findings else shown(document), reply)
+    for fault in faults(schema, document):
+        if fault.path[0] in members:
+            raise Unmet(f"{fault.place}: {fault.expected}", fault.actual, reply)
+    return document
+
+
+def _compare(reply: Reply, spec: TensorSpec, described: dict[str, Any], *, batching: bool) -> None:
+    """Expect that a described tensor is the role's."""
+    if described["datatype"] != spec.datatype:
+        raise Unmet(f"{spec.name}: datatype {spec.datatype}", shown(described["datatype"]), reply)
+    shape = described["shape"]
+    if not (_fits(spec.shape, shape) or (batching and shape and _fits(spec.shape, shape[1:]))):
+        wanted = f"{list(spec.shape)}" + (f" or {[-1, *spec.shape]}" if batching else "")
+        raise Unmet(f"{spec.name}: shape {wanted}", shown(shape), reply)
+
+
+def _fits(declared: tuple[int, ...], shape: list[Any]) -> bool:
+    return len(declared) == len(shape) and all(b in (a, -1) for a, b in zip(declared, shape, strict=True))

@@ -1,1 +1,160 @@
-"""To be written."""
+"""Which outputs come as binary data: `binary_data_output` on the request, `binary_data` on an output, and both together.
+
+Each cell of the table answers the one requirement that decides it. One cell is contested, an output that is listed
+without `binary_data` under `binary_data_output` true: there the suite records what the server does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
+from conformance.check import Row, check, rows
+from conformance.checks._refusals import Refusal, refusal_rows
+from conformance.expect import expect, refuses
+from conformance.roles import Model
+from conformance.target.target import Target
+from conformance.wire.request import ABSENT, Message, Output
+
+UNLISTED = "unlisted"
+
+# (binary_data_output, how the output is listed: unlisted, or the value of its binary_data)
+# -> (the form in which it comes, the requirement that decides); the contested cell has no entry.
+TABLE: dict[tuple[Any, Any], tuple[str, str]] = {
+    (ABSENT, UNLISTED): ("json", "BIN-BDO-N"),
+    (ABSENT, ABSENT): ("json", "BIN-OUT-N"),
+    (ABSENT, False): ("json", "BIN-OUT-F"),
+    (ABSENT, True): ("binary", "BIN-OUT-T"),
+    (False, UNLISTED): ("json", "BIN-BDO-F"),
+    (False, ABSENT): ("json", "BIN-OUT-N"),
+    (False, False): ("json", "BIN-OUT-F"),
+    (False, True): ("binary", "BIN-BDO-OVT"),
+    (True, UNLISTED): ("binary", "BIN-BDO-T"),
+    (True, False): ("json", "BIN-BDO-OVF"),
+    (True, True): ("binary", "BIN-OUT-T"),
+}
+
+# binary_data of four outputs in nine requests: any two outputs meet in each of the nine pairs of settings.
+_SETTINGS = (ABSENT, False, True)
+MIXES = tuple(
+    tuple(_SETTINGS[setting % 3] for setting in (i, j, i + j, i + 2 * j)) for i, j in product(range(3), repeat=2)
+)
+
+
+def _word(value: Any) -> str:
+    return value if value == UNLISTED else str(value).lower()
+
+
+def _cells() -> list[Row]:
+    """Return each cell for a model with one output and for one with four, and with inputs of either form."""
+    return [
+        Row(
+            f"{_word(default)}-{_word(listed)}-{role}-{send}-in",
+            (default, listed, send, form),
+            role=role,
+            answers=(requirement,),
+        )
+        for (default, listed), (form, requirement) in TABLE.items()
+        for role, send in (("cast_int32_fp32", "json"), ("cast_int32_fp32", "binary"), ("multi", "json"))
+    ]
+
+
+@check("overrides.output-comes-in-its-form")
+@rows(*_cells())
+def output_comes_in_its_form(target: Target, model: Model, default: Any, listed: Any, send: Any, form: str) -> None:
+    """An output comes as binary data or as JSON as the two parameters say."""
+    names = [spec.name for spec in model.role.outputs]
+    outputs = None if listed is UNLISTED else [Output(name, listed) for name in names]
+    reply = target.infer(model.request(send=send, outputs=outputs, binary_data_output=default))
+    expect(reply).forms(dict.fromkeys(names, form))
+
+
+def _mixes() -> list[Row]:
+    return [
+        Row(
+            f"{_word(default)}-with-{'-'.join(map(_word, mix))}",
+            (default, mix),
+            answers=tuple(dict.fromkeys(TABLE[default, listed][1] for listed in mix if (default, listed) in TABLE)),
+            thorough=index % 4 > 0,
+        )
+        for default in (ABSENT, False, True)
+        for index, mix in enumerate(mix for mix in MIXES if any((default, listed) in TABLE for listed in mix))
+    ]
+
+
+@check("overrides.each-output-comes-in-its-own-form", role="multi")
+@rows(*_mixes())
+def each_output_comes_in_its_own_form(target: Target, multi: Model, default: Any, mix: tuple[Any, ...]) -> None:
+    """Outputs of one request, listed with different settings, come each in its own form."""
+    outputs = [Output(spec.name, listed) for spec, listed in zip(multi.role.outputs, mix, strict=True)]
+    reply = target.infer(multi.request(send="json", outputs=outputs, binary_data_output=default))
+    for output in outputs:
+        if (default, output.binary_data) in TABLE:
+            form, requirement = TABLE[default, output.binary_data]
+            expect(reply, requirement).forms({output.name: form})
+
+
+@check("overrides.listed-output-under-binary-data-output", answers=("BIN-BDO-L", "OIP-OUT", "BIN-IHCL-O", "BIN-EQ-O"))
+@rows(
+    Row("one", (ABSENT,), role="cast_int32_fp32"),
+    Row("all-of-four", (ABSENT, ABSENT, ABSENT, ABSENT), role="multi"),
+    Row("first-of-four", (ABSENT, False, True, False), role="multi"),
+    Row("last-of-four", (True, False, True, ABSENT), role="multi"),
+)
+def listed_output_under_binary_data_output(target: Target, model: Model, *listed: Any) -> str:
+    """An output listed without binary_data under binary_data_output true comes in one of two forms, and is right."""
+    outputs = [Output(spec.name, value) for spec, value in zip(model.role.outputs, listed, strict=True)]
+    reply = target.infer(model.request(send="json", outputs=outputs, binary_data_output=True))
+    open_ones = [output.name for output in outputs if output.binary_data is ABSENT]
+    forms = {expect(reply, "OIP-OUT").output(name).binary for name in open_ones}
+    expect(reply, "BIN-IHCL-O").free_of("inference-header-missing")
+    expected = model.expected(model.sample())
+    expect(reply, "BIN-EQ-O").tensors([tensor for tensor in expected if tensor.name in open_ones])
+    return " and ".join("binary data" if binary else "JSON" for binary in sorted(forms))
+
+
+# --- parameters of a wrong type ----------------------------------------------------------------------------------------
+
+_WRONG: dict[str, Any] = {
+    "the-string-true": "true",
+    "the-string-false": "false",
+    "the-number-1": 1,
+    "the-number-0": 0,
+    "a-fraction": 0.5,
+    "an-array": [True],
+    "an-object": {"value": True},
+}
+
+
+def _wrong_output(value: Any) -> Callable[[Model], Message]:
+    def message(model: Model) -> Message:
+        return model.request(send="json", outputs=[Output(model.role.outputs[0].name, value)]).message()
+
+    return message
+
+
+def _wrong_default(value: Any) -> Callable[[Model], Message]:
+    def message(model: Model) -> Message:
+        return model.request(send="json", binary_data_output=value).message()
+
+    return message
+
+
+REFUSALS: tuple[Refusal, ...] = (
+    *[
+        Refusal(f"binary-data-is-{word}", "BIN-NEG-PARAM", "cast_int32_fp32", _wrong_output(value))
+        for word, value in _WRONG.items()
+    ],
+    *[
+        Refusal(f"binary-data-output-is-{word}", "BIN-NEG-PARAM", "cast_int32_fp32", _wrong_default(value))
+        for word, value in _WRONG.items()
+    ],
+)
+
+
+@check("overrides.parameter-of-wrong-type-is-refused")
+@rows(*refusal_rows(REFUSALS))
+def parameter_of_wrong_type_is_refused(target: Target, model: Model, message: Callable[[Model], Message]) -> None:
+    """A binary_data or binary_data_output that is no boolean is refused."""
+    refuses(target, model, message(model))

@@ -1,1 +1,356 @@
-"""To be written."""
+"""Raw binary requests: the inference header is 0 and the body is the data of the model's one input, without any JSON.
+
+The answer always comes as binary data, so that one side alone cannot be seen. Where it is not what it should be, the
+same tensor is sent as a binary request, all outputs binary: a server that answers both alike reads the raw body as it
+reads binary data, and the fault, wherever it is, is no fault of raw requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from conformance.check import Row, check, rows
+from conformance.checks._refusals import Refusal, refusal_rows
+from conformance.expect import expect, refuses, still_answers
+from conformance.outcome import Unmet
+from conformance.roles import Model
+from conformance.samples import sample_tensor
+from conformance.target.exchange import Reply
+from conformance.target.target import Target
+from conformance.wire.datatypes import DATATYPES
+from conformance.wire.request import INFERENCE_HEADER, Message
+from conformance.wire.tensor import Tensor
+
+
+def ask(target: Target, model: Model, tensor: Tensor) -> Reply:
+    """Send a numeric tensor as a raw request."""
+    return target.infer(model.raw(bytes(tensor.to_bytes())))
+
+
+def agrees(target: Target, model: Model, reply: Reply, *candidates: Tensor, requirement: str | None = None) -> None:
+    """Expect the answer that belongs to one of the tensors as input, or the one that a binary request gets."""
+    unmet: list[Unmet] = []
+    for tensor in candidates:
+        try:
+            expect(reply, requirement).tensors(model.expected([tensor]), through_json=False)
+        except Unmet as found:
+            unmet.append(found)
+        else:
+            return
+    if not reply.succeeded or not any(_answers_alike(target, model, reply, tensor) for tensor in candidates):
+        raise unmet[0]
+
+
+def _answers_alike(target: Target, model: Model, reply: Reply, tensor: Tensor) -> bool:
+    full = target.infer(model.request([tensor], want="binary"))
+    return full.succeeded and _gist(full) == _gist(reply)
+
+
+def _gist(reply: Reply) -> Any:
+    """Return what two answers with equal outputs have in common, whatever is wrong with both."""
+    outputs = [(output.name, output.datatype, output.shape, output.binary) for output in reply.answer.outputs]
+    return outputs, reply.body[reply.answer.json_end :]
+
+
+def _sample(model: Model, shape: Sequence[int] | None = None) -> Tensor:
+    """Return a sample tensor, of the given shape or of the input's own; a batch of one for a batching model."""
+    (tensor,) = model.sample(batch=1)
+    return tensor if shape is None else sample_tensor(tensor.name, tensor.datatype, shape, model.salt)
+
+
+# --- the body is the input ------------------------------------------------------------------------------------------
+
+# Bodies that mean something to a server that looks into them.
+OPAQUE = (
+    ("all-bytes", bytes(range(256))),
+    ("an-inference-request", b'{"inputs":[{"name":"INPUT","shape":[1],"datatype":"UINT8","data":[7]}]}'),
+    ("an-open-brace", b"{"),
+    ("an-empty-object", b"{}"),
+    ("an-empty-line", b"\r\n\r\n"),
+    ("a-last-chunk", b"0\r\n\r\n"),
+    ("blanks", b" \t\r\n "),
+    ("gzip-magic", b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03"),
+    ("byte-order-mark", b"\xef\xbb\xbf{}"),
+    ("zeros", bytes(9)),
+    ("one-byte", b"\xff"),
+)
+
+
+@check("raw.header-0-makes-the-body-data", answers="RAW-IHCL0", role="identity_uint8")
+@rows(*OPAQUE)
+def header_0_makes_the_body_data(target: Target, model: Model, body: bytes) -> None:
+    """With an inference header of 0 the whole body is tensor data, whatever it looks like."""
+    agrees(target, model, target.infer(model.raw(body)), model.tensor(list(body)))
+
+
+# Every datatype but BYTES, and casts, which show the body read and the answer written apart.
+ENCODED = (
+    *(f"identity_{name.lower()}" for name in DATATYPES if name != "BYTES"),
+    *("cast_int32_fp32", "cast_fp16_fp32", "cast_fp32_fp16", "cast_bf16_fp32", "fixed", "raw_middle"),
+)
+
+
+@check("raw.body-is-binary-tensor-data", answers="RAW-ENC")
+@rows(
+    *[Row(role.replace("_", "-"), (None,), role=role) for role in ENCODED],
+    Row("64-kib", ((16384,),), role="cast_int32_fp32"),
+    Row("1-mib", ((131072,),), role="identity_int64", thorough=True),
+)
+def body_is_binary_tensor_data(target: Target, model: Model, shape: Sequence[int] | None) -> None:
+    """A raw body is little-endian, row by row, each element in its native size."""
+    tensor = _sample(model, shape)
+    agrees(target, model, ask(target, model, tensor), tensor)
+
+
+# --- which models ---------------------------------------------------------------------------------------------------
+
+
+@check("raw.model-of-one-input-is-served", answers="RAW-ONE")
+@rows(
+    Row("fixed-shape", role="raw_fixed"),
+    Row("one-variable-dimension", role="raw_variable"),
+    Row("two-outputs", role="raw_two_outputs"),
+    Row("batching", role="raw_batching"),
+    Row("documented", role="documented_raw"),
+)
+def model_of_one_input_is_served(target: Target, model: Model) -> None:
+    """A raw request to a model with one input is answered."""
+    expect(ask(target, model, _sample(model))).answered()
+
+
+@check("raw.variable-dimension-is-deduced", answers="RAW-VAR")
+@rows(
+    Row("no-variable-dimension", ((2, 2),), role="raw_fixed"),
+    *[Row(f"first-{size}", ((size, 2),), role="raw_variable") for size in (1, 2, 3, 100)],
+    *[Row(f"middle-{size}", ((2, size, 3),), role="raw_middle") for size in (1, 2, 4)],
+    *[Row(f"alone-{size}", ((size,),), role="identity_fp64") for size in (1, 2, 7)],
+    Row("alone-one-byte-elements", ((5,),), role="identity_bool"),
+    Row("alone-two-byte-elements", ((5,),), role="identity_fp16"),
+)
+def variable_dimension_is_deduced(target: Target, model: Model, shape: Sequence[int]) -> None:
+    """The variable dimension is what the number of bytes makes it."""
+    tensor = _sample(model, shape)
+    agrees(target, model, ask(target, model, tensor), tensor)
+
+
+@check("raw.batching-model-gets-one-item", answers="RAW-B1")
+@rows(
+    Row("fixed-shape", ((1, 4),), role="raw_batching"),
+    Row("fixed-shape-identity", ((1, 3),), role="batching"),
+    Row("variable-1", ((1, 1),), role="raw_batching_variable"),
+    Row("variable-4", ((1, 4),), role="raw_batching_variable"),
+    Row("two-dimensions", ((1, 2, 2),), role="scores_batching_rank2"),
+)
+def batching_model_gets_one_item(target: Target, model: Model, shape: Sequence[int]) -> None:
+    """A batching model takes a raw body for a batch of one."""
+    tensor = _sample(model, shape)
+    agrees(target, model, ask(target, model, tensor), tensor)
+
+
+# --- BYTES ----------------------------------------------------------------------------------------------------------
+
+CONTENTS = (
+    ("text", b"hello"),
+    ("nul", b"a\x00b\x00"),
+    ("not-utf-8", b"\xff\x00\xfe"),
+    ("json", b'{"inputs":[]}'),
+    ("an-empty-line", b"\r\n\r\n"),
+    ("gzip-magic", b"\x1f\x8b\x08\x00"),
+)
+
+
+@check("raw.bytes-of-one-element-are-served", answers="RAW-STR", role="raw_bytes_one")
+@rows(*CONTENTS)
+def bytes_of_one_element_are_served(target: Target, model: Model, content: bytes) -> None:
+    """A raw request to a BYTES input of shape [1] is answered with the bytes it brings."""
+    # With its prefix, the body is right for both readings of RAW-STR-BODY: as a whole, or as prefix and content.
+    prefixed = len(content).to_bytes(4, "little") + content
+    readings = [model.tensor([element], (1,)) for element in (prefixed, content)]
+    agrees(target, model, target.infer(model.raw(prefixed)), *readings)
+
+
+@check("raw.bytes-body-has-no-prefix", answers="RAW-STR-BODY", role="raw_bytes_one")
+@rows(
+    *CONTENTS,
+    ("three-bytes", b"abc"),
+    ("looks-prefixed", b"\x05\x00\x00\x00hello"),
+    ("looks-wrongly-prefixed", b"\xff\xff\xff\xffhello"),
+    ("255-bytes", b"x" * 255),
+    ("256-bytes", b"x" * 256),
+    Row("64-kib", (b"0123456789abcdef" * 4096,), thorough=True),
+)
+def bytes_body_has_no_prefix(target: Target, model: Model, body: bytes) -> None:
+    """The raw body of a BYTES input is the element itself, without a length in front."""
+    agrees(target, model, target.infer(model.raw(body)), model.tensor([body], (1,)))
+
+
+# --- the answer -----------------------------------------------------------------------------------------------------
+
+ANSWERS = (
+    Row("one-output", role="raw_fixed"),
+    Row("two-outputs", role="raw_two_outputs"),
+    Row("two-outputs-alike", role="documented_raw"),
+    Row("batching", role="raw_batching"),
+    Row("bytes", role="raw_bytes_one"),
+)
+
+
+def _any_raw(target: Target, model: Model) -> Reply:
+    """Send a raw request that every server takes which takes any; expect an answer."""
+    reply = target.infer(model.raw(bytes(_sample(model).to_bytes())))
+    expect(reply, "RAW-IHCL0").answered()
+    return reply
+
+
+@check("raw.every-output-is-binary", answers="RAW-OUT")
+@rows(*ANSWERS)
+def every_output_is_binary(target: Target, model: Model) -> None:
+    """The answer to a raw request has every output of the model, as binary data."""
+    expect(_any_raw(target, model)).forms({spec.name: "binary" for spec in model.role.outputs})
+
+
+# What is found wrong with the frame of an answer, by the requirement that any binary answer has to meet.
+FRAME = {
+    "BIN-IHCL-O": ("inference-header-missing",),
+    "BIN-IHCL-LEN": (
+        "inference-header-text",
+        "inference-header-negative",
+        "inference-header-zero",
+        "inference-header-beyond-body",
+        "inference-header-cuts-json",
+        "inference-header-covers-binary",
+    ),
+    "BIN-SIZE-O": ("size-not-integer", "size-negative", "size-beyond-body", "size-mismatch", "trailing-bytes"),
+}
+
+
+@check("raw.answer-is-framed-like-others", answers=("RAW-OUT", *FRAME, "BIN-ORD-O"))
+@rows(*ANSWERS)
+def answer_is_framed_like_others(target: Target, model: Model) -> None:
+    """The answer to a raw request has the header, the sizes and the order of any binary answer."""
+    reply = _any_raw(target, model)
+    for requirement, kinds in FRAME.items():
+        expect(reply, requirement).free_of(*kinds)
+    if len(model.role.outputs) > 1:
+        agrees(target, model, reply, _sample(model), requirement="BIN-ORD-O")
+
+
+# --- refusals -------------------------------------------------------------------------------------------------------
+
+
+def _body(body: bytes) -> Callable[[Model], Message]:
+    """Return what makes a raw request with this body."""
+    return lambda model: model.raw(body)
+
+
+def _headless(body: bytes) -> Callable[[Model], Message]:
+    """Return what makes a request with this body and no inference header."""
+    return lambda model: model.raw(body).with_header(INFERENCE_HEADER, None)
+
+
+_COUNTING = bytes(range(1, 65))
+
+# role and sizes that do not fill its input
+MISFITS: tuple[tuple[str, tuple[int, ...]], ...] = (
+    ("raw_fixed", (0, 4, 12, 15, 17, 20, 32)),
+    ("raw_variable", (4, 7, 9, 12)),
+    ("raw_middle", (6, 11, 13, 18)),
+    ("raw_two_outputs", (2, 6)),
+    ("identity_int64", (4, 12)),
+    ("identity_fp16", (1, 3)),
+    ("raw_batching", (4, 8, 17)),
+    ("raw_batching_variable", (6,)),
+)
+
+REFUSALS: tuple[Refusal, ...] = (
+    Refusal("two-inputs-bytes-of-one", "RAW-ONE", "raw_two_inputs", _body(_COUNTING[:8])),
+    Refusal("two-inputs-bytes-of-both", "RAW-ONE", "raw_two_inputs", _body(_COUNTING[:16])),
+    Refusal("four-inputs", "RAW-ONE", "multi", _body(_COUNTING[:16])),
+    Refusal("two-variable-dimensions", "RAW-VAR2", "raw_two_variable", _body(_COUNTING[:16])),
+    Refusal("two-variable-dimensions-one-element", "RAW-VAR2", "raw_two_variable", _body(_COUNTING[:4])),
+    Refusal("four-variable-dimensions", "RAW-VAR2", "rank4", _body(_COUNTING[:64])),
+    Refusal("bytes-2", "RAW-STR-SHAPE", "raw_bytes_two", _body(b"hello")),
+    Refusal("bytes-2-prefixed", "RAW-STR-SHAPE", "raw_bytes_two", _body(b"\1\0\0\0a\1\0\0\0b")),
+    Refusal("bytes-variable", "RAW-STR-SHAPE", "raw_bytes_variable", _body(b"hello")),
+    Refusal("bytes-variable-prefixed", "RAW-STR-SHAPE", "raw_bytes_variable", _body(b"\5\0\0\0hello")),
+    *[
+        Refusal(f"{role.replace('_', '-')}-{size}-bytes", "RAW-SIZE", role, _body(_COUNTING[:size]))
+        for role, sizes in MISFITS
+        for size in sizes
+    ],
+    Refusal("two-items", "RAW-B1", "raw_batching", _body(_COUNTING[:32])),
+    Refusal("without-its-header", "BIN-IHCL-MISSING", "raw_fixed", _headless(_COUNTING[:16])),
+    Refusal("bytes-without-its-header", "BIN-IHCL-MISSING", "raw_bytes_one", _headless(b"hello")),
+)
+
+
+def _refusals(requirement: str) -> list[Row]:
+    return refusal_rows(refusal for refusal in REFUSALS if refusal.requirement == requirement)
+
+
+@check("raw.model-of-several-inputs-is-refused", answers="RAW-ONE")
+@rows(*_refusals("RAW-ONE"))
+def model_of_several_inputs_is_refused(target: Target, model: Model, message: Callable[[Model], Message]) -> None:
+    """A raw request to a model with more than one input is refused."""
+    refuses(target, model, message(model))
+
+
+@check("raw.several-variable-dimensions-are-refused", answers="RAW-VAR2")
+@rows(*_refusals("RAW-VAR2"))
+def several_variable_dimensions_are_refused(target: Target, model: Model, message: Callable[[Model], Message]) -> None:
+    """A raw request to an input with more than one variable dimension is refused."""
+    refuses(target, model, message(model))
+
+
+@check("raw.other-bytes-shapes-are-refused", answers="RAW-STR-SHAPE")
+@rows(*_refusals("RAW-STR-SHAPE"))
+def other_bytes_shapes_are_refused(target: Target, model: Model, message: Callable[[Model], Message]) -> None:
+    """A raw request to a BYTES input of a shape other than [1] is refused."""
+    refuses(target, model, message(model))
+
+
+@check("raw.body-that-does-not-fit-is-refused", answers="RAW-SIZE")
+@rows(*_refusals("RAW-SIZE"))
+def body_that_does_not_fit_is_refused(target: Target, model: Model, message: Callable[[Model], Message]) -> None:
+    """A raw body that does not fill the input exactly is refused."""
+    refuses(target, model, message(model))
+
+
+@check("raw.two-items-are-refused", answers="RAW-B1")
+@rows(*_refusals("RAW-B1"))
+def two_items_are_refused(target: Target, model: Model, message: Callable[[Model], Message]) -> None:
+    """A raw body is no batch of two."""
+    refuses(target, model, message(model))
+
+
+@check("raw.body-without-header-is-refused", answers=("RAW-IHCL0", "BIN-IHCL-MISSING"))
+@rows(*[Row(row.id, row.values, role=row.role) for row in _refusals("BIN-IHCL-MISSING")])
+def body_without_header_is_refused(target: Target, model: Model, message: Callable[[Model], Message]) -> None:
+    """A raw body without an inference header is no raw request, and refused."""
+    expect(target.send(message(model), fresh=True), "BIN-IHCL-MISSING").refused()
+    still_answers(target, model)
+
+
+# --- observed -------------------------------------------------------------------------------------------------------
+
+
+@check("raw.empty-body", answers="RAW-EMPTY")
+@rows(
+    Row("alone", role="identity_int32"),
+    Row("before-a-fixed-one", role="raw_variable"),
+    Row("batching", role="raw_batching_variable"),
+    Row("bytes", role="raw_bytes_one"),
+)
+def empty_body(target: Target, model: Model) -> str:
+    """An empty raw body is a tensor without elements, an empty string, or refused."""
+    reply = target.send(model.raw(b""), fresh=True)
+    if reply.status is not None and reply.status >= 400 and not reply.exchange.failure:
+        still_answers(target, model)
+        return f"refused: {reply.outcome()}"
+    output = expect(reply, "RAW-VAR").output(model.role.outputs[0].name)
+    if output.array is not None and output.array.size == 0:
+        return f"no elements, shape {list(output.array.shape)}"
+    if output.array is not None and output.datatype == "BYTES" and output.array.reshape(-1).tolist() == [b""]:
+        return "one empty string"
+    raise Unmet("nothing, or a refusal", f"{output.datatype} {output.shape}", reply, requirement="RAW-VAR")

@@ -68,10 +68,10 @@ def _line(name: str, text: str) -> str:
 
 
 def _bytes(reply: Reply, offset: int) -> list[str]:
-    """Return hexadecimal rows around an offset of the answer's body, the first with the field named."""
+    """Return hexadecimal rows around an offset of the answer's body, the row that begins there with its field named."""
+    label = safe(annotate.label(reply.answer, offset))
     rows = annotate.hex_window(reply.body, offset).splitlines()
-    label = annotate.label(reply.answer, offset)
-    return [f"{row}   {safe(label)} (byte {offset})" if index == 0 else row for index, row in enumerate(rows)]
+    return [f"{row}   <- {label}" if int(row.split()[0], 16) == offset else row for row in rows]
 
 
 def _sent(exchange: Exchange) -> str:

@@ -69,6 +69,4 @@ class CheckResult:
         """Return the result that `to_dict` made plain."""
         values = {item.name: data[item.name] for item in fields(cls)}
         failure = values.pop("failure")
-        return cls(
-            **{**values, "outcome": Outcome(values["outcome"])}, failure=Failure(**failure) if failure else None
-        )
+        return cls(**{**values, "outcome": Outcome(values["outcome"])}, failure=Failure(**failure) if failure else None)

@@ -32,14 +32,13 @@ def header(url: str, survey: Survey, profile: str, seed: int | None) -> list[str
     """Return the lines above the run: who is judged, on what, and how."""
     server = " ".join(safe(part, 60) for part in (survey.name, survey.version) if part) or "no server metadata"
     offered = [f"{name} ({survey.offered[name]})" for name in EXTENSIONS if name in survey.offered]
-    lines = [
+    return [
         f"target      {safe(url)}: {server}",
         f"extensions  {', '.join(offered) or 'none offered'}",
         *[f"            {name} is not offered: {safe(survey.refusals[name], 120)}" for name in survey.refusals],
         f"roles       {len(survey.roles)} of {len(roles.load())} filled",
         f"profile     {profile}{'' if seed is None else f', seed {seed} (repeat with --hypothesis-seed={seed})'}",
     ]
-    return lines
 
 
 def summary(results: Sequence[CheckResult], survey: Survey) -> Iterator[str]:

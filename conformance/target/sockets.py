@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import pairwise
 from urllib.parse import urlsplit
 
 import h11
@@ -43,7 +44,7 @@ def chunk(data: bytes) -> bytes:
 def cut(body: bytes, places: Sequence[int]) -> list[bytes]:
     """Return the body in pieces, cut at the given offsets; empty pieces are left out."""
     edges = [0, *sorted(places), len(body)]
-    pieces = [body[start:end] for start, end in zip(edges, edges[1:], strict=False)]
+    pieces = [body[start:end] for start, end in pairwise(edges)]
     return [piece for piece in pieces if piece]
 
 
@@ -82,7 +83,7 @@ class Connection:
                     exchange = replace(exchange, status=event.status_code, headers=headers)
                 elif isinstance(event, h11.Data):
                     body += event.data
-        except _Broken as error:
+        except _BrokenError as error:
             exchange = replace(exchange, failure=str(error))
         self._left_over = parser.trailing_data[0]
         return replace(exchange, body=bytes(body), elapsed=time.monotonic() - started)
@@ -97,17 +98,19 @@ class Connection:
                 event = parser.next_event()
             except h11.RemoteProtocolError as error:
                 closed = "closed connection" in str(error) and not parser.trailing_data[0] and size == 0
-                raise _Broken("connection closed without an answer" if closed else f"malformed: {error}") from error
+                raise _BrokenError(
+                    "connection closed without an answer" if closed else f"malformed: {error}"
+                ) from error
             if event is h11.NEED_DATA:
                 data = self._read()
                 size += len(data)
                 if size > self._settings.max_answer or time.monotonic() - started > self._settings.deadline:
-                    raise _Broken("endless answer")
+                    raise _BrokenError("endless answer")
                 parser.receive_data(data)
             elif isinstance(event, h11.EndOfMessage):
                 return
             elif event is h11.PAUSED or isinstance(event, h11.ConnectionClosed):
-                raise _Broken("connection closed without an answer")
+                raise _BrokenError("connection closed without an answer")
             elif isinstance(event, h11.Event):
                 yield event
 
@@ -115,12 +118,12 @@ class Connection:
         try:
             return self._socket.recv(1 << 16)
         except TimeoutError as error:
-            raise _Broken(f"no answer within {self._settings.timeout:g} s") from error
+            raise _BrokenError(f"no answer within {self._settings.timeout:g} s") from error
         except OSError as error:
-            raise _Broken(f"connection broken ({type(error).__name__})") from error
+            raise _BrokenError(f"connection broken ({type(error).__name__})") from error
 
 
-class _Broken(Exception):
+class _BrokenError(Exception):
     """An answer could not be read to its end."""
 
 

@@ -50,14 +50,22 @@ def from_json(datatype: str, shape: Sequence[int], data: Any) -> NDArray[Any]:
 
 
 def _flatten(data: Any, shape: Sequence[int]) -> list[Any]:
-    """Return the elements of nested lists in row-major order, one level at a time: depth costs no recursion."""
+    """Return the elements of nested lists in row-major order; without recursion, for the depth is not ours."""
     if not isinstance(data, list):
         if len(shape) == 0 and not isinstance(data, dict):
             return [data]
         raise DecodeError(Finding("data-value", "data", None, "an array", shown(data)))
-    while any(isinstance(value, list) for value in data):
-        data = [element for value in data for element in (value if isinstance(value, list) else (value,))]
-    return list(data)
+    flat: list[Any] = []
+    rest = [iter(data)]
+    while rest:
+        for value in rest[-1]:
+            if isinstance(value, list):
+                rest.append(iter(value))
+                break
+            flat.append(value)
+        else:
+            rest.pop()
+    return flat
 
 
 def _array(info: Datatype, elements: list[Any]) -> NDArray[Any]:

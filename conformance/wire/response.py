@@ -23,7 +23,7 @@ __all__ = ["Answer", "Output", "take_apart"]
 
 HEADER: Final = "header"
 BLANKS: Final = b" \t\r\n"
-# Faults that hide how many bytes belong to tensors: bytes left over are then no second fault.
+# Faults that hide how many bytes belong to tensors: with a header, bytes left over are then no second fault.
 _HIDE_SIZES: Final = frozenset(
     {"json-not-object", "outputs-missing", "outputs-invalid", "output-invalid", "parameters-invalid"}
 )
@@ -76,7 +76,8 @@ def take_apart(body: bytes, inference_header: str | None) -> Answer:
         findings.append(Finding("inference-header-missing", HEADER, None, str(end), "no header"))
     for output in outputs:
         findings += output.findings
-    if leftover is not None and parsed.is_json and not _HIDE_SIZES.intersection(each.kind for each in findings):
+    hidden = inference_header is not None and _HIDE_SIZES.intersection(finding.kind for finding in findings)
+    if leftover is not None and parsed.is_json and not hidden:
         findings.append(Finding("trailing-bytes", "body", leftover, f"{leftover} bytes", f"{len(body)} bytes"))
     return Answer(body, document, end, tuple(outputs), tuple(findings))
 

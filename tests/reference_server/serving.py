@@ -1,4 +1,4 @@
-"""Starts the reference server as a process and talks to it in plain bytes, so that a test says exactly what was sent."""
+"""Starts the reference server as a process and talks to it in plain bytes: a test says exactly what was sent."""
 
 from __future__ import annotations
 
@@ -32,11 +32,13 @@ class Server:
 
     @property
     def address(self) -> tuple[str, int]:
+        """Where it listens."""
         host, _, port = self.url.removeprefix("http://").rpartition(":")
         return host, int(port)
 
     @contextmanager
     def connection(self) -> Iterator[socket.socket]:
+        """Open a connection."""
         with socket.create_connection(self.address, TIMEOUT) as connection:
             yield connection
 

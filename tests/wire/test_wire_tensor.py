@@ -173,7 +173,15 @@ REFUSED = [
     ("FP32", [2], [[0], [1e39]], "data-value", "data element 1", "FP32: a number within its range", "1e+39"),
     ("FP16", [1], [65520], "data-value", "data element 0", "FP16: a number within its range", "65520"),
     ("BF16", [1], [3.4e38], "data-value", "data element 0", "BF16: a number within its range", "3.4e+38"),
-    ("FP64", [1], [10**400], "data-value", "data element 0", "FP64: a number within its range", "an integer of 1329 bits"),
+    (
+        "FP64",
+        [1],
+        [10**400],
+        "data-value",
+        "data element 0",
+        "FP64: a number within its range",
+        "an integer of 1329 bits",
+    ),
     ("FP64", [1], [None], "data-value", "data element 0", "FP64: a number within its range", "null"),
     ("FP64", [1], [False], "data-value", "data element 0", "FP64: a number within its range", "false"),
     ("BOOL", [1], [1], "data-value", "data element 0", "BOOL: true or false", "1"),
@@ -184,7 +192,15 @@ REFUSED = [
     ("INT8", [], {}, "data-value", "data", "an array", "an object"),
     ("INT8", [2], [1], "data-count", "data", "2 elements for shape [2]", "1 elements"),
     ("INT8", [2, 0], [1], "data-count", "data", "0 elements for shape [2, 0]", "1 elements"),
-    ("INT8", [2**62, 8], [1], "data-count", "data", "36893488147419103232 elements for shape [4611686018427387904, 8]", "1 elements"),
+    (
+        "INT8",
+        [2**62, 8],
+        [1],
+        "data-count",
+        "data",
+        "36893488147419103232 elements for shape [4611686018427387904, 8]",
+        "1 elements",
+    ),
 ]
 
 

@@ -61,8 +61,8 @@ BINARY = {
         '{"id":"Füße 猫","inputs":[{"name":"INPUT","shape":[2],"datatype":"INT16","parameters":'
         '{"binary_data_size":4}}],"outputs":[{"name":"OUTPUT","parameters":{"binary_data":true}}]}',
         "0102 ff7f",
-        '{"id":"Füße 猫","model_name":"identity_int16","model_version":"1","outputs":[{"name":"OUTPUT","datatype":"INT16",'
-        '"shape":[2],"parameters":{"binary_data_size":4}}]}',
+        '{"id":"Füße 猫","model_name":"identity_int16","model_version":"1","outputs":[{"name":"OUTPUT",'
+        '"datatype":"INT16","shape":[2],"parameters":{"binary_data_size":4}}]}',
         "0102 ff7f",
     ),
     "mixed: binary data lie in the order of each JSON, not of the model": (
@@ -239,75 +239,75 @@ def test_raw(server: Server, row: tuple[str, str, str, str]) -> None:
     check(answer.status, answer.headers, answer.body, expected, expected_binary)
 
 
-# (model, inputs as name -> (datatype, shape, data), output, its parameters, shape and data in the response)
+# (model; the input's name, datatype, shape, data; the output, its count; shape and data in the response)
 CLASSES = {
     "Triton, Classification Extension, HTTP/REST": (
-        "documented_scores", "input0", "UINT32", "[2,2]", "[1,2,3,4]", "output0", '"classification":2', "[2]",
+        "documented_scores", "input0", "UINT32", "[2,2]", "[1,2,3,4]", "output0", "2", "[2]",
         '["3.3:1","2.4:3"]',
     ),
     "Triton, Classification Extension, HTTP/REST, with labels": (
-        "documented_scores_labelled", "input0", "UINT32", "[2,2]", "[1,2,3,4]", "output0", '"classification":2', "[2]",
+        "documented_scores_labelled", "input0", "UINT32", "[2,2]", "[1,2,3,4]", "output0", "2", "[2]",
         '["3.3:1:index_1_label","2.4:3:index_3_label"]',
     ),
     "Triton, Classification Extension: the integers of its prose": (
-        "identity_int8", "INPUT", "INT8", "[4]", "[1,5,10,4]", "OUTPUT", '"classification":2', "[2]", '["10:2","5:1"]',
+        "identity_int8", "INPUT", "INT8", "[4]", "[1,5,10,4]", "OUTPUT", "2", "[2]", '["10:2","5:1"]',
     ),
     "more than there are": (
-        "scores_labelled", "INPUT", "FP32", "[4]", "[0.25,1,-1,0.5]", "SCORES", '"classification":1000000000', "[4]",
+        "scores_labelled", "INPUT", "FP32", "[4]", "[0.25,1,-1,0.5]", "SCORES", "1000000000", "[4]",
         '["1.0:1:dog","0.5:3:fish","0.25:0:cat","-1.0:2:bird"]',
     ),
     "an index past the labels": (
-        "scores_some_labels", "INPUT", "FP32", "[4]", "[1,2,3,4]", "SCORES", '"classification":3', "[3]",
+        "scores_some_labels", "INPUT", "FP32", "[4]", "[1,2,3,4]", "SCORES", "3", "[3]",
         '["4.0:3","3.0:2","2.0:1:dog"]',
     ),
     "odd labels": (
-        "scores_odd_labels", "INPUT", "FP32", "[4]", "[4,3,2,1]", "SCORES", '"classification":4', "[4]",
+        "scores_odd_labels", "INPUT", "FP32", "[4]", "[4,3,2,1]", "SCORES", "4", "[4]",
         '["4.0:0:a:b:c","3.0:1:two words","2.0:2:Füße","1.0:3:猫"]',
     ),
     "ties keep their order": (
-        "identity_uint16", "INPUT", "UINT16", "[5]", "[7,9,7,9,7]", "OUTPUT", '"classification":5', "[5]",
+        "identity_uint16", "INPUT", "UINT16", "[5]", "[7,9,7,9,7]", "OUTPUT", "5", "[5]",
         '["9:1","9:3","7:0","7:2","7:4"]',
     ),
     "unsigned integers beyond doubles": (
         "identity_uint64", "INPUT", "UINT64", "[3]", "[18446744073709551614,18446744073709551615,9007199254740993]",
-        "OUTPUT", '"classification":3', "[3]", '["18446744073709551615:1","18446744073709551614:0","9007199254740993:2"]',
+        "OUTPUT", "3", "[3]", '["18446744073709551615:1","18446744073709551614:0","9007199254740993:2"]',
     ),
     "the lowest integer": (
         "identity_int64", "INPUT", "INT64", "[3]", "[-9223372036854775808,9223372036854775807,0]", "OUTPUT",
-        '"classification":3', "[3]", '["9223372036854775807:1","0:2","-9223372036854775808:0"]',
+        "3", "[3]", '["9223372036854775807:1","0:2","-9223372036854775808:0"]',
     ),
     "doubles": (
-        "identity_fp64", "INPUT", "FP64", "[3]", "[0.1,1e300,0.30000000000000004]", "OUTPUT", '"classification":3', "[3]",
+        "identity_fp64", "INPUT", "FP64", "[3]", "[0.1,1e300,0.30000000000000004]", "OUTPUT", "3", "[3]",
         '["1e+300:1","0.30000000000000004:2","0.1:0"]',
     ),
     "a batch": (
-        "scores_batching_labelled", "INPUT", "FP32", "[2,4]", "[1,2,3,4,8,7,6,5]", "SCORES", '"classification":2', "[2,2]",
+        "scores_batching_labelled", "INPUT", "FP32", "[2,4]", "[1,2,3,4,8,7,6,5]", "SCORES", "2", "[2,2]",
         '["4.0:3:fish","3.0:2:bird","8.0:0:cat","7.0:1:dog"]',
     ),
     "a batch of one keeps its dimension": (
-        "scores_batching", "INPUT", "FP32", "[1,4]", "[1,2,3,4]", "SCORES", '"classification":1', "[1,1]", '["4.0:3"]',
+        "scores_batching", "INPUT", "FP32", "[1,4]", "[1,2,3,4]", "SCORES", "1", "[1,1]", '["4.0:3"]',
     ),
     "flattened": (
-        "scores_rank2", "INPUT", "FP32", "[2,3]", "[1,2,3,6,5,4]", "SCORES", '"classification":2', "[2]",
+        "scores_rank2", "INPUT", "FP32", "[2,3]", "[1,2,3,6,5,4]", "SCORES", "2", "[2]",
         '["6.0:3","5.0:4"]',
     ),
     "flattened in the batch": (
-        "scores_batching_rank2", "INPUT", "FP32", "[2,2,2]", "[1,2,3,4,4,3,2,1]", "SCORES", '"classification":1', "[2,1]",
+        "scores_batching_rank2", "INPUT", "FP32", "[2,2,2]", "[1,2,3,4,4,3,2,1]", "SCORES", "1", "[2,1]",
         '["4.0:3:fish","4.0:0:cat"]',
     ),
     "no scores": (
-        "identity_fp32", "INPUT", "FP32", "[0]", "[]", "OUTPUT", '"classification":2', "[0]", "[]",
+        "identity_fp32", "INPUT", "FP32", "[0]", "[]", "OUTPUT", "2", "[0]", "[]",
     ),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("row", CLASSES.values(), ids=CLASSES)
 def test_classes(server: Server, row: tuple[str, ...]) -> None:
-    model, name, datatype, shape, data, output, parameters, shape_out, data_out = row
+    model, name, datatype, shape, data, output, count, shape_out, data_out = row
     answer = server.infer(
         model,
         f'{{"id":"42","inputs":[{{"name":"{name}","shape":{shape},"datatype":"{datatype}","data":{data}}}],'
-        f'"outputs":[{{"name":"{output}","parameters":{{{parameters}}}}}]}}'.encode(),
+        f'"outputs":[{{"name":"{output}","parameters":{{"classification":{count}}}}}]}}'.encode(),
     )
     expected = (
         f'{{"id":"42","model_name":"{model}","model_version":"1","outputs":[{{"name":"{output}","datatype":"BYTES",'
@@ -318,7 +318,11 @@ def test_classes(server: Server, row: tuple[str, ...]) -> None:
 
 # (model, datatype, scores in hex, the classes)
 BINARY_SCORES = {
-    "NaN comes last": ("FP32", "0000c07f 0000803f 0000807f 000080ff 0000c0ff", '"inf:2","1.0:1","-inf:3","nan:0","nan:4"'),
+    "NaN comes last": (
+        "FP32",
+        "0000c07f 0000803f 0000807f 000080ff 0000c0ff",
+        '"inf:2","1.0:1","-inf:3","nan:0","nan:4"',
+    ),
     "FP16": ("FP16", "9a42 0000 00fc 007e 9b42", '"3.3027344:4","3.3007812:0","0.0:1","-inf:2","nan:3"'),
     "BF16": ("BF16", "5340 80bf 5440 c07f 0000", '"3.3125:2","3.296875:0","0.0:4","-1.0:1","nan:3"'),
 }
@@ -351,9 +355,8 @@ def test_classes_as_binary_data_beside_a_plain_output(server: Server) -> None:
     )
     expected = (
         '{"model_name":"scores_two_outputs","model_version":"1","outputs":[{"name":"RANKS","datatype":"BYTES",'
-        '"shape":[2],"parameters":{"binary_data_size":21}},{"name":"SCORES","datatype":"FP32","shape":[4],'
+        '"shape":[2],"parameters":{"binary_data_size":26}},{"name":"SCORES","datatype":"FP32","shape":[4],'
         '"data":[1.0,2.0,3.0,4.0]}]}'
     )
-    # "3:1:middle" and "2:2:high" would be 10 + 8 bytes and two prefixes of 4: 26
-    check(answer.status, answer.headers, answer.body, expected.replace(":21}", ":26}"),
-          "0a000000 333a313a6d6964646c65 08000000 323a323a68696768")  # fmt: skip
+    classes = "0a000000 333a313a6d6964646c65 08000000 323a323a68696768"  # 3:1:middle and 2:2:high
+    check(answer.status, answer.headers, answer.body, expected, classes)

@@ -1,0 +1,173 @@
+"""Checks of classification: where it ends.
+
+Numbers of classes that no output has or that are no numbers, and scores that a server need not rank. A refusal is right
+in all of them; what is given under a 2xx status has to make sense.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from conformance import classes
+from conformance.check import Row, check, rows
+from conformance.checks._classes import (
+    ITEMS,
+    SCORES,
+    TAKEN,
+    Send,
+    ask,
+    entries,
+    ranking,
+    scored,
+    shown,
+    shown_shape,
+    texts,
+)
+from conformance.checks._refusals import Refusal, refusal_rows
+from conformance.classes import ClassText
+from conformance.expect import expect, refuses, still_answers
+from conformance.outcome import Unmet
+from conformance.roles import Model
+from conformance.target.exchange import Reply
+from conformance.target.target import Target
+from conformance.wire.request import Message, Output
+
+# --- numbers beyond the classes, and what is no number --------------------------------------------------------------
+
+
+@check("classification.no-class-is-made-up", answers="CLS-CLAMP")
+@rows(
+    Row("5-of-4", (SCORES, 5), role="scores"),
+    Row("100-of-4", (SCORES, 100), role="scores_labelled"),
+    Row("1000000-of-4", (SCORES, 1_000_000), role="scores"),
+    Row("2^32+2-of-4", (SCORES, 2**32 + 2), role="scores"),
+    Row("2-of-1", ((5,), 2), role="identity_int32"),
+    Row("batch", (ITEMS, 5), role="scores_batching"),
+    Row("rank-2", (((1, 3, 2), (6, 4, 5)), 7), role="scores_rank2"),
+)
+def no_class_is_made_up(target: Target, model: Model, values: Any, count: int) -> None:
+    """A number above that of the classes is refused, or gives each class once."""
+    name, tensor = scored(model), model.tensor(values)
+    reply = ask(target, model, [tensor], Output(name, classification=count))
+    if _is_refused(target, model, reply):
+        return
+    batch = len(values) if model.role.batching else 1
+    there = tensor.elements // batch
+    listed = entries(reply, name)
+    found = len(listed)
+    shape = expect(reply).output(name).shape or ()
+    if found != there * batch or math.prod(shape) != found:
+        expected = f"a refusal, or {there} classes" + (f" for each of {batch} items" if model.role.batching else "")
+        raise Unmet(expected, f"{found} classes under {shown_shape(shape)}", reply)
+    for part in (listed[k * there : (k + 1) * there] for k in range(batch)):
+        if len({entry.index for entry in part}) != there:
+            raise Unmet(f"{there} different indices", shown(part), reply)
+
+
+def _is_refused(target: Target, model: Model, reply: Reply) -> bool:
+    """Whether a request that a server need not serve was refused; the server has to go on answering."""
+    if reply.status is None or reply.status < 400 or reply.exchange.failure:
+        return False
+    still_answers(target, model)
+    return True
+
+
+@check("classification.number-0", answers="CLS-ZERO", role="scores")
+def number_0(target: Target, model: Model) -> str:
+    """A server asked for 0 classes does something of its own choice."""
+    reply = ask(target, model, model.sample(), Output("SCORES", classification=0))
+    if _is_refused(target, model, reply):
+        return f"refused: {reply.outcome()}"
+    output = expect(reply, "OIP-ALIVE").output("SCORES")
+    if output.datatype == model.role.outputs[0].datatype:
+        return "the plain output"
+    size = 0 if output.array is None else output.array.size
+    return f"{size} classes, {shown_shape(output.shape)}" if size else f"no classes, {shown_shape(output.shape)}"
+
+
+@check("classification.number-with-a-point", answers="CLS-FLOAT", role="scores")
+def number_with_a_point(target: Target, model: Model) -> str:
+    """A number of classes written as 2.0 is 2, or refused."""
+    reply = ask(target, model, [model.tensor(SCORES)], Output("SCORES", classification=2.0))
+    if _is_refused(target, model, reply):
+        return f"refused: {reply.outcome()}"
+    found = len(texts(reply, "SCORES"))
+    if found != 2:
+        raise Unmet("2 classes or a refusal", f"{found} classes", reply, requirement=TAKEN)
+    return "taken for 2"
+
+
+def _wrong_number(value: Any) -> Any:
+    def message(model: Model) -> Message:
+        return model.request(send="json", outputs=[Output(scored(model), classification=value)]).message()
+
+    return message
+
+
+REFUSALS: tuple[Refusal, ...] = (
+    Refusal("negative-number-of-classes", "CLS-NEG", "scores", _wrong_number(-1)),
+    Refusal("fraction-of-a-class", "CLS-NEG", "scores", _wrong_number(2.5)),
+    Refusal("number-of-classes-as-string", "CLS-NEG", "scores", _wrong_number("2")),
+    Refusal("number-of-classes-true", "CLS-NEG", "scores", _wrong_number(True)),
+)
+
+
+@check("classification.what-is-no-number-is-refused", answers="CLS-NEG")
+@rows(*refusal_rows(REFUSALS))
+def what_is_no_number_is_refused(target: Target, model: Model, message: Any) -> None:
+    """A count that is negative, a fraction, a string or a boolean is refused."""
+    refuses(target, model, message(model))
+
+
+# --- datatypes that need not be served ------------------------------------------------------------------------------
+
+
+@check("classification.short-floats-right-or-refused", answers="CLS-FP16")
+@rows(
+    Row("fp16", ((1.5, -2.0, 0.25, 3.0),), role="identity_fp16"),
+    Row("fp16-order", ((2048.0, 2050.0, 0.5, 2046.0, -2048.0),), role="identity_fp16"),
+    Row("bf16", ((1.5, -2.0, 0.25, 3.0),), role="identity_bf16"),
+)
+def short_floats_right_or_refused(target: Target, model: Model, values: Any) -> None:
+    """Scores of 16 bits are classified rightly or refused."""
+    _right_or_refused(target, model, values, "binary")
+
+
+@check("classification.bool-right-or-refused", answers="CLS-BOOL", role="identity_bool")
+def bool_right_or_refused(target: Target, model: Model) -> None:
+    """BOOL scores are refused, or at least ranked."""
+    _right_or_refused(target, model, (False, True, False, True), "json")
+
+
+def _read(reply: Reply, name: str) -> list[ClassText]:
+    """Return the classes of an output; where there are none, the fault is that of this datatype."""
+    try:
+        return entries(reply, name)
+    except Unmet as unmet:
+        unmet.requirement = None
+        raise
+
+
+def _right_or_refused(target: Target, model: Model, values: Sequence[Any], send: Send) -> None:
+    tensor = model.tensor(values)
+    scores = model.expected([tensor])[0].array
+    reply = ask(target, model, [tensor], Output(scored(model), classification=len(values)), send=send)
+    if _is_refused(target, model, reply):
+        return
+    listed = _read(reply, scored(model))
+    if not (classes.in_order(listed, scores) and classes.values_right(listed, scores)):
+        raise Unmet(f"a refusal, or {ranking(scores, len(values))}", shown(listed), reply)
+
+
+@check("classification.nan-somewhere", answers="CLS-NAN", role="scores")
+@rows(("first", (math.nan, 1.0, 2.0, 3.0)), ("amid", (3.0, math.nan, 2.0, 5.0)), ("last", (3.0, 1.0, 2.0, math.nan)))
+def nan_somewhere(target: Target, model: Model, values: tuple[float, ...]) -> str:
+    """A NaN among the scores stands anywhere, or is refused."""
+    reply = ask(target, model, [model.tensor(values)], Output("SCORES", classification=4), send="binary")
+    if _is_refused(target, model, reply):
+        return f"refused: {reply.outcome()}"
+    found = texts(reply, "SCORES")
+    still_answers(target, model)
+    return str(found)

@@ -1,0 +1,205 @@
+"""What the checks of classification share: asking for classes, and reading them out of an answer that has other faults.
+
+Classes are read as texts wherever the answer has any: under a wrong datatype, in a wrong shape, in a wrong format. So a
+fault of one kind leaves the checks of the others to their own subject. A list is judged against the right scores first;
+where it does not fit, against the scores that the server itself returns unclassified, because a server that misreads
+its inputs ranks them no worse for it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from conformance import classes
+from conformance.classes import ClassText, Item, Scores
+from conformance.expect import expect
+from conformance.outcome import Unmet
+from conformance.roles import Model
+from conformance.target.exchange import Reply
+from conformance.target.target import Target
+from conformance.text import safe
+from conformance.wire import strings
+from conformance.wire.request import Output
+from conformance.wire.tensor import Tensor
+
+Send = Literal["binary", "json"]
+Rule = Callable[[Sequence[Item]], bool]
+
+# What every classification rests on; a check that cannot read its classes stops at one of these.
+TAKEN, FORMAT = "CLS-HTTP-NUM", "CLS-FMT"
+
+# Four scores whose order is neither that of the indices nor its reverse.
+SCORES = (0.25, 0.75, -1.5, 3.0)
+# The input of the documents' example; its scores are 1.1, 3.3, 0.5 and 2.4.
+DOCUMENTED = ((1, 2), (3, 4))
+# JSON has no infinities: these travel as binary data.
+INFINITE = (1.0, -math.inf, 0.0, math.inf)
+# Scores of two items: every one of the second lies between two of the first.
+ITEMS = ((10.0, 40.0, 20.0, 30.0), (35.0, 5.0, 25.0, 15.0))
+
+
+def scored(model: Model) -> str:
+    """Return the name of the model's first output."""
+    return model.role.outputs[0].name
+
+
+def ask(target: Target, model: Model, tensors: Sequence[Tensor], *outputs: Output, send: Send = "json") -> Reply:
+    """Ask for outputs with their parameters."""
+    return target.infer(model.request(tensors, send=send, outputs=outputs))
+
+
+def texts(reply: Reply, name: str) -> list[str]:
+    """Return the elements of an output as texts, whatever its datatype and shape say.
+
+    Raises:
+        Unmet: the request was not answered, or the output holds no texts (CLS-HTTP-NUM).
+    """
+    output = expect(reply, TAKEN).output(name)
+    document = reply.answer.document or {}
+    if output.binary:
+        found = _prefixed(reply.body[slice(*output.span)] if output.span else reply.body[reply.answer.json_end :])
+    else:
+        found = [text for text in _flat(document["outputs"][output.index].get("data")) if isinstance(text, str)]
+    if not found or (output.binary and output.datatype not in ("BYTES", "STRING")):
+        plain = f"{safe(name, 60)} {safe(output.datatype, 20)} of {shown_shape(output.shape)}, without any"
+        raise Unmet(f"classes of {name} as texts", plain, reply, requirement=TAKEN)
+    return found
+
+
+def entries(reply: Reply, name: str) -> list[ClassText]:
+    """Return the classes of an output, also when they are written wrongly.
+
+    Raises:
+        Unmet: there are none (CLS-HTTP-NUM), or one cannot be made sense of (CLS-FMT).
+    """
+    found = []
+    for text in texts(reply, name):
+        entry = classes.understand(text)
+        if entry is None:
+            raise Unmet("value:index or value:index:label", safe(text, 80), reply, requirement=FORMAT)
+        found.append(entry)
+    return found
+
+
+def shown(listed: Sequence[ClassText]) -> str:
+    """Return classes as a message shows them."""
+    parts = [f"{e.value}:{e.index}" if e.label is None else f"{e.value}:{e.index}:{e.label}" for e in listed[:8]]
+    more = f" ... ({len(listed)} classes)" if len(listed) > 8 else ""
+    return safe(f"[{', '.join(part if len(part) <= 60 else part[:57] + '...' for part in parts)}{more}]", 500)
+
+
+def shown_shape(shape: Sequence[int] | None) -> str:
+    """Return a shape as a message shows it."""
+    return "no valid shape" if shape is None else f"shape {list(shape)}"
+
+
+def ranking(scores: Scores, count: int) -> str:
+    """Return the right classes as a message shows them, without labels."""
+    values = classes.numbers(scores)
+    return shown([ClassText(str(values[place]), place) for place in classes.highest(scores, count)])
+
+
+@dataclass(frozen=True, slots=True)
+class Classified:
+    """An answer with classes of one output, and the scores that they are of.
+
+    Attributes:
+        name: of the output.
+        scores: the output as it should be, were it not classified.
+        listed: the classes, in the order of the answer.
+    """
+
+    target: Target
+    model: Model
+    tensors: tuple[Tensor, ...]
+    send: Send
+    name: str
+    reply: Reply
+    scores: Scores
+    listed: tuple[ClassText, ...]
+
+    @classmethod
+    def of(
+        cls,
+        target: Target,
+        model: Model,
+        values: Any = None,
+        count: int | None = None,
+        *,
+        send: Send = "json",
+        name: str | None = None,
+    ) -> Classified:
+        """Ask for classes of an output, the first by default; for all classes where no count is given.
+
+        `values` are those of the model's first input; sample values by default.
+        """
+        tensors = model.sample() if values is None else (model.tensor(values), *model.sample()[1:])
+        name = name or scored(model)
+        scores = next(tensor.array for tensor in model.expected(tensors) if tensor.name == name)
+        if count is None:
+            count = int(scores.size // scores.shape[0] if model.role.batching else scores.size)
+        reply = ask(target, model, tensors, Output(name, classification=count), send=send)
+        return cls(target, model, tensors, send, name, reply, scores, tuple(entries(reply, name)))
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """The labels of the output, by index; empty where it has none."""
+        return self.model.role.labels.get(self.name, ())
+
+    def items(self, scores: Scores | None = None) -> list[Item]:
+        """Return classes and scores of each item of the batch; of the whole output for a model that does not batch.
+
+        The classes are shared out evenly, by their number and not by the shape that the answer claims.
+        """
+        scores = self.scores if scores is None else scores
+        batch = scores.shape[0] if self.model.role.batching else 1
+        size = -(-len(self.listed) // batch)
+        parts = [self.listed[k * size : (k + 1) * size] for k in range(batch)]
+        return list(zip(parts, scores.reshape(batch, -1), strict=True))
+
+    def require(self, rule: Rule, expected: str | None = None) -> None:
+        """Raise `Unmet` unless the classes keep a rule, about the right scores or about the server's own."""
+        if rule(self.items()):
+            return
+        own = self._own_scores()
+        if own is None or not rule(self.items(own)):
+            raise Unmet(expected or self._right(), shown(self.listed), self.reply)
+
+    def _right(self) -> str:
+        return " and ".join(ranking(row, len(part)) for part, row in self.items())
+
+    def _own_scores(self) -> Scores | None:
+        """Return the output that the server gives without classification; None unless it has the right form."""
+        plain = ask(self.target, self.model, self.tensors, Output(self.name), send=self.send)
+        output = plain.answer.output(self.name)
+        array = None if output is None else output.array
+        if array is None or (array.shape, array.dtype) != (self.scores.shape, self.scores.dtype):
+            return None
+        return array
+
+
+def each(rule: Callable[[Sequence[ClassText], Scores], bool]) -> Rule:
+    """Make a rule for items of a rule for one."""
+    return lambda items: all(rule(*item) for item in items)
+
+
+def _prefixed(data: bytes) -> list[str]:
+    """Return the BYTES elements of `data`, as far as they are whole."""
+    size = strings.PREFIX.size
+    found = []
+    for start in strings.offsets(data):
+        end = start + size + int(strings.PREFIX.unpack_from(data, start)[0])
+        if end <= len(data):
+            found.append(data[start + size : end].decode("utf-8", "surrogateescape"))
+    return found
+
+
+def _flat(data: Any) -> list[Any]:
+    """Return the elements of nested lists; what is no list is no element."""
+    flat: list[Any] = data if isinstance(data, list) else []
+    while any(isinstance(value, list) for value in flat):
+        flat = [part for value in flat for part in (value if isinstance(value, list) else [value])]
+    return flat

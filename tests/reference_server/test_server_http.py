@@ -1,0 +1,245 @@
+"""Paths, methods, bodies in pieces, limits, and what happens to a connection."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import socket
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import httpx
+import pytest
+from serving import Server, infer_octets, read_answer, running
+
+from reference_server import app, models
+
+GOOD = infer_octets("raw_fixed", bytes(16), "0")
+BAD = infer_octets("raw_fixed", bytes(15), "0")
+
+# (method, path, status, body)
+PATHS = [
+    ("GET", "/v2", 200,
+     '{"name":"oip-reference-server","version":"0.1.0","extensions":["binary_tensor_data","classification"]}'),
+    ("GET", "/v2/health/live", 200, '{"live":true}'),
+    ("GET", "/v2/health/ready", 200, '{"ready":true}'),
+    ("GET", "/v2/models/rank2", 200,
+     '{"name":"rank2","versions":["1"],"platform":"reference","inputs":[{"name":"INPUT","datatype":"INT32",'
+     '"shape":[-1,-1]}],"outputs":[{"name":"OUTPUT","datatype":"INT32","shape":[-1,-1]}]}'),
+    ("GET", "/v2/models/batching/versions/1", 200,
+     '{"name":"batching","versions":["1"],"platform":"reference","inputs":[{"name":"INPUT","datatype":"INT32",'
+     '"shape":[-1,3]}],"outputs":[{"name":"OUTPUT","datatype":"INT32","shape":[-1,3]}]}'),
+    ("GET", "/v2/models/rank2/ready", 200, '{"name":"rank2","ready":true}'),
+    ("GET", "/v2/models/rank2/versions/1/ready", 200, '{"name":"rank2","ready":true}'),
+    ("GET", "/v2/models/nope", 404, '{"error":"there is no model \\"nope\\""}'),
+    ("GET", "/v2/models/nope/ready", 404, '{"error":"there is no model \\"nope\\""}'),
+    ("POST", "/v2/models/nope/infer", 404, '{"error":"there is no model \\"nope\\""}'),
+    ("POST", "/v2/models/rank2/versions/2/infer", 404,
+     '{"error":"model \\"rank2\\" has no version \\"2\\", only \\"1\\""}'),
+    ("GET", "/v2/", 404, '{"error":"Not Found: GET \\"/v2/\\""}'),
+    ("GET", "/a%22b", 404, '{"error":"Not Found: GET \\"/a\\\\\\"b\\""}'),
+    ("GET", "/v2/models/rank2/infer", 405, '{"error":"Method Not Allowed: GET \\"/v2/models/rank2/infer\\""}'),
+    ("POST", "/v2", 405, '{"error":"Method Not Allowed: POST \\"/v2\\""}'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("method", "path", "status", "body"), PATHS)
+def test_path(server: Server, method: str, path: str, status: int, body: str) -> None:
+    answer = server.exchange(f"{method} {path} HTTP/1.1\r\nHost: test\r\nContent-Length: 0\r\n\r\n".encode(), method)
+    assert (answer.status, answer.body.decode()) == (status, body)
+    assert answer.headers["content-type"] == "application/json"
+    assert set(answer.headers.get("allow", "").split(", ")) == (
+        {""} if status != 405 else {"POST"} if method == "GET" else {"GET", "HEAD"}
+    )
+
+
+def test_every_role_is_served(server: Server) -> None:
+    spec = find_spec("conformance")
+    assert spec is not None
+    assert spec.origin is not None
+    roles = tomllib.loads(Path(spec.origin).with_name("roles.toml").read_text("utf-8"))
+    for name, role in roles.items():
+        answer = server.exchange(f"GET /v2/models/{name} HTTP/1.1\r\nHost: test\r\n\r\n".encode(), "GET")
+        lead = [-1] if role.get("batching") else []
+        for side in ("inputs", "outputs"):
+            declared = [tensor | {"shape": lead + tensor["shape"]} for tensor in role[side]]
+            assert json.loads(answer.body)[side] == declared
+
+
+def test_blanks_around_the_header(server: Server) -> None:
+    assert server.exchange(infer_octets("raw_fixed", bytes(16), " \t0 \t")).status == 200
+
+
+def test_name_of_the_header_in_any_case(server: Server) -> None:
+    octets = GOOD.replace(b"Inference-Header-Content-Length", b"iNFERENCE-hEADER-cONTENT-lENGTH")
+    assert server.exchange(octets).status == 200
+
+
+def test_small_answers_do_not_wait(server: Server) -> None:
+    with server.connection() as connection:
+        begin = time.monotonic()
+        for _ in range(50):
+            connection.sendall(GOOD)
+            assert read_answer(connection).status == 200
+        assert time.monotonic() - begin < 1  # held back by Nagle's algorithm, 50 answers would take 2 s
+
+
+def test_expectation_of_100_continue(server: Server) -> None:
+    head, body = GOOD.replace(b"\r\nHost:", b"\r\nExpect: 100-continue\r\nHost:").split(b"\r\n\r\n")
+    with server.connection() as connection:
+        connection.sendall(head + b"\r\n\r\n")
+        assert connection.recv(65536) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        connection.sendall(body)
+        assert read_answer(connection).status == 200
+
+
+def test_upgrade_is_refused(server: Server) -> None:
+    upgrade = b"\r\nConnection: Upgrade\r\nUpgrade: h2c\r\nHost:"
+    answer = server.exchange(GOOD.replace(b"\r\nHost:", upgrade))
+    assert (answer.status, answer.headers["connection"]) == (400, "close")
+    assert answer.body == b'{"error":"Upgrade is not supported with an inference request"}'
+
+
+def test_compressed_body_is_refused(server: Server) -> None:
+    answer = server.exchange(GOOD.replace(b"\r\nHost:", b"\r\nContent-Encoding: gzip\r\nHost:"))
+    assert (answer.status, answer.body) == (
+        415, b'{"error":"Content-Encoding is \'gzip\', but only identity is supported"}',
+    )  # fmt: skip
+
+
+CHUNKED = (
+    b"POST /v2/models/string_length/infer HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n"
+    b"Inference-Header-Content-Length: 96\r\n\r\n"
+    b'5a\r\n{"inputs":[{"name":"INPUT","shape":[1],"datatype":"BYTES","parameters":{"binary_data_size"'
+    b"\r\n5\r\n:6}}]\r\n2\r\n}\2\r\n3\r\n\0\0\0\r\n2\r\nhi\r\n0\r\n\r\n"
+)
+
+
+@pytest.mark.parametrize("octets", [GOOD, CHUNKED], ids=["length", "chunked"])
+def test_body_in_single_bytes(server: Server, octets: bytes) -> None:
+    with server.connection() as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for octet in octets:
+            connection.sendall(bytes([octet]))
+        assert read_answer(connection).status == 200
+
+
+def pipelined(server: Server, octets: bytes) -> list[int]:
+    """Send everything at once and return the statuses of the answers until the server closes."""
+    with server.connection() as connection:
+        connection.sendall(octets)
+        received = b"".join(iter(lambda: connection.recv(65536), b""))
+    return [int(part[:3]) for part in received.split(b"HTTP/1.1 ")[1:]]
+
+
+LAST = b"GET /v2/health/live HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n"
+
+
+def test_pipelined_requests_are_answered_in_order(server: Server) -> None:
+    assert pipelined(server, GOOD + BAD + GOOD + LAST) == [200, 400, 200, 200]
+
+
+def test_request_before_garbage_is_answered(server: Server) -> None:
+    assert pipelined(server, GOOD + b"no HTTP\r\n\r\n") == [200]
+
+
+@pytest.mark.parametrize(
+    "octets",
+    [
+        b"no HTTP\r\n\r\n",
+        b"POST /v2 HTTP/1.1\r\nHost: test\r\nContent-Length: -1\r\n\r\n",
+        b"POST /v2/models/rank2/infer HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"POST /v2 HTTP/1.1\r\nHost: test\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+    ],
+)
+def test_malformed_http(server: Server, octets: bytes) -> None:
+    answer = server.exchange(octets)
+    assert (answer.status, answer.headers["connection"]) == (400, "close")
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.body == b'{"error":"not HTTP: Invalid HTTP request received."}'
+
+
+@pytest.fixture(scope="module")
+def small_server() -> Iterator[Server]:
+    with running("--max-body", "1000") as started:
+        yield started
+
+
+BODY_1001 = b"POST /v2/models/identity_uint8/infer HTTP/1.1\r\nHost: test\r\nInference-Header-Content-Length: 0\r\n"
+
+
+@pytest.mark.parametrize(
+    "octets",
+    [
+        infer_octets("identity_uint8", bytes(1001), "0"),
+        infer_octets("identity_uint8", bytes(5_000_000), "0"),
+        BODY_1001 + b"Transfer-Encoding: chunked\r\n\r\n" + (b"64\r\n" + bytes(100) + b"\r\n") * 11 + b"0\r\n\r\n",
+        BODY_1001 + b"Content-Length: 2000000000\r\n\r\n",
+    ],
+    ids=["length", "far over", "chunked", "never sent"],
+)
+def test_body_over_the_limit(small_server: Server, octets: bytes) -> None:
+    answer = small_server.exchange(octets)
+    assert (answer.status, answer.body) == (413, b'{"error":"the body is over the limit of 1000 bytes"}')
+    assert (answer.headers["connection"], answer.headers["content-type"]) == ("close", "application/json")
+
+
+def test_body_at_the_limit(small_server: Server) -> None:
+    assert small_server.exchange(infer_octets("identity_uint8", bytes(1000), "0")).status == 200
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_prints_one_line_and_ends_cleanly(number: signal.Signals) -> None:
+    with running("--host", "127.0.0.1") as started:
+        assert started.exchange(GOOD).status == 200
+        assert started.exchange(BAD).status == 400
+        started.process.send_signal(number)
+        out, err = started.process.communicate(timeout=10)
+        assert (started.process.returncode, out, err) == (0, "", "")
+
+
+def test_signal_right_after_the_line() -> None:
+    for _ in range(3):
+        with running() as started:
+            started.process.send_signal(signal.SIGTERM)
+            assert started.process.wait(timeout=10) == 0
+
+
+def test_port_in_use(server: Server) -> None:
+    port = server.address[1]
+    done = subprocess.run(
+        [sys.executable, "-m", "reference_server", "--port", str(port)],
+        capture_output=True,
+        text=True,
+        timeout=10,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"cannot listen on 127.0.0.1 port {port}: ")
+
+
+def test_client_that_leaves(server: Server) -> None:
+    for cut in (10, len(GOOD) - 5):
+        with server.connection() as connection:
+            connection.sendall(GOOD[:cut])
+    time.sleep(0.05)
+    assert server.exchange(GOOD).status == 200
+
+
+def test_fault_of_the_server_is_an_error_of_the_protocol() -> None:
+    broken = models.model("broken", {"inputs": [], "outputs": [], "compute": "no such function"})
+    transport = httpx.ASGITransport(app.create({"broken": broken}), raise_app_exceptions=False)
+
+    async def exchange() -> httpx.Response:
+        async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+            return await client.post("/v2/models/broken/infer", content=b'{"inputs":[]}')
+
+    answer = asyncio.run(exchange())
+    assert (answer.status_code, answer.content) == (500, b'{"error":"internal error"}')
+    assert answer.headers["content-type"] == "application/json"

@@ -1,0 +1,119 @@
+"""Small HTTP servers for runs of the suite: a JSON-only one, one that dies halfway, and how to run pytest on them."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+
+class JsonOnly(BaseHTTPRequestHandler):
+    """An OIP server with one model, identity_int32, that knows no extension."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        known = {
+            "/v2": {"name": "json\x1b[31m-only", "version": "1", "extensions": []},
+            "/v2/models/identity_int32": {"name": "identity_int32", "inputs": [], "outputs": []},
+        }
+        self._answer(200 if self.path in known else 404, known.get(self.path, {"error": "unknown"}))
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        try:
+            tensor = json.loads(body)["inputs"][0]
+            output = {**tensor, "name": "OUTPUT", "data": tensor["data"]}
+        except (ValueError, KeyError):
+            self._answer(400, {"error": "not an inference request"})
+        else:
+            self._answer(200, {"model_name": "identity_int32", "outputs": [output]})
+
+    def _answer(self, status: int, document: dict[str, Any]) -> None:
+        body = json.dumps(document).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        """Stay quiet."""
+
+
+@contextmanager
+def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    """Serve with a handler; yields the URL."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        server.daemon_threads = True
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@contextmanager
+def proxied(upstream: str, connections: int) -> Iterator[str]:
+    """Pass so many connections on to a server, then take none any more; yields the URL."""
+    host, _, port = upstream.removeprefix("http://").rpartition(":")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = listener.getsockname()
+        thread = threading.Thread(target=_pass_on, args=(listener, (host, int(port)), connections))
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{address[1]}"
+        finally:
+            with suppress(OSError):
+                listener.shutdown(socket.SHUT_RDWR)
+            thread.join()
+
+
+def _pass_on(listener: socket.socket, upstream: tuple[str, int], connections: int) -> None:
+    pairs = []
+    with suppress(OSError):
+        for _ in range(connections):
+            near, _ = listener.accept()
+            far = socket.create_connection(upstream)
+            pairs += [near, far]
+            for a, b in ((near, far), (far, near)):
+                threading.Thread(target=_pump, args=(a, b), daemon=True).start()
+        listener.shutdown(socket.SHUT_RDWR)
+    listener.close()
+    for end in pairs:
+        with suppress(OSError):
+            end.shutdown(socket.SHUT_RDWR)
+        end.close()
+
+
+def _pump(source: socket.socket, sink: socket.socket) -> None:
+    try:
+        while data := source.recv(65536):
+            sink.sendall(data)
+        sink.shutdown(socket.SHUT_WR)
+    except OSError:
+        return
+
+
+def judge(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run pytest in a folder with these arguments; colours off, nothing of this test run's own environment."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "OIP_"))}
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--color=no", *arguments],
+        cwd=folder,
+        env={**kept, **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )

@@ -1,0 +1,180 @@
+"""The plugin as a user meets it: what a run prints, what it leaves behind, and its exit status."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from servers import JsonOnly, judge, proxied, serving
+
+from conformance import data
+from conformance.report.json_report import digest
+from conformance.target.reference import ReferenceServer
+
+ORDER = "response_follows_its_json"
+
+
+@pytest.fixture(scope="module")
+def reference() -> Iterator[str]:
+    server = ReferenceServer()
+    yield server.url
+    server.stop()
+
+
+def report_of(path: Path) -> dict[str, Any]:
+    report: dict[str, Any] = json.loads(path.read_text())
+    schema = json.loads((data.folder("schemas") / "report.schema.json").read_text())
+    jsonschema.Draft202012Validator(schema, format_checker=jsonschema.FormatChecker()).validate(report)
+    assert report["footer"]["digest"] == digest(report)
+    return report
+
+
+def closed_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+    return port
+
+
+def test_without_a_target_the_plugin_does_nothing(tmp_path: Path) -> None:
+    (tmp_path / "test_own.py").write_text("def test_own():\n    pass\n")
+    run = judge(tmp_path, "-v")
+    assert run.returncode == 0
+    assert "1 passed" in run.stdout
+    assert "profile     certify" not in run.stdout
+
+
+def test_the_bundled_server_is_conformant(tmp_path: Path) -> None:
+    run = judge(tmp_path, "--target-url=reference", "--conformance-report=r.json")
+    assert run.returncode == 0, run.stdout
+    report = report_of(tmp_path / "r.json")
+    assert (report["verdict"], report["why"], report["footer"]["complete"]) == ("conformant", [], True)
+    musts = {entry["id"]: entry["verdict"] for entry in report["requirements"] if entry["level"] == "MUST"}
+    assert set(musts.values()) == {"pass"}, musts
+    assert "is conformant" in run.stdout.splitlines()[-1]
+
+
+def test_two_workers_reach_the_same_verdicts(tmp_path: Path, reference: str) -> None:
+    for name, workers in (("one", []), ("two", ["-n", "2"])):
+        judge(tmp_path, f"--target-url={reference}", f"--conformance-report={name}.json", "-q", *workers)
+    one, two = (report_of(tmp_path / f"{name}.json") for name in ("one", "two"))
+    keys = ("id", "row", "outcome", "message", "observation", "exchanges")
+    assert [[c[k] for k in keys] for c in one["checks"]] == [[c[k] for k in keys] for c in two["checks"]]
+    assert (one["verdict"], one["requirements"]) == (two["verdict"], two["requirements"])
+
+
+def test_a_narrowed_run_keeps_the_status_of_pytest_and_says_incomplete(tmp_path: Path, reference: str) -> None:
+    run = judge(tmp_path, f"--target-url={reference}", "-k", ORDER, "--conformance-report=r.json")
+    assert run.returncode == 0
+    assert report_of(tmp_path / "r.json")["verdict"] == "incomplete"
+    assert "checks of the suite were not run" in run.stdout.splitlines()[-1]
+
+
+def test_the_header_says_who_is_judged_on_what(tmp_path: Path, reference: str) -> None:
+    run = judge(tmp_path, f"--target-url={reference}", "-k", ORDER)
+    lines = run.stdout.splitlines()
+    assert f"target      {reference}: oip-reference-server 0.1.0" in lines
+    assert "extensions  binary_tensor_data (listed), raw (works), classification (listed)" in lines
+    assert "roles       57 of 57 filled" in lines
+    assert "profile     certify" in lines
+
+
+def test_an_unreachable_target_is_one_line_and_status_6(tmp_path: Path) -> None:
+    url = f"http://127.0.0.1:{closed_port()}"
+    run = judge(tmp_path, f"--target-url={url}", "--target-timeout=0.5", "--conformance-report=r.json")
+    assert run.returncode == 6
+    assert f"cannot connect to {url}" in run.stdout + run.stderr
+    assert "Traceback" not in run.stdout + run.stderr
+    assert report_of(tmp_path / "r.json")["verdict"] == "incomplete"
+
+
+def test_a_json_only_server_is_one_line_and_status_6(tmp_path: Path) -> None:
+    with serving(JsonOnly) as url:
+        run = judge(tmp_path, f"--target-url={url}")
+    assert run.returncode == 6
+    assert f"{url} offers none of the extensions" in run.stdout + run.stderr
+    assert "Traceback" not in run.stdout + run.stderr
+
+
+def test_what_is_asked_for_is_judged_though_it_is_not_offered(tmp_path: Path) -> None:
+    with serving(JsonOnly) as url:
+        run = judge(tmp_path, f"--target-url={url}", "--extension=binary_tensor_data", "--conformance-report=r.json")
+    assert run.returncode == 1
+    report = report_of(tmp_path / "r.json")
+    assert report["extensions"]["binary_tensor_data"]["verdict"] == "nonconformant"
+    assert report["extensions"]["raw"]["verdict"] == "not_applicable"
+    assert "\x1b" not in run.stdout
+
+
+def test_a_target_that_dies_halfway_is_incomplete(tmp_path: Path, reference: str) -> None:
+    with proxied(reference, connections=40) as url:
+        run = judge(tmp_path, f"--target-url={url}", "--target-timeout=1", "--conformance-report=r.json")
+    assert run.returncode == 6, run.stdout[-2000:]
+    assert "the target is gone: cannot connect" in run.stdout.splitlines()[-1]
+    report = report_of(tmp_path / "r.json")
+    assert {check["outcome"] for check in report["checks"]} >= {"pass", "error"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--target-url=ftp://x"], "--target-url 'ftp://x' is no http or https URL"),
+        (["--target-url=http://x", "--target-header=oops"], "--target-header 'oops': write it as 'Name: value'"),
+        (["--target-url=http://x", "--target-timeout=0"], "--target-timeout 0: give seconds between 0 and 3600"),
+        (["--target-url=https://x", "--target-ca=nowhere.pem"], "--target-ca nowhere.pem: no such file"),
+        (["--target-url=http://x", "--conformance-report=r.txt"], "unknown suffix '.txt'"),
+        (["--target-url=http://x", "--conformance-report=no/r.json"], "--conformance-report no/r.json: no folder"),
+        (["--target-url=http://x", "--extension=gzip"], "argument --extension: invalid choice: 'gzip'"),
+    ],
+)
+def test_usage_errors_are_one_line_and_status_4(tmp_path: Path, arguments: list[str], message: str) -> None:
+    run = judge(tmp_path, *arguments)
+    assert run.returncode == 4
+    assert message in run.stderr
+    assert "Traceback" not in run.stdout + run.stderr
+
+
+def test_the_environment_names_the_target_too(tmp_path: Path, reference: str) -> None:
+    run = judge(tmp_path, "-k", ORDER, OIP_TARGET_URL=reference)
+    assert f"target      {reference}" in run.stdout
+
+
+def test_the_ini_file_names_the_target_too(tmp_path: Path, reference: str) -> None:
+    (tmp_path / "pytest.ini").write_text(f"[pytest]\noip_target_url = {reference}\n")
+    run = judge(tmp_path, "-k", ORDER)
+    assert f"target      {reference}" in run.stdout
+
+
+def test_a_conftest_of_the_user_does_not_reach_into_the_suite(tmp_path: Path, reference: str) -> None:
+    (tmp_path / "conftest.py").write_text("raise RuntimeError('imported')\n")
+    run = judge(tmp_path, f"--target-url={reference}", "-k", ORDER)
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_secrets_appear_nowhere(tmp_path: Path, reference: str) -> None:
+    url = reference.replace("http://", "http://user:tok-in-url@")
+    run = judge(
+        tmp_path,
+        f"--target-url={url}",
+        "--target-header=Authorization: Bearer tok-in-header",
+        "--target-header=Host: other",
+        "--extension=raw",
+        "--conformance-report=r.json",
+        "--conformance-evidence=evidence",
+        "-k",
+        "metadata or ordering",
+    )
+    assert "conformance" in run.stdout
+    files = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
+    everything = run.stdout.encode() + run.stderr.encode() + b"".join(files)
+    assert files
+    assert b"tok-in" not in everything
+
+
+def test_junit_names_the_requirements(tmp_path: Path, reference: str) -> None:
+    judge(tmp_path, f"--target-url={reference}", "-k", ORDER, "--junitxml=j.xml")
+    assert '<property name="requirements" value="BIN-ORD-O"' in (tmp_path / "j.xml").read_text()

@@ -1,0 +1,119 @@
+"""Places in words, and hex windows that a terminal can bear."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.wire.annotate import Layout, hex_window, label
+from conformance.wire.finding import KINDS, Finding, shown, shown_name
+from conformance.wire.response import take_apart
+
+HEAD = (
+    b'{"outputs":[{"name":"J","datatype":"INT8","shape":[1],"data":[1]},'
+    b'{"name":"OUT0","datatype":"INT32","shape":[2],"parameters":{"binary_data_size":8}},'
+    b'{"name":"a b","datatype":"BYTES","shape":[2],"parameters":{"binary_data_size":11}}]}'
+)
+TAIL = bytes.fromhex("01000000 02000000 03000000 616263 00000000 ee")
+
+# offset from the JSON's end, words
+PLACES = [
+    (-1, "JSON"),
+    (0, "tensor 1 OUT0 INT32 element 0"),
+    (7, "tensor 1 OUT0 INT32 element 1"),
+    (8, 'tensor 2 "a b" BYTES element 0 length prefix'),
+    (12, 'tensor 2 "a b" BYTES element 0'),
+    (15, 'tensor 2 "a b" BYTES element 1 length prefix'),
+    (18, 'tensor 2 "a b" BYTES element 1 length prefix'),
+    (19, "after the last tensor"),
+    (999, "after the last tensor"),
+]
+
+
+@pytest.mark.parametrize(("offset", "words"), PLACES)
+def test_places_in_an_answer(offset: int, words: str) -> None:
+    answer = take_apart(HEAD + TAIL, str(len(HEAD)))
+    assert label(answer, len(HEAD) + offset) == words
+
+
+# datatype, bytes, offset in them, words
+PARTS = [
+    ("FP64", "", 9, "element 1"),
+    ("STRING", "00", 0, "byte 0"),
+    ("BYTES", "0000", 1, "byte 1"),
+    ("BYTES", "00000000 0000", 5, "element 1 length prefix"),
+    ("BYTES", "ff000000 6162", 5, "element 0"),
+]
+
+
+@pytest.mark.parametrize(("datatype", "text", "offset", "words"), PARTS)
+def test_places_in_a_request(datatype: str, text: str, offset: int, words: str) -> None:
+    body = b"{}" + bytes.fromhex(text)
+    layout = Layout(2, [("IN", datatype, 2, 2 + max(len(body) - 2, 16))], body)
+    assert label(layout, 2 + offset) == f"tensor 0 IN {datatype} {words}"
+
+
+def test_without_a_body_bytes_elements_are_not_told_apart() -> None:
+    assert label(Layout(2, [("IN", "BYTES", 2, 9)]), 5) == "tensor 0 IN BYTES byte 3"
+
+
+BODY = bytes(range(0x1C, 0x30)) + b"abc\x7f\xff"
+
+WINDOWS = [
+    (8, 3, ["0000  1c 1d 1e 1f 20 21 22 23  .... !\"#", "0008  24 25 26 27 28 29 2a 2b  $%&'()*+",
+            "0010  2c 2d 2e 2f 61 62 63 7f  ,-./abc."]),
+    (3, 1, ["0003  1f 20 21 22 23 24 25 26  . !\"#$%&"]),
+    (3, 3, ["0003  1f 20 21 22 23 24 25 26  . !\"#$%&", "000b  27 28 29 2a 2b 2c 2d 2e  '()*+,-.",
+            "0013  2f 61 62 63 7f ff        /abc.."]),
+    (24, 3, ["0010  2c 2d 2e 2f 61 62 63 7f  ,-./abc.", "0018  ff                       ."]),
+    (99, 1, ["0018  ff                       ."]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("offset", "rows", "lines"), WINDOWS)
+def test_hex_window(offset: int, rows: int, lines: list[str]) -> None:
+    assert hex_window(BODY, offset, rows=rows).split("\n") == lines
+
+
+def test_hex_window_of_nothing_and_beyond_64_kib() -> None:
+    assert hex_window(b"", 0) == ""
+    assert hex_window(bytes(0x10002), 0x10000, rows=1) == "10000  00 00                    .."
+
+
+def test_a_finding_is_one_line() -> None:
+    finding = Finding("size-mismatch", "outputs[0]", 7, "4", "8")
+    assert str(finding) == "size-mismatch: outputs[0] at byte 7: expected 4, got 8"
+    assert str(Finding("outputs-missing", "outputs", None, "an array", "nothing")) == (
+        "outputs-missing: outputs: expected an array, got nothing"
+    )
+
+
+def test_kinds_are_a_closed_table_of_sentences() -> None:
+    with pytest.raises(ValueError, match="unknown kind of finding: 'size'"):
+        Finding("size", "outputs[0]", None, "", "")
+    assert all(meaning.endswith(".") and "\n" not in meaning for meaning in KINDS.values())
+
+
+SHOWN = [
+    (True, "true"),
+    (None, "null"),
+    (4.0, "4.0"),
+    ("\x1b[31m\n", '"\\u001b[31m\\n"'),
+    ("x" * 61, '"' + "x" * 60 + '"...'),
+    (2**128, "an integer of 129 bits"),
+    ([1, "a"], '[1, "a"]'),
+    ([[1]], "an array of 1"),
+    (list(range(9)), "an array of 9"),
+    ({"a": 1}, "an object"),
+]
+
+
+@pytest.mark.parametrize(("value", "text"), SHOWN)
+def test_shown(value: object, text: str) -> None:
+    assert shown(value) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("OUT0", "OUT0"), ("a/b.c-d", "a/b.c-d"), ("", '""'), ("a\nb", '"a\\nb"'), ("ü", '"\\u00fc"')]
+)
+def test_shown_name(name: str, text: str) -> None:
+    assert shown_name(name) == text
