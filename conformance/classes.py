@@ -180,14 +180,28 @@ def indices_right(classes: Sequence[ClassText], scores: Scores) -> bool:
 
 
 def counted_alike(items: Sequence[Item]) -> bool:
-    """Whether the indices of every item are right, or all off by one and the same number.
+    """Whether every item is ranked for itself: its values are its own, and its indices count within it.
 
-    The scores of an item have to be 1 or more apart, so that a value written wrongly still has its score beside it.
+    Indices that are off by one and the same number everywhere will do, and so will mere ranks, 0, 1, 2 and so on: an
+    index that is wrong in every output is not the fault of the batch. The scores of all items have to be 1 or more
+    apart, so that a value written wrongly still has its score beside it.
     """
+    if any(_is_foreign(entry, place, items) for place, (classes, _) in enumerate(items) for entry in classes):
+        return False
     if all(are_highest(by_index(*item), item[1]) for item in items):
+        return True
+    if all([entry.index for entry in classes] == list(range(len(classes))) for classes, _ in items):
         return True
     shifts = {_shift(entry, scores) for classes, scores in items for entry in classes}
     return len(shifts) == 1 and None not in shifts
+
+
+def _is_foreign(entry: ClassText, place: int, items: Sequence[Item]) -> bool:
+    """Whether a value is a score of another item than its own."""
+    if _shift(entry, items[place][1]) is not None:
+        return False
+    others = [scores for other, (_, scores) in enumerate(items) if other != place]
+    return any(same_value(entry.value, score) for scores in others for score in numbers(scores))
 
 
 def _shift(entry: ClassText, scores: Scores) -> int | None:

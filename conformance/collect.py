@@ -52,6 +52,7 @@ class CheckItem(pytest.Item):
     def runtest(self) -> None:
         """Judge the row; the outcome is in `result`, never an exception."""
         self.result = self.config.stash[JUDGE](self.check, self.row)
+        self.user_properties.append(("requirements", " ".join(self.result.requirements)))  # for JUnit
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """Return where the check stands."""

@@ -9,8 +9,8 @@ import pytest
 
 from conformance.target import settings
 from conformance.target.settings import Settings, SettingsError
-from conformance.target.survey import EXTENSIONS
 
+EXTENSIONS = ("binary_tensor_data", "raw", "classification")
 PROFILES = ("certify", "quick", "explore")
 REFERENCE = "reference"
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 from datetime import UTC, datetime
 from random import SystemRandom
-from typing import Any, ClassVar
+from typing import Any
 
 import hypothesis
 import pytest
 
 from conformance import checks, options
 from conformance.check import all_rows
-from conformance.collect import JUDGE, collected_rows
+from conformance.collect import FOLDER, JUDGE, collected_rows
 from conformance.judge import Judge
 from conformance.outcome import TargetLost
 from conformance.report import json_report, terminal
@@ -33,13 +33,15 @@ class Run:
     Attributes:
         results: in the order in which they came.
         verdict: None until the run is finished.
-        current: the run of this process.
     """
 
-    current: ClassVar[Run | None] = None
-
-    def __init__(self, config: pytest.Config, url: str) -> None:
+    def __init__(self, config: pytest.Config, url: str, told: dict[str, Any] | None = None) -> None:
         """Read the options.
+
+        Args:
+            config: of pytest.
+            url: of the target, or `reference`.
+            told: what the controller told this process, where it is a worker.
 
         Raises:
             pytest.UsageError: one cannot be used.
@@ -50,13 +52,13 @@ class Run:
         self.results: list[CheckResult] = []
         self.verdict: Verdict | None = None
         self.started = _now()
+        self._told = told or {}
         self.seed = self._seed()
         self._server: ReferenceServer | None = None
-        self._url = self._worker_input().get("url", url)
+        self._url: str = self._told.get("url", url)
         if self._url != options.REFERENCE:
             options.make_settings(config, self._url)
         self._quieten()
-        Run.current = self
 
     # --- start ---
 
@@ -70,6 +72,7 @@ class Run:
             self._server = ReferenceServer()
             self._url = self._server.url
         self.target = Target(options.make_settings(self.config, self._url))
+        self._shown_url = self.target.settings.url  # without credentials
         self.survey = self._take_survey()
         self.target.roles = self.survey.roles
         self.config.stash[JUDGE] = Judge(
@@ -80,9 +83,8 @@ class Run:
         )
 
     def _take_survey(self) -> Survey:
-        told = self._worker_input().get("survey")
-        if told:
-            return Survey(**told)
+        if self._told:
+            return Survey(**self._told["survey"])
         try:
             survey = surveys.take(self.target, self.config.getoption("conformance_extensions"))
         except TargetLost as lost:
@@ -101,10 +103,6 @@ class Run:
         self._write_reports(complete=False)
         self.close()
         return pytest.exit.Exception(reason, returncode=INCOMPLETE)
-
-    def _worker_input(self) -> dict[str, Any]:
-        told: dict[str, Any] = getattr(self.config, "workerinput", {}).get("oip_conformance", {})
-        return told
 
     def for_worker(self) -> dict[str, Any]:
         """Return what a worker has to know."""
@@ -125,7 +123,7 @@ class Run:
         if not self.config.getoption("hypothesis_profile", None):
             hypothesis.settings.load_profile("oip-explore")
         chosen = self.config.getoption("hypothesis_seed", None)
-        seed = self._worker_input().get("seed") or (int(chosen) if chosen else SystemRandom().randrange(2**32))
+        seed = self._told.get("seed") or (int(chosen) if chosen else SystemRandom().randrange(2**32))
         hypothesis.core.global_force_seed = seed  # type: ignore[assignment]  # what --hypothesis-seed sets
         return int(seed)
 
@@ -133,6 +131,8 @@ class Run:
         """Leave failures to our own summary: pytest would show each twice, without what matters."""
         if self.config.option.reportchars in ("fE", ""):
             self.config.option.reportchars = "N"
+        if self.config.option.tbstyle == "auto":
+            self.config.option.tbstyle = "no"
 
     # --- finish ---
 
@@ -149,7 +149,7 @@ class Run:
         self.verdict = conclude(self.results, missing, self._lost())
         self._write_reports(complete=not missing)
         narrowed = bool(missing) and not self._lost()
-        own_files = any(item not in ("conformance.checks",) for item in self.config.args)
+        own_files = self.config.args != [str(FOLDER)]
         if narrowed or exitstatus not in (0, 1) or own_files:
             return exitstatus
         return self.verdict.exit_status
@@ -166,7 +166,7 @@ class Run:
             self.results,
             self.survey,
             self.verdict,
-            url=self._url,
+            url=self._shown_url,
             options=self._options(),
             seed=self.seed,
             started=self.started,
@@ -193,13 +193,13 @@ class Run:
 
     def header(self) -> list[str]:
         """Return the lines above the run."""
-        return terminal.header(self._url, self.survey, self.profile, self.seed)
+        return terminal.header(self._shown_url, self.survey, self.profile, self.seed)
 
     def print_summary(self, reporter: Any) -> None:
         """Show the summary and everything that was not met."""
         if not self.results:
             return
-        rerun = f"pytest --target-url={self.config.getoption('target_url') or self._url}"
+        rerun = f"pytest --target-url={options.REFERENCE if self._server else self._shown_url}"
         sections = (
             ("summary", terminal.summary(self.results, self.survey)),
             ("failures", terminal.failures(self.results, rerun)),
@@ -218,7 +218,7 @@ class Run:
         reporter: Any = self.config.pluginmanager.get_plugin("terminalreporter")
         if reporter is None or self.verdict is None or not self.results:
             return
-        line = f"{terminal.verdict_line(self.verdict, self._url)} ({terminal.must_count(self.results)})"
+        line = f"{terminal.verdict_line(self.verdict, self._shown_url)} ({terminal.must_count(self.results)})"
         reporter.write_line(line, **{terminal.COLORS[self.verdict.verdict]: True, "bold": True})
 
     def close(self) -> None:
@@ -228,15 +228,6 @@ class Run:
         if self._server is not None:
             self._server.stop()
             self._server = None
-        Run.current = None
-
-
-RUN: pytest.StashKey[Run] = pytest.StashKey()
-
-
-def is_worker(config: pytest.Config) -> bool:
-    """Whether this process is a worker of pytest-xdist."""
-    return hasattr(config, "workerinput")
 
 
 def _places() -> dict[tuple[str, str], int]:

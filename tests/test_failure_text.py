@@ -58,7 +58,7 @@ def test_a_failure_as_it_should_look() -> None:
         "      Actual    [3, 23290465]",
     ]
     assert lines[7:9] == [
-        "      0058  65 22 3a 38 7d 7d 5d 7d  e\":8}}]}",
+        '      0058  65 22 3a 38 7d 7d 5d 7d  e":8}}]}',
         "      0060  03 00 00 00 61 62 63 01  ....abc.   <- tensor 0 OUT0 INT32 element 0",
     ]
     assert lines[-2].startswith("      Repeat    echo eyJp")

@@ -51,7 +51,7 @@ def text_is_value_index_label(target: Target, model: Model, values: Any) -> None
     Row("fp64-powers", ((2.0**-900, -(2.0**900), 2.0**900, 1.0),), role="identity_fp64"),
     Row("fp32-infinities", (INFINITE, "binary"), role="identity_fp32"),
     Row("fp64-infinities", (INFINITE, "binary"), role="identity_fp64"),
-    Row("batch", (ITEMS,), role="scores_batching"),
+    Row("batch-of-1", (ITEMS[:1],), role="scores_batching"),
     Row("labelled", (SCORES,), role="scores_labelled"),
     Row("documented", (DOCUMENTED,), role="documented_scores"),
     Row("documented-labelled", (DOCUMENTED,), role="documented_scores_labelled"),
@@ -67,7 +67,7 @@ def value_is_the_score(target: Target, model: Model, values: Any, send: Send = "
     Row("labelled", (SCORES,), role="scores_labelled"),
     Row("integers", ((5, -7, 9, 0, 8),), role="identity_int32"),
     Row("100-classes", (tuple(k * 37 % 100 for k in range(100)),), role="identity_int32"),
-    Row("batch", (ITEMS,), role="scores_batching"),
+    Row("batch-of-1", (ITEMS[:1],), role="scores_batching"),
     Row("documented", (DOCUMENTED,), role="documented_scores"),
 )
 def index_counts_from_0(target: Target, model: Model, values: Any) -> None:

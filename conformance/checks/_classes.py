@@ -60,10 +60,11 @@ def texts(reply: Reply, name: str) -> list[str]:
     output = expect(reply, TAKEN).output(name)
     document = reply.answer.document or {}
     if output.binary:
-        found = _prefixed(reply.body[slice(*output.span)] if output.span else reply.body[reply.answer.json_end :])
+        data = reply.body[slice(*output.span)] if output.span else reply.body[reply.answer.json_end :]
+        found = _prefixed(data, partly=output.datatype in ("BYTES", "STRING"))
     else:
         found = [text for text in _flat(document["outputs"][output.index].get("data")) if isinstance(text, str)]
-    if not found or (output.binary and output.datatype not in ("BYTES", "STRING")):
+    if not found:
         plain = f"{safe(name, 60)} {safe(output.datatype, 20)} of {shown_shape(output.shape)}, without any"
         raise Unmet(f"classes of {name} as texts", plain, reply, requirement=TAKEN)
     return found
@@ -186,15 +187,15 @@ def each(rule: Callable[[Sequence[ClassText], Scores], bool]) -> Rule:
     return lambda items: all(rule(*item) for item in items)
 
 
-def _prefixed(data: bytes) -> list[str]:
-    """Return the BYTES elements of `data`, as far as they are whole."""
-    size = strings.PREFIX.size
+def _prefixed(data: bytes, *, partly: bool) -> list[str]:
+    """Return the BYTES elements of `data`; where not all of it is whole elements, those that are whole, or none."""
+    size, end = strings.PREFIX.size, 0
     found = []
     for start in strings.offsets(data):
         end = start + size + int(strings.PREFIX.unpack_from(data, start)[0])
         if end <= len(data):
             found.append(data[start + size : end].decode("utf-8", "surrogateescape"))
-    return found
+    return found if partly or end == len(data) else []
 
 
 def _flat(data: Any) -> list[Any]:

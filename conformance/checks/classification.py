@@ -13,6 +13,12 @@ from typing import Any
 
 from conformance import classes
 from conformance.check import Row, check, rows
+from conformance.checks._class_forms import (
+    binary_data_is_obeyed,
+    binary_data_output,
+    next_request_is_plain,
+    other_outputs_stay,
+)
 from conformance.checks._class_limits import (
     REFUSALS,
     bool_right_or_refused,
@@ -35,7 +41,6 @@ from conformance.checks._classes import (
     INFINITE,
     ITEMS,
     SCORES,
-    TAKEN,
     Classified,
     Send,
     ask,
@@ -44,27 +49,27 @@ from conformance.checks._classes import (
     shown_shape,
     texts,
 )
-from conformance.compare import difference
 from conformance.expect import expect
 from conformance.outcome import Unmet
 from conformance.roles import Model
-from conformance.target.exchange import Reply
 from conformance.target.target import Target
 from conformance.text import safe
-from conformance.wire import strings
-from conformance.wire.request import ABSENT, Output
-from conformance.wire.tensor import Tensor
+from conformance.wire.request import Output
 
 __all__ = [
     "REFUSALS",
+    "binary_data_is_obeyed",
+    "binary_data_output",
     "bool_right_or_refused",
     "index_counts_from_0",
     "label_follows_its_index",
     "nan_somewhere",
+    "next_request_is_plain",
     "no_class_is_made_up",
     "no_label_no_colon",
     "number_0",
     "number_with_a_point",
+    "other_outputs_stay",
     "short_floats_right_or_refused",
     "text_is_value_index_label",
     "value_is_the_score",
@@ -105,7 +110,6 @@ def each_output_has_its_count(target: Target, model: Model, order: Sequence[str]
 @rows(
     *[Row(f"{count}-of-4", (SCORES, count), role="scores") for count in (1, 2, 3, 4)],
     *[Row(f"batch-{count}-of-4", (ITEMS, count), role="scores_batching", thorough=count == 2) for count in (1, 2, 4)],
-    Row("rank-2", (((1, 3, 2), (6, 4, 5)), 5), role="scores_rank2"),
     Row("1-of-1", ((7,), 1), role="identity_int32"),
     Row("37-of-100", (tuple(k * 7 % 100 for k in range(100)), 37), role="identity_int32"),
     Row("1000-of-1000", (tuple(k * 7 % 1000 for k in range(1000)), 1000), role="identity_int32", thorough=True),
@@ -114,9 +118,10 @@ def each_output_has_its_count(target: Target, model: Model, order: Sequence[str]
 def as_many_as_asked(target: Target, model: Model, values: Any, count: int) -> None:
     """The last dimension is the number asked for, up to the number of classes."""
     reply = ask(target, model, [model.tensor(values)], Output(scored(model), classification=count))
-    found = texts(reply, scored(model))
+    found = len(texts(reply, scored(model))) // (len(values) if model.role.batching else 1)
     shape = expect(reply).output(scored(model)).shape
-    last = shape[-1] if shape else len(found)
+    # In a shape of another rank, which is for the checks of the shape, the last dimension is something else.
+    last = shape[-1] if shape and len(shape) == 1 + model.role.batching else found
     if last != count:
         raise Unmet(f"{count} classes", f"{last} classes", reply)
 
@@ -233,7 +238,7 @@ RANKED: tuple[tuple[str, str, tuple[float, ...]], ...] = (
 @rows(
     *[Row(identity, (values, None), role=role) for identity, role, values in RANKED],
     *[Row(f"{count}-of-4", (SCORES, count), role="scores") for count in (1, 2, 3)],
-    Row("batch", (ITEMS, 2), role="scores_batching"),
+    Row("batch-of-1", (ITEMS[:1], 2), role="scores_batching"),
     Row("100-classes", (tuple(k * 37 % 100 for k in range(100)), 10), role="identity_int32"),
     Row("5000-classes", (tuple(k * 37 % 5000 for k in range(5000)), 100), role="identity_int32", thorough=True),
     Row("fp32-infinities", (INFINITE, None, "binary"), role="identity_fp32"),
@@ -254,100 +259,8 @@ def highest_come_first(target: Target, model: Model, values: Any, count: int | N
     Row("zeros-of-both-signs", ((0.0, -0.0, -0.0, 0.0), 4), role="scores"),
     Row("integers", (tuple(k % 3 for k in range(40)), 40), role="identity_int32"),
     Row("6-of-20", (tuple(k % 2 for k in range(20)), 6), role="identity_uint8"),
-    Row("batch", (((1.0, 1.0, 1.0, 1.0), (2.0, 1.0, 2.0, 1.0)), 3), role="scores_batching"),
+    Row("batch-of-1", (((2.0, 1.0, 2.0, 1.0),), 3), role="scores_batching"),
 )
 def ties_in_any_order(target: Target, model: Model, values: Any, count: int) -> None:
     """Among equal scores no index comes twice, and the values never increase."""
     Classified.of(target, model, values, count).require(each(classes.ties_in_order))
-
-
-# --- beside other outputs, and in binary form -----------------------------------------------------------------------
-
-
-@check("classification.other-outputs-stay", answers="CLS-ONLY", role="scores_two_outputs")
-@rows(
-    ("json", "RANKS", ("SCORES", "RANKS"), ABSENT),
-    ("json-listed-first", "RANKS", ("RANKS", "SCORES"), ABSENT),
-    ("binary", "RANKS", ("SCORES", "RANKS"), True),
-    ("floats", "SCORES", ("SCORES", "RANKS"), ABSENT),
-    ("binary-floats-listed-last", "SCORES", ("RANKS", "SCORES"), True),
-)
-def other_outputs_stay(target: Target, model: Model, plain: str, order: Sequence[str], binary: Any) -> None:
-    """An output that does not ask for classes keeps its datatype, shape and values beside one that does."""
-    outputs = [Output(name, binary, ABSENT if name == plain else 2) for name in order]
-    _stays(target, model, ask(target, model, model.sample(), *outputs), plain)
-
-
-@check("classification.next-request-is-plain", answers="CLS-ONLY", role="scores")
-def next_request_is_plain(target: Target, model: Model) -> None:
-    """A request without the parameter gets the plain output, also right after one that had it."""
-    texts(ask(target, model, model.sample(), Output("SCORES", classification=2)), "SCORES")
-    _stays(target, model, ask(target, model, model.sample(), Output("SCORES")), "SCORES")
-
-
-def _stays(target: Target, model: Model, reply: Reply, name: str) -> None:
-    """Expect the plain output, as it should be or as the server gives it when nothing is classified."""
-    expect(reply).answered()
-    (right,) = (tensor for tensor in model.expected(model.sample()) if tensor.name == name)
-    found = difference(right, reply.answer.output(name), reply.body, through_json=True)
-    if found is None:
-        return
-    own = ask(target, model, model.sample(), Output(name)).answer.output(name)
-    if own is not None and own.array is not None and own.shape is not None and own.datatype == right.datatype:
-        usual = Tensor(name, own.datatype, own.shape, own.array)
-        if difference(usual, reply.answer.output(name), reply.body, through_json=True) is None:
-            return
-    raise Unmet(found.expected, found.actual, reply, offset=found.offset)
-
-
-@check("classification.binary-data-is-obeyed", answers="CLS-BIN")
-@rows(
-    Row("true", (SCORES, True, ABSENT), role="scores"),
-    Row("true-labelled", (SCORES, True, ABSENT), role="scores_odd_labels"),
-    Row("true-batch", (ITEMS, True, ABSENT), role="scores_batching_labelled"),
-    Row("true-integers", ((5, -7, 9), True, ABSENT), role="identity_int64"),
-    Row("true-over-false", (SCORES, True, False), role="scores", answers=("CLS-BIN", "BIN-BDO-OVT")),
-    Row("false", (SCORES, False, ABSENT), role="scores", answers=("CLS-BIN", "BIN-OUT-F")),
-    Row("false-over-true", (SCORES, False, True), role="scores", answers=("CLS-BIN", "BIN-BDO-OVF")),
-)
-def binary_data_is_obeyed(target: Target, model: Model, values: Any, binary: bool, for_all: Any) -> None:
-    """Classes come as binary BYTES elements where binary_data is true, and as JSON where it is false."""
-    name, tensors = scored(model), [model.tensor(values)]
-    wanted = [Output(name, binary, 2)]
-    reply = target.infer(model.request(tensors, send="json", outputs=wanted, binary_data_output=for_all))
-    if expect(reply, TAKEN).output(name).binary != binary:
-        if _plain_obeys(target, model, tensors, binary, for_all):
-            expect(reply).forms({name: "binary" if binary else "json"})
-        return  # the server does so with any output, which is for the checks of the parameter itself
-    right = texts(ask(target, model, tensors, Output(name, classification=2)), name)
-    _same_texts(reply, name, right)
-
-
-def _plain_obeys(target: Target, model: Model, tensors: Sequence[Tensor], binary: bool, for_all: Any) -> bool:
-    wanted = [Output(scored(model), binary)]
-    reply = target.infer(model.request(tensors, send="json", outputs=wanted, binary_data_output=for_all))
-    output = reply.answer.output(scored(model))
-    return reply.succeeded and output is not None and output.binary == binary
-
-
-def _same_texts(reply: Reply, name: str, right: Sequence[str], requirement: str | None = None) -> None:
-    """Expect an answer of one output to hold these texts, as binary data or as JSON."""
-    found = texts(reply, name)
-    tail = reply.body[reply.answer.json_end :]
-    encoded = strings.encode([text.encode("utf-8", "surrogateescape") for text in right])
-    if found != list(right) or (expect(reply).output(name).binary and tail != encoded):
-        actual = f"{safe(str(found))}, {len(tail)} bytes of binary data"
-        raise Unmet(
-            f"the texts that come without binary_data: {safe(str(right))}", actual, reply, requirement=requirement
-        )
-
-
-@check("classification.binary-data-output", answers="CLS-BDO")
-@rows(Row("scores", (SCORES,), role="scores"), Row("batch", (ITEMS,), role="scores_batching_labelled"))
-def binary_data_output(target: Target, model: Model, values: Any) -> str:
-    """Under binary_data_output true, classes without binary_data come in one of the two forms."""
-    name, tensors = scored(model), [model.tensor(values)]
-    wanted = [Output(name, classification=2)]
-    reply = target.infer(model.request(tensors, send="json", outputs=wanted, binary_data_output=True))
-    _same_texts(reply, name, texts(ask(target, model, tensors, *wanted), name), TAKEN)
-    return "binary data" if expect(reply).output(name).binary else "JSON"

@@ -53,14 +53,14 @@ def per_datatype(datatypes: Sequence[str]) -> list[Row]:
 @rows(*per_datatype(PLAIN))
 def binary_inputs_are_read(target: Target, model: Model) -> None:
     """A binary input holds each element in the native size of its datatype."""
-    expect_side(target, model, model.sample(), "read")
+    expect_survival(target, model, model.sample(), "read")
 
 
 @check("datatypes.binary-outputs-are-written", answers="BIN-ENC-ALL-O")
 @rows(*per_datatype(PLAIN))
 def binary_outputs_are_written(target: Target, model: Model) -> None:
     """A binary output holds each element in the native size of its datatype."""
-    expect_side(target, model, model.sample(), "written")
+    expect_survival(target, model, model.sample(), "written")
 
 
 CORNERS = [
@@ -144,19 +144,22 @@ KIB = 1024
 
 @check("datatypes.large-inputs-are-read", answers="BIN-ENC-ALL-I", role="weighted_sum")
 @rows(
-    ("64KiB-less-a-row", [255, 64]),
-    ("64KiB", [256, 64]),
-    ("64KiB-and-a-row", [257, 64]),
-    Row("1MiB", ([512, 512],), thorough=True),
+    ("64KiB-less-one", 64 * KIB // 4 - 1),
+    ("64KiB", 64 * KIB // 4),
+    ("64KiB-and-one", 64 * KIB // 4 + 1),
+    Row("1MiB", (KIB * KIB // 4,), thorough=True),
 )
-def large_inputs_are_read(target: Target, model: Model, shape: list[int]) -> None:
+def large_inputs_are_read(target: Target, model: Model, count: int) -> None:
     """A large binary input is read whole, each element in its place."""
-    values = np.arange(np.prod(shape), dtype="<i4") * 7919 % 65_521
-    expect_side(target, model, [model.tensor(values, shape)], "read")
+    values = np.arange(count, dtype="<i8") * 7919 % 65_521
+    expect_side(target, model, [model.tensor(values, [count, 1])], "read")
 
 
 @check("datatypes.large-outputs-are-written", answers="BIN-ENC-ALL-O", role="emit")
-@rows(("40KB-of-numbers", [10_000, 0]), ("89KB-of-strings", [0, 10_000]), ("both", [9_999, 9_999]))
+@rows(
+    ("40KB-of-numbers", [10_000, 0]),
+    Row("89KB-of-strings", ([0, 10_000],), answers=("BIN-ENC-BYTES-O", "BIN-ENC-ALL-O")),
+)
 def large_outputs_are_written(target: Target, model: Model, counts: list[int]) -> None:
     """A large binary output is written whole, each element in its place."""
     expect_side(target, model, [model.tensor(counts)], "written")
@@ -240,14 +243,11 @@ def any_octets_survive(target: Target, model: Model, elements: Sequence[bytes]) 
 
 # --- one tensor in two forms ------------------------------------------------------------------------------------------
 
-EQUAL = (
-    *per_datatype(SPOKEN_IN_JSON),
-    *[Row(role, role=role) for role in ("multi", "batching", "cast_int32_fp32", "rank2", "rank2_bytes")],
-)
+EQUAL = (*per_datatype(SPOKEN_IN_JSON), Row("multi", role="multi"))
 
 
 @check("datatypes.inputs-are-equal-in-both-forms", answers="BIN-EQ-I")
-@rows(*EQUAL, Row("weighted_sum", role="weighted_sum"), Row("string_length", role="string_length"))
+@rows(*EQUAL, *[Row(role, role=role) for role in ("cast_int32_fp32", "string_length")])
 def inputs_are_equal_in_both_forms(target: Target, model: Model) -> None:
     """The same input gives the same outputs whether it comes as JSON or as binary data."""
     tensors = in_one_order(model)

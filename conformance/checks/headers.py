@@ -270,7 +270,7 @@ def empty_outputs_have_a_right_header_or_none(target: Target, model: Model, shap
     tensor = model.tensor([0] * shape[0], shape)
     reply = target.infer(model.request([tensor], send="json", want="binary"))
     if not reply.succeeded:
-        return f"refused: {reply.outcome()}"
+        return f"not answered: {reply.outcome()}"
     expect(reply, "BIN-IHCL-LEN").free_of(*WRONG_LENGTH)
     header = "no inference header" if reply.header(INFERENCE_HEADER) is None else "inference header"
     return f"{header}, {_media_type(reply) or 'no Content-Type'}"

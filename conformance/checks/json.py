@@ -7,12 +7,11 @@ in, how large they are and whether they are right as binary data is judged elsew
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from conformance.check import Row, check, rows
-from conformance.checks._schemas import Fault, faults
+from conformance.checks._answers import ANSWERS, BINARY, Make, asking, meets
 from conformance.expect import expect
 from conformance.outcome import Unmet
 from conformance.roles import Model, load
@@ -20,11 +19,8 @@ from conformance.target.exchange import Reply
 from conformance.target.target import Target
 from conformance.text import safe
 from conformance.wire.finding import shown
-from conformance.wire.request import InferRequest, Message, Output
 
-Make = Callable[[Model], InferRequest | Message]
 Form = Literal["json", "binary"]
-BINARY = ("binary_tensor_data",)
 
 
 # --- a plain request ---------------------------------------------------------------------------------------------------
@@ -47,54 +43,26 @@ def plain_request_is_answered(target: Target, model: Model) -> None:
 
 # --- what an answer says of itself -------------------------------------------------------------------------------------
 
-_MULTI_MIXED = (Output("OUT_BYTES", True), Output("OUT_INT64"), Output("OUT_FP32", True))
-
-
-def _request(**arguments: Any) -> Make:
-    return lambda model: model.request(send="json", **arguments)
-
-
-def _raw(model: Model) -> Message:
-    return model.raw(bytes(model.sample(batch=1)[0].to_bytes()))
-
-
-ANSWERS: tuple[Row, ...] = (
-    Row("json", (_request(),), role="multi"),
-    Row("json-of-one-output", (_request(outputs=["OUT_BOOL"]),), role="multi"),
-    Row("json-with-id", (_request(request_id="42"),), role="multi"),
-    Row("json-of-a-batch", (_request(),), role="batching"),
-    Row("json-of-rank-3", (_request(),), role="rank3"),
-    Row("json-without-elements", (lambda m: m.request([m.tensor([0, 0])], send="json"),), role="emit"),
-    Row("binary", (_request(want="binary"),), role="multi", needs=BINARY),
-    Row("binary-by-default", (_request(binary_data_output=True),), role="multi", needs=BINARY),
-    Row(
-        "binary-without-elements", (lambda m: m.request([m.tensor([0, 2])], want="binary"),), role="emit", needs=BINARY
-    ),
-    Row("mixed", (_request(outputs=_MULTI_MIXED),), role="multi", needs=BINARY),
-    Row("raw", (_raw,), role="raw_two_outputs", needs=("raw",)),
-    Row("classes", (_request(outputs=[Output("SCORES", classification=2)]),), role="scores", needs=("classification",)),
-)
-
 
 @check("json.answer-names-its-model", answers=("OIP-NAME", "OIP-JSON"))
 @rows(*ANSWERS)
 def answer_names_its_model(target: Target, model: Model, make: Make) -> None:
     """An inference answer has the string model_name."""
-    _meets(target.infer(make(model)), "OIP-NAME")
+    meets(target.infer(make(model)), "OIP-NAME")
 
 
 @check("json.answer-describes-its-outputs", answers=("OIP-RES", "OIP-JSON"))
 @rows(*ANSWERS)
 def answer_describes_its_outputs(target: Target, model: Model, make: Make) -> None:
     """An inference answer is an object with an array of outputs, each with name, shape and datatype."""
-    _meets(target.infer(make(model)), "OIP-RES")
+    meets(target.infer(make(model)), "OIP-RES")
 
 
 @check("json.model-version-is-a-string", answers=("OIP-VER", "OIP-JSON"))
 @rows(*ANSWERS)
 def model_version_is_a_string(target: Target, model: Model, make: Make) -> None:
     """The model_version of an inference answer is a string, where there is one."""
-    _meets(target.infer(make(model)), "OIP-VER")
+    meets(target.infer(make(model)), "OIP-VER")
 
 
 @check("json.shape-counts-the-elements", answers=("OIP-SHAPE", "OIP-JSON"))
@@ -102,7 +70,7 @@ def model_version_is_a_string(target: Target, model: Model, make: Make) -> None:
 def shape_counts_the_elements(target: Target, model: Model, make: Make) -> None:
     """The dimensions of an output are non-negative integers whose product is the number of its elements."""
     reply = target.infer(make(model))
-    _meets(reply, "OIP-SHAPE")
+    meets(reply, "OIP-SHAPE")
     expect(reply).free_of("data-count", "bytes-count")
 
 
@@ -111,36 +79,6 @@ def shape_counts_the_elements(target: Target, model: Model, make: Make) -> None:
 def answer_is_json_in_utf_8(target: Target, model: Model, make: Make) -> None:
     """The JSON of an answer is valid and in UTF-8."""
     expect(target.infer(make(model))).free_of("json-invalid", "json-not-utf8")
-
-
-def _meets(reply: Reply, requirement: str) -> None:
-    """Expect that an answer's JSON fits its schema wherever that decides the requirement."""
-    expect(reply).answered()
-    document = reply.answer.document
-    if document is None and not reply.answer.of_kind("json-not-object"):
-        raise Unmet("JSON", "an answer that is none", reply, requirement="OIP-JSON")
-    for fault in faults("response", document if document is not None else []):
-        if _decides(fault) == requirement:
-            raise Unmet(f"{fault.place}: {fault.expected}", fault.actual, reply)
-
-
-def _decides(fault: Fault) -> str | None:
-    """Return the requirement that a fault of an answer breaks; None where that belongs to another area."""
-    place = re.sub(r"\[[0-9]+\]", "[]", fault.place)
-    if place == "outputs[].datatype" and isinstance(fault.value, str):
-        return None  # no datatype of the protocol: judged where the right one is known
-    if place == "outputs[]" and fault.rule == "oneOf":
-        return None  # data or binary_data_size: judged by size
-    return _DECIDES.get(place)
-
-
-_DECIDES = {
-    "model_name": "OIP-NAME",
-    "model_version": "OIP-VER",
-    "outputs[].shape[]": "OIP-SHAPE",
-    **dict.fromkeys(("the document", "outputs", "outputs[]"), "OIP-RES"),
-    **dict.fromkeys(("outputs[].name", "outputs[].shape", "outputs[].datatype"), "OIP-RES"),
-}
 
 
 # --- which outputs -----------------------------------------------------------------------------------------------------
@@ -156,10 +94,10 @@ _LISTED: tuple[tuple[str, ...], ...] = (
 
 @check("json.listed-outputs-come-alone", answers="OIP-OUT", role="multi")
 @rows(
-    *[("-".join(listed), listed, _request(outputs=listed)) for listed in _LISTED],
-    *[Row(f"{'-'.join(o)}-binary", (o, _request(outputs=o, want="binary")), needs=BINARY) for o in _LISTED],
+    *[("-".join(listed), listed, asking(outputs=listed)) for listed in _LISTED],
+    *[Row(f"{'-'.join(o)}-binary", (o, asking(outputs=o, want="binary")), needs=BINARY) for o in _LISTED],
     *[
-        Row(f"{'-'.join(o)}-binary-by-default", (o, _request(outputs=o, binary_data_output=True)), needs=BINARY)
+        Row(f"{'-'.join(o)}-binary-by-default", (o, asking(outputs=o, binary_data_output=True)), needs=BINARY)
         for o in _LISTED
     ],
 )
@@ -170,8 +108,8 @@ def listed_outputs_come_alone(target: Target, multi: Model, listed: tuple[str, .
 
 @check("json.all-outputs-come-unasked", answers="OIP-OUT-ALL")
 @rows(
-    *[Row(role, (_request(),), role=role) for role in ("multi", "add_sub", "raw_two_outputs", "emit")],
-    Row("multi-binary-by-default", (_request(binary_data_output=True),), role="multi", needs=BINARY),
+    *[Row(role, (asking(),), role=role) for role in ("multi", "add_sub", "raw_two_outputs", "emit")],
+    Row("multi-binary-by-default", (asking(binary_data_output=True),), role="multi", needs=BINARY),
     Row("multi-binary-in", (lambda m: m.request(),), role="multi", needs=BINARY),
 )
 def all_outputs_come_unasked(target: Target, model: Model, make: Make) -> None:

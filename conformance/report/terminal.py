@@ -7,11 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from conformance import ledger, roles
+from conformance.options import EXTENSIONS
 from conformance.outcome import Outcome
 from conformance.report.failure import block
 from conformance.report.result import CheckResult
 from conformance.report.verdict import Verdict, of_extensions
-from conformance.target.survey import EXTENSIONS, Survey
+from conformance.target.survey import Survey
 from conformance.text import safe
 
 # The columns of the summary: outcome, heading.

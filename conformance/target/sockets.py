@@ -97,7 +97,9 @@ class Connection:
             try:
                 event = parser.next_event()
             except h11.RemoteProtocolError as error:
-                closed = "closed connection" in str(error) and not parser.trailing_data[0] and size == 0
+                # The second text is h11's for an end right at the start of an answer, behind an earlier one.
+                gone = any(text in str(error) for text in ("closed connection", "type ConnectionClosed"))
+                closed = gone and not parser.trailing_data[0] and size == 0
                 raise _BrokenError(
                     "connection closed without an answer" if closed else f"malformed: {error}"
                 ) from error

@@ -10,15 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from conformance.outcome import TargetLost
+from conformance.options import EXTENSIONS
 from conformance.roles import Model
 from conformance.roles import load as load_roles
 from conformance.target.exchange import Reply
 from conformance.target.target import Target
 from conformance.wire.json_text import parse
 from conformance.wire.request import Output
-
-EXTENSIONS = ("binary_tensor_data", "raw", "classification")
 
 # The name under which server metadata lists an extension. Raw binary requests have none: one of the two documents of
 # the binary tensor data extension does not know them, so they are offered when they work.
@@ -143,6 +141,11 @@ def _answers_binary(reply: Reply) -> bool:
     return reply.succeeded and any(output.binary for output in reply.answer.outputs)
 
 
+def _answers_at_all(reply: Reply) -> bool:
+    """Whether there are outputs in any form: that they have to be binary is for a check to say."""
+    return reply.succeeded and bool(reply.answer.outputs)
+
+
 def _answers_classes(reply: Reply) -> bool:
     return reply.succeeded and any(output.datatype in ("BYTES", "STRING") for output in reply.answer.outputs)
 
@@ -154,15 +157,7 @@ _PROBES: dict[str, Callable[[Target], Iterator[Reply]]] = {
 }
 _WORKS: dict[str, Callable[[Reply], bool]] = {
     "binary_tensor_data": _answers_binary,
-    "raw": _answers_binary,
+    "raw": _answers_at_all,
     "classification": _answers_classes,
 }
 
-
-def reachable(target: Target) -> str | None:
-    """Return why the target cannot be reached, or None."""
-    try:
-        target.get("/v2")
-    except TargetLost as error:
-        return str(error)
-    return None

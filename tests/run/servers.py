@@ -19,6 +19,7 @@ class JsonOnly(BaseHTTPRequestHandler):
     """An OIP server with one model, identity_int32, that knows no extension."""
 
     protocol_version = "HTTP/1.1"
+    wbufsize = -1  # head and body in one write: two would wait for each other (Nagle's algorithm)
 
     def do_GET(self) -> None:
         known = {
@@ -32,7 +33,7 @@ class JsonOnly(BaseHTTPRequestHandler):
         try:
             tensor = json.loads(body)["inputs"][0]
             output = {**tensor, "name": "OUTPUT", "data": tensor["data"]}
-        except (ValueError, KeyError):
+        except (ValueError, TypeError, LookupError):
             self._answer(400, {"error": "not an inference request"})
         else:
             self._answer(200, {"model_name": "identity_int32", "outputs": [output]})

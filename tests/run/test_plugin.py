@@ -102,7 +102,8 @@ def test_a_json_only_server_is_one_line_and_status_6(tmp_path: Path) -> None:
 
 def test_what_is_asked_for_is_judged_though_it_is_not_offered(tmp_path: Path) -> None:
     with serving(JsonOnly) as url:
-        run = judge(tmp_path, f"--target-url={url}", "--extension=binary_tensor_data", "--conformance-report=r.json")
+        asked = ("--extension=binary_tensor_data", "--target-timeout=1", "--conformance-report=r.json")
+        run = judge(tmp_path, f"--target-url={url}", *asked)
     assert run.returncode == 1
     report = report_of(tmp_path / "r.json")
     assert report["extensions"]["binary_tensor_data"]["verdict"] == "nonconformant"

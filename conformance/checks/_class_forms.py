@@ -1,0 +1,112 @@
+"""Checks of classification: classes beside outputs that are not classified, and the form that classes come in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from conformance.check import Row, check, rows
+from conformance.checks._classes import ITEMS, SCORES, TAKEN, ask, scored, texts
+from conformance.compare import difference
+from conformance.expect import expect
+from conformance.outcome import Unmet
+from conformance.roles import Model
+from conformance.target.exchange import Reply
+from conformance.target.target import Target
+from conformance.text import safe
+from conformance.wire import strings
+from conformance.wire.request import ABSENT, Output
+from conformance.wire.tensor import Tensor
+
+
+@check("classification.other-outputs-stay", answers="CLS-ONLY", role="scores_two_outputs")
+@rows(
+    ("json", "RANKS", ("SCORES", "RANKS"), ABSENT),
+    ("json-listed-first", "RANKS", ("RANKS", "SCORES"), ABSENT),
+    ("binary", "RANKS", ("SCORES", "RANKS"), True),
+    ("floats", "SCORES", ("SCORES", "RANKS"), ABSENT),
+    ("binary-floats-listed-last", "SCORES", ("RANKS", "SCORES"), True),
+)
+def other_outputs_stay(target: Target, model: Model, plain: str, order: Sequence[str], binary: Any) -> None:
+    """An output that does not ask for classes keeps its datatype, shape and values beside one that does."""
+    # Classes stay JSON, so that there is one binary tensor and no order of several to get wrong.
+    outputs = [Output(name, binary) if name == plain else Output(name, classification=2) for name in order]
+    _stays(target, model, ask(target, model, model.sample(), *outputs), Output(plain, binary))
+
+
+@check("classification.next-request-is-plain", answers="CLS-ONLY", role="scores")
+def next_request_is_plain(target: Target, model: Model) -> None:
+    """A request without the parameter gets the plain output, also right after one that had it."""
+    texts(ask(target, model, model.sample(), Output("SCORES", classification=2)), "SCORES")
+    _stays(target, model, ask(target, model, model.sample(), Output("SCORES")), Output("SCORES"))
+
+
+def _stays(target: Target, model: Model, reply: Reply, plain: Output) -> None:
+    """Expect the plain output, as it should be or as the server gives it when nothing is classified."""
+    expect(reply).answered()
+    got = reply.answer.output(plain.name)
+    (right,) = (tensor for tensor in model.expected(model.sample()) if tensor.name == plain.name)
+    found = difference(right, got, reply.body, through_json=True)
+    if found is None:
+        return
+    own = ask(target, model, model.sample(), plain).answer.output(plain.name)
+    if own is not None and own.array is not None and (own.datatype, own.shape) == (right.datatype, right.shape):
+        usual = Tensor(plain.name, right.datatype, right.shape, own.array)
+        if difference(usual, got, reply.body, through_json=True) is None:
+            return
+    raise Unmet(found.expected, found.actual, reply, offset=found.offset)
+
+
+@check("classification.binary-data-is-obeyed", answers="CLS-BIN")
+@rows(
+    Row("true", (SCORES, True, ABSENT), role="scores"),
+    Row("true-labelled", (SCORES, True, ABSENT), role="scores_odd_labels"),
+    Row("true-batch", (ITEMS, True, ABSENT), role="scores_batching_labelled"),
+    Row("true-integers", ((5, -7, 9), True, ABSENT), role="identity_int64"),
+    Row("true-over-false", (SCORES, True, False, "BIN-BDO-OVT"), "scores", ("CLS-BIN", "BIN-BDO-OVT")),
+    Row("false", (SCORES, False, ABSENT, "BIN-OUT-F"), "scores", ("CLS-BIN", "BIN-OUT-F")),
+    Row("false-over-true", (SCORES, False, True, "BIN-BDO-OVF"), "scores", ("CLS-BIN", "BIN-BDO-OVF")),
+)
+def binary_data_is_obeyed(
+    target: Target, model: Model, values: Any, binary: bool, for_all: Any, requirement: str = "CLS-BIN"
+) -> None:
+    """Classes come as binary BYTES elements where binary_data is true, and as JSON where it is false."""
+    name, tensors = scored(model), [model.tensor(values)]
+    wanted = [Output(name, binary, 2)]
+    reply = target.infer(model.request(tensors, send="json", outputs=wanted, binary_data_output=for_all))
+    if expect(reply, TAKEN).output(name).binary != binary:
+        if _plain_obeys(target, model, tensors, binary, for_all):
+            expect(reply, requirement).forms({name: "binary" if binary else "json"})
+        return  # the server does so with any output, which is for the checks of the parameter itself
+    right = texts(ask(target, model, tensors, Output(name, classification=2)), name)
+    _same_texts(reply, name, right)
+
+
+def _plain_obeys(target: Target, model: Model, tensors: Sequence[Tensor], binary: bool, for_all: Any) -> bool:
+    wanted = [Output(scored(model), binary)]
+    reply = target.infer(model.request(tensors, send="json", outputs=wanted, binary_data_output=for_all))
+    output = reply.answer.output(scored(model))
+    return reply.succeeded and output is not None and output.binary == binary
+
+
+def _same_texts(reply: Reply, name: str, right: Sequence[str], requirement: str | None = None) -> None:
+    """Expect an answer of one output to hold these texts, as binary data or as JSON."""
+    expected = f"the texts that come without binary_data: {safe(str(right))}"
+    if expect(reply).output(name).binary:
+        tail = reply.body[reply.answer.json_end :]
+        if tail != strings.encode([text.encode("utf-8", "surrogateescape") for text in right]):
+            actual = f"{len(tail)} bytes of binary data: {safe(str(tail))}"
+            raise Unmet(expected, actual, reply, requirement=requirement, offset=reply.answer.json_end)
+    elif texts(reply, name) != list(right):
+        raise Unmet(expected, safe(str(texts(reply, name))), reply, requirement=requirement)
+
+
+@check("classification.binary-data-output", answers="CLS-BDO")
+@rows(Row("scores", (SCORES,), role="scores"), Row("batch", (ITEMS,), role="scores_batching_labelled"))
+def binary_data_output(target: Target, model: Model, values: Any) -> str:
+    """Under binary_data_output true, classes without binary_data come in one of the two forms."""
+    name, tensors = scored(model), [model.tensor(values)]
+    wanted = [Output(name, classification=2)]
+    reply = target.infer(model.request(tensors, send="json", outputs=wanted, binary_data_output=True))
+    _same_texts(reply, name, texts(ask(target, model, tensors, *wanted), name), "CLS-BIN")
+    return "binary data" if expect(reply).output(name).binary else "JSON"

@@ -1,0 +1,200 @@
+"""What golden cases ask of answers, and which requirement a difference is about.
+
+A case names the requirements that it is about, the first one above all. What an answer gets wrong may be another one:
+a case of framing whose values are wrong says nothing about the framing. So each kind of difference has its own rule.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from conformance import classes, ledger
+from conformance.checks import _classes
+from conformance.checks.overrides import TABLE, UNLISTED
+from conformance.compare import difference
+from conformance.expect import expect
+from conformance.fixtures import Case, Class, Output
+from conformance.outcome import Unmet
+from conformance.roles import Model
+from conformance.target.exchange import Reply
+from conformance.text import safe
+from conformance.wire import tensor
+from conformance.wire.finding import shown
+from conformance.wire.request import ABSENT, INFERENCE_HEADER, Message
+from conformance.wire.tensor import Tensor
+
+# Areas whose requirements wrong values break; a case of another area has wrong values for another reason.
+_OF_VALUES = frozenset({"datatypes", "bytes", "ordering", "raw", "classification"})
+
+# Faults of an answer's framing, and the requirements that they break.
+_FRAMING: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("BIN-SIZE-O", ("size-not-integer", "size-negative", "size-beyond-body", "size-mismatch")),
+    ("BIN-SIZE-NODATA", ("data-and-size",)),
+    ("BIN-BODY-O", ("trailing-bytes",)),
+    ("BIN-IHCL-O", ("inference-header-missing",)),
+    (
+        "BIN-IHCL-LEN",
+        (
+            "inference-header-text",
+            "inference-header-negative",
+            "inference-header-zero",
+            "inference-header-beyond-body",
+            "inference-header-cuts-json",
+            "inference-header-covers-binary",
+        ),
+    ),
+)
+
+
+def message(case: Case, model: Model) -> Message:
+    """Return the request of a case, byte for byte, to the model that fills its role on the target."""
+    path = model.infer_path if case.path == f"/v2/models/{case.role}/infer" else case.path
+    headers = tuple((name, value) for name, value in case.headers.items() if name != "Content-Length")
+    spans = tuple((part.name, part.datatype, part.offset, part.offset + part.size) for part in case.parts)
+    return Message(path, headers, case.body, json_length=case.json_length, spans=spans)
+
+
+def extensions(case: Case) -> tuple[str, ...]:
+    """Return the extensions that a case rests on."""
+    needed = {ledger.requirement(identity).extension for identity in case.requirements}
+    if case.parts and case.json_length:
+        needed.add("binary_tensor_data")
+    return tuple(sorted(needed - {"protocol"}))
+
+
+def answered_as(case: Case, model: Model, reply: Reply) -> None:
+    """Expect of an answer what the case says of it: outputs, forms, values, framing and id."""
+    expect(reply).answered()
+    _has_outputs(case, reply)
+    for output in case.outputs:
+        _has_form(case, reply, output)
+        holds(case, model, reply, output)
+    for requirement, kinds in _FRAMING:
+        expect(reply, requirement).free_of(*kinds)
+    header = reply.header(INFERENCE_HEADER)
+    if case.inference_header == "absent_or_body_length" and header not in (None, str(len(reply.body))):
+        raise Unmet(
+            f"no inference header, or {len(reply.body)}", safe(str(header), 60), reply, requirement="BIN-IHCL-NONE"
+        )
+    found = (reply.answer.document or {}).get("id")
+    if case.id is not None and found != case.id:
+        raise Unmet(f"id {shown(case.id)}", f"id {shown(found)}", reply, requirement="OIP-ID")
+
+
+def what_came(reply: Reply) -> str:
+    """Return what an answer that may be one way or another was like."""
+    if not reply.succeeded:
+        return f"refused: {safe(reply.outcome(), 120)}"
+    forms = sorted({"binary data" if output.binary else "JSON" for output in reply.answer.outputs})
+    header = "no inference header" if reply.header(INFERENCE_HEADER) is None else "an inference header"
+    return f"{' and '.join(forms)}, {header}"
+
+
+def holds(case: Case, model: Model, reply: Reply, output: Output) -> None:
+    """Expect that an output of the answer is the right tensor, or has the right classes."""
+    if output.classes is not None:
+        _has_classes(case, model, reply, output, output.classes)
+        return
+    array = tensor.decode(output.datatype, output.shape, output.binary or b"")
+    right = Tensor(output.name, output.datatype, output.shape, array)
+    found = difference(right, reply.answer.output(output.name), reply.body, through_json=_sends_json(case) or None)
+    if found:
+        requirement = _about_values(case, binary=expect(reply).output(output.name).binary)
+        raise Unmet(found.expected, found.actual, reply, requirement=requirement, offset=found.offset)
+
+
+# --- which outputs, in which form ----------------------------------------------------------------------------------
+
+
+def _document(case: Case) -> dict[str, Any]:
+    """Return the JSON of a request; empty where there is none, or nothing that counts as a request."""
+    try:
+        document = json.loads(case.body[: case.json_length])
+    except ValueError:
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def _has_outputs(case: Case, reply: Reply) -> None:
+    names = sorted(output.name for output in case.outputs)
+    if sorted(reply.answer.names()) != names:
+        requirement = (
+            "RAW-OUT" if not case.json_length else "OIP-OUT" if "outputs" in _document(case) else "OIP-OUT-ALL"
+        )
+        raise Unmet(
+            f"outputs {shown(names)}", f"outputs {shown(list(reply.answer.names()))}", reply, requirement=requirement
+        )
+
+
+def _has_form(case: Case, reply: Reply, output: Output) -> None:
+    if output.form == "either":
+        return
+    listed = {item["name"]: item.get("parameters", {}) for item in _document(case).get("outputs", [])}
+    default = _document(case).get("parameters", {}).get("binary_data_output", ABSENT)
+    own = listed[output.name].get("binary_data", ABSENT) if output.name in listed else UNLISTED
+    requirement = "RAW-OUT" if not case.json_length else TABLE[default, own][1]
+    if output.classes is not None and output.form == "binary":
+        requirement = "CLS-BIN"
+    expect(reply, requirement).forms({output.name: output.form})
+
+
+# --- what the values are about -------------------------------------------------------------------------------------
+
+
+def _sends_json(case: Case) -> bool:
+    return any("data" in item for item in _document(case).get("inputs", []))
+
+
+def _about_values(case: Case, *, binary: bool) -> str:
+    """Return the requirement that wrong values break: the first of the case's that is about values, or a general one."""
+    for requirement in case.requirements:
+        entry = ledger.requirement(requirement)
+        if entry.area in _OF_VALUES and entry.level != "OBSERVE":
+            return requirement
+    if binary:
+        return "BIN-EQ-O"
+    return "BIN-EQ-I" if case.parts else "OIP-EP"
+
+
+def _has_classes(case: Case, model: Model, reply: Reply, output: Output, right: Iterable[Class]) -> None:
+    """Expect the classes of an output, in their order; which of several requirements is unmet depends on what differs."""
+    right = tuple(right)
+    found = expect(reply, "CLS-HTTP-NUM").output(output.name)
+    own = [identity for identity in case.requirements if identity in ("CLS-FP16", "CLS-CLAMP", "CLS-BATCH")]
+    shape = "CLS-SHAPE-B" if model.role.batching else "CLS-SHAPE-NB"
+    texts = _classes.texts(reply, output.name)
+    if found.datatype != "BYTES":
+        raise Unmet("datatype BYTES", f"datatype {safe(found.datatype, 40)}", reply, requirement="CLS-TYPE")
+    if len(texts) != len(right):
+        _differ(reply, f"{len(right)} classes", f"{len(texts)} classes", [*own, "CLS-COUNT"])
+    if found.shape != output.shape or math.prod(output.shape) != len(texts):
+        _differ(reply, _classes.shown_shape(output.shape), _classes.shown_shape(found.shape), [shape])
+    for text, wanted in zip(texts, right, strict=True):
+        requirement = _about_class(text, wanted)
+        if requirement:
+            _differ(reply, _spelled(wanted), text, [*(own if requirement == "CLS-TOPN" else ()), requirement])
+
+
+def _differ(reply: Reply, expected: str, actual: str, requirements: list[str]) -> None:
+    raise Unmet(safe(expected, 120), safe(actual, 120), reply, requirement=requirements[0])
+
+
+def _about_class(text: str, right: Class) -> str | None:
+    """Return the requirement that one class breaks, or None."""
+    try:
+        found = classes.parse(text)
+    except classes.ClassTextError:
+        return "CLS-FMT"
+    value, index = classes.same_value(found.value, right.value), found.index == right.index
+    if not (value and index):
+        return "CLS-INDEX" if value else "CLS-VALUE" if index else "CLS-TOPN"
+    if found.label == right.label:
+        return None
+    return "CLS-LABEL" if right.label is not None else "CLS-NOLABEL"
+
+
+def _spelled(right: Class) -> str:
+    return f"{right.value}:{right.index}" + ("" if right.label is None else f":{right.label}")
