@@ -102,7 +102,7 @@ def holds(case: Case, model: Model, reply: Reply, output: Output) -> None:
     right = Tensor(output.name, output.datatype, output.shape, array)
     found = difference(right, reply.answer.output(output.name), reply.body, through_json=_sends_json(case) or None)
     if found:
-        requirement = _about_values(case, binary=expect(reply).output(output.name).binary)
+        requirement = _about_values(case, reply, output)
         raise Unmet(found.expected, found.actual, reply, requirement=requirement, offset=found.offset)
 
 
@@ -148,13 +148,20 @@ def _sends_json(case: Case) -> bool:
     return any("data" in item for item in _document(case).get("inputs", []))
 
 
-def _about_values(case: Case, *, binary: bool) -> str:
-    """Return the requirement that wrong values break: the first of the case's that is about values, or a general one."""
+def _about_values(case: Case, reply: Reply, right: Output) -> str:
+    """Return the requirement that a wrong tensor breaks: the first of the case's that is about values, or a general one."""
+    output = expect(reply).output(right.name)
+    if output.shape != right.shape and (output.array is None or output.shape is None):
+        return "OIP-SHAPE"  # another shape, which the elements do not fill
+    if output.span and right.binary and len(reply.answer.outputs) > 1:
+        place = reply.body.find(right.binary, reply.answer.json_end)
+        if place not in (-1, output.span[0]):
+            return "BIN-ORD-O"  # the right bytes, at another output's place
     for requirement in case.requirements:
         entry = ledger.requirement(requirement)
         if entry.area in _OF_VALUES and entry.level != "OBSERVE":
             return requirement
-    if binary:
+    if output.binary:
         return "BIN-EQ-O"
     return "BIN-EQ-I" if case.parts else "OIP-EP"
 

@@ -70,7 +70,7 @@ CUTS: tuple[Cut, ...] = (
     Cut("inside-a-length-prefix", "string_length", _as_binary, lambda m: (_first(m) + 2,)),
     Cut("after-a-length-prefix", "string_length", _as_binary, lambda m: (_first(m) + 4,)),
     Cut("inside-an-element", "cast_int32_fp32", _as_binary, lambda m: (_first(m) + 6,)),
-    Cut("between-tensors", "multi", _as_binary, lambda m: [start for _, _, start, _ in m.spans]),
+    Cut("between-tensors", "raw_two_inputs", _as_binary, lambda m: [start for _, _, start, _ in m.spans]),
     Cut(
         "binary-data-byte-by-byte",
         "string_length",

@@ -244,7 +244,10 @@ def nan_and_infinities(target: Target, model: Model) -> str:
     document = reply.answer.document
     if document is None:
         return "text that is no JSON"
-    data = document["outputs"][expect(reply, "BIN-EQ-O").output(model.role.outputs[0].name).index].get("data")
+    output = expect(reply, "BIN-EQ-O").output(model.role.outputs[0].name)
+    if output.binary:
+        return "binary data"
+    data = document["outputs"][output.index].get("data")
     if isinstance(data, list) and all(map(_is_no_number, data)):
         return f"data {shown(data)}"
     raise Unmet("NaN, Infinity and -Infinity", f"data {shown(data)}", reply, requirement="BIN-EQ-O")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
 
 from conformance import ledger, roles
 from conformance.options import EXTENSIONS
@@ -63,24 +62,27 @@ def _counts(results: Iterable[CheckResult]) -> str:
 def failures(results: Sequence[CheckResult], rerun: str) -> Iterator[str]:
     """Yield a block for each check that failed, is blocked or in error: its first row whole, the others by name."""
     bad = [r for r in results if r.outcome in (Outcome.FAIL, Outcome.BLOCKED, Outcome.ERROR)]
-    for _, group in groupby(bad, key=lambda r: (r.id, r.outcome, r.failure and r.failure.requirement)):
-        first, *others = group
+    for first, *others in _alike(bad):
         yield from block(first, rerun)
-        if others:
-            yield f"      And       {_rows(others)}"
+        yield from _others(others)
         yield ""
 
 
 def advice(results: Sequence[CheckResult]) -> Iterator[str]:
-    """Yield two lines for each check with advice."""
-    advised = [result for result in results if result.outcome is Outcome.ADVISORY]
-    for _, group in groupby(advised, key=lambda result: result.id):
-        first, *others = group
-        failure = first.failure
-        yield f"{first.label}: {failure.requirement if failure else ''}: {first.claim}"
+    """Yield a few lines for each check with advice."""
+    for first, *others in _alike([result for result in results if result.outcome is Outcome.ADVISORY]):
+        yield f"{first.failure.requirement if first.failure else '':16} {first.label}: {first.claim}"
         yield f"      {first.message}"
-        if others:
-            yield f"      And       {_rows(others)}"
+        yield from _others(others)
+
+
+def _alike(results: Iterable[CheckResult]) -> Iterable[list[CheckResult]]:
+    """Return the results of one check that miss one requirement together, in the order of the first of each."""
+    groups: dict[tuple[object, ...], list[CheckResult]] = {}
+    for result in results:
+        key = (result.id, result.outcome, result.failure and result.failure.requirement)
+        groups.setdefault(key, []).append(result)
+    return groups.values()
 
 
 def observations(results: Sequence[CheckResult]) -> Iterator[str]:
@@ -119,7 +121,8 @@ def must_count(results: Sequence[CheckResult]) -> str:
     return f"{len(judged)} of {total} MUSTs judged"
 
 
-def _rows(others: Sequence[CheckResult]) -> str:
-    named = ", ".join(result.row for result in others[:LISTED_ROWS])
-    more = f" and {len(others) - LISTED_ROWS} more" if len(others) > LISTED_ROWS else ""
-    return f"{len(others)} other rows: {named}{more}"
+def _others(others: Sequence[CheckResult]) -> Iterator[str]:
+    if others:
+        named = ", ".join(result.row for result in others[:LISTED_ROWS])
+        more = f" and {len(others) - LISTED_ROWS} more" if len(others) > LISTED_ROWS else ""
+        yield f"      And       {len(others)} other row{'s' if len(others) > 1 else ''}: {named}{more}"

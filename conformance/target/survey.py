@@ -160,4 +160,3 @@ _WORKS: dict[str, Callable[[Reply], bool]] = {
     "raw": _answers_at_all,
     "classification": _answers_classes,
 }
-
