@@ -110,7 +110,7 @@ def listed_outputs_come_alone(target: Target, multi: Model, listed: tuple[str, .
 @rows(
     *[Row(role, (asking(),), role=role) for role in ("multi", "add_sub", "raw_two_outputs", "emit")],
     Row("multi-binary-by-default", (asking(binary_data_output=True),), role="multi", needs=BINARY),
-    Row("multi-binary-in", (lambda m: m.request(),), role="multi", needs=BINARY),
+    Row("raw_two_outputs-binary-in", (lambda m: m.request(),), role="raw_two_outputs", needs=BINARY),
 )
 def all_outputs_come_unasked(target: Target, model: Model, make: Make) -> None:
     """An answer has all outputs of the model when the request lists none."""
