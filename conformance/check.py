@@ -50,6 +50,7 @@ class Check:
         answers: ledger ids; an `Unmet` that names none is about the first.
         role: the model role that it needs, or None.
         explores: draws from Hypothesis; runs under the `explore` profile alone.
+        infers: rests on a model that answers a plain request; else the row is blocked.
     """
 
     id: str
@@ -58,6 +59,7 @@ class Check:
     rows: tuple[Row, ...]
     body: Body
     explores: bool = False
+    infers: bool = True
 
     @property
     def name(self) -> str:
@@ -79,7 +81,12 @@ class Check:
 
 
 def check(
-    identity: str, *, answers: str | Sequence[str] = (), role: str | None = None, explores: bool = False
+    identity: str,
+    *,
+    answers: str | Sequence[str] = (),
+    role: str | None = None,
+    explores: bool = False,
+    infers: bool = True,
 ) -> Callable[[Body], Check]:
     """Make a check of a body.
 
@@ -88,12 +95,13 @@ def check(
         answers: one ledger id or several, the first being the one meant by default.
         role: the model role of every row that names none.
         explores: see `Check.explores`.
+        infers: see `Check.infers`.
     """
 
     def make(body: Body) -> Check:
         ids = (answers,) if isinstance(answers, str) else tuple(answers)
         cases: tuple[Row, ...] = getattr(body, "rows", (Row(""),))
-        return Check(identity, ids, role, cases, body, explores)
+        return Check(identity, ids, role, cases, body, explores, infers)
 
     return make
 

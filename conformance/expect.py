@@ -91,7 +91,7 @@ _FORMS = {"binary": "binary data", "json": "JSON"}
 
 
 def refuses(target: Target, model: Model, message: Message) -> Reply:
-    """Expect that a message is refused and that the server answers a good request right afterwards (DESIGN, rule 9).
+    """Expect that a message is refused and that the server answers a good request right afterwards.
 
     Both go out on connections of their own. What the refusal looks like is judged by `errors.refusal-is-an-oip-error`
     on the same messages.

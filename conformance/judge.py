@@ -11,7 +11,7 @@ from zlib import crc32
 
 from conformance import ledger
 from conformance.check import Check, Row
-from conformance.outcome import UNMET, Outcome, TargetLost, Unmet
+from conformance.outcome import UNMET, Blocked, Outcome, TargetLost, Unmet
 from conformance.report.failure import describe
 from conformance.report.result import CheckResult, Failure
 from conformance.roles import Model
@@ -70,13 +70,15 @@ class Judge:
     def _run(self, check: Check, row: Row) -> _Verdict:
         try:
             model = self._model(check, row)
-            trouble = self.target.trouble(model) if model else None
+            trouble = self.target.trouble(model) if model and check.infers else None
             if trouble and model:
                 return _Verdict(Outcome.BLOCKED, f"{model.name} answers no plain request: {safe(trouble)}")
             self.target.begin()
             observation = check.body(self.target, *([model] if model else []), *row.values)
         except Unmet as unmet:
             return self._unmet(check, row, unmet)
+        except Blocked as blocked:
+            return _Verdict(Outcome.BLOCKED, safe(str(blocked)))
         except TargetLost as lost:
             return _Verdict(Outcome.ERROR, f"the target is gone: {safe(str(lost))}")
         except Exception:  # a fault of the suite's own must be seen, and must not end the run

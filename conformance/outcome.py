@@ -1,7 +1,8 @@
 """What a check can come to, and the exceptions by which a body says so.
 
 A body that returns has been satisfied. `Unmet` says that one requirement is not met; how bad that is, is for the
-ledger to say, not for the check (DESIGN rule 4). `TargetLost` says that nobody can be judged any more.
+ledger to say, not for the check. `Blocked` says that the check cannot tell, because of something that other checks
+judge. `TargetLost` says that nobody can be judged any more.
 """
 
 from __future__ import annotations
@@ -62,6 +63,10 @@ class Unmet(Exception):  # noqa: N818 - named for what it says, as in "requireme
         self.reply = reply
         self.requirement = requirement
         self.offset = offset
+
+
+class Blocked(Exception):  # noqa: N818 - an outcome
+    """What a check rests on does not hold, so that it can say nothing; the message is one line that says what."""
 
 
 class TargetLost(Exception):  # noqa: N818 - a state of the target, not an error of ours

@@ -106,19 +106,20 @@ class Recorder(BaseHTTPRequestHandler):
 
 
 @pytest.mark.parametrize("as_file", [False, True])
-def test_the_curl_line_sends_the_same_bytes(tmp_path: Path, as_file: bool) -> None:
+@pytest.mark.parametrize("message", [REQUEST, REQUEST.with_body(b'{"it\'s": "$HOME `x`"}')], ids=["binary", "text"])
+def test_the_curl_line_sends_the_same_bytes(tmp_path: Path, as_file: bool, message: Message) -> None:
     Recorder.seen = []
     file = tmp_path / "request body.bin"
-    file.write_bytes(REQUEST.body)
+    file.write_bytes(message.body)
     with HTTPServer(("127.0.0.1", 0), Recorder) as server:
         thread = Thread(target=server.handle_request)
         thread.start()
-        sent = Exchange(0, REQUEST, f"http://127.0.0.1:{server.server_port}{REQUEST.path}")
+        sent = Exchange(0, message, f"http://127.0.0.1:{server.server_port}{REQUEST.path}")
         command = curl(sent, set(), str(file) if as_file else None)
         subprocess.run(["bash", "-c", command], check=True, capture_output=True, timeout=30)
         thread.join()
     ((path, headers, body),) = Recorder.seen
-    assert (path, body) == (REQUEST.path, REQUEST.body)
+    assert (path, body) == (REQUEST.path, message.body)
     assert headers["inference-header-content-length"] == str(REQUEST.json_length)
     assert headers["content-type"] == "application/octet-stream"
 

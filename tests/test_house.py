@@ -80,7 +80,7 @@ def test_no_check_names_a_vendor() -> None:
 def test_schemas_are_schemas(path: Path) -> None:
     schema = json.loads(path.read_text(encoding="utf-8"))
     Draft202012Validator.check_schema(schema)
-    assert schema["$id"] == f"urn:oip-conformance:schema:{path.name.partition('.')[0]}:1"
+    assert schema["$id"] == f"urn:oip-conformance:schema:{path.name.partition('.')[0].replace('_', '-')}:1"
 
 
 def test_versions_agree() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from conformance import classes, ledger
 from conformance.checks import _classes
+from conformance.checks._framing import is_framed
 from conformance.checks.overrides import TABLE, UNLISTED
 from conformance.compare import difference
 from conformance.expect import expect
@@ -25,28 +26,6 @@ from conformance.wire import tensor
 from conformance.wire.finding import shown
 from conformance.wire.request import ABSENT, INFERENCE_HEADER, Message
 from conformance.wire.tensor import Tensor
-
-# Areas whose requirements wrong values break; a case of another area has wrong values for another reason.
-_OF_VALUES = frozenset({"datatypes", "bytes", "ordering", "raw", "classification"})
-
-# Faults of an answer's framing, and the requirements that they break.
-_FRAMING: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("BIN-SIZE-O", ("size-not-integer", "size-negative", "size-beyond-body", "size-mismatch")),
-    ("BIN-SIZE-NODATA", ("data-and-size",)),
-    ("BIN-BODY-O", ("trailing-bytes",)),
-    ("BIN-IHCL-O", ("inference-header-missing",)),
-    (
-        "BIN-IHCL-LEN",
-        (
-            "inference-header-text",
-            "inference-header-negative",
-            "inference-header-zero",
-            "inference-header-beyond-body",
-            "inference-header-cuts-json",
-            "inference-header-covers-binary",
-        ),
-    ),
-)
 
 
 def message(case: Case, model: Model) -> Message:
@@ -67,13 +46,12 @@ def extensions(case: Case) -> tuple[str, ...]:
 
 def answered_as(case: Case, model: Model, reply: Reply) -> None:
     """Expect of an answer what the case says of it: outputs, forms, values, framing and id."""
-    expect(reply).answered()
+    expect(reply, "OIP-ANSWER" if case.level == "MUST" else None).answered()
     _has_outputs(case, reply)
     for output in case.outputs:
         _has_form(case, reply, output)
         holds(case, model, reply, output)
-    for requirement, kinds in _FRAMING:
-        expect(reply, requirement).free_of(*kinds)
+    is_framed(reply)
     header = reply.header(INFERENCE_HEADER)
     if case.inference_header == "absent_or_body_length" and header not in (None, str(len(reply.body))):
         raise Unmet(
@@ -102,8 +80,7 @@ def holds(case: Case, model: Model, reply: Reply, output: Output) -> None:
     right = Tensor(output.name, output.datatype, output.shape, array)
     found = difference(right, reply.answer.output(output.name), reply.body, through_json=_sends_json(case) or None)
     if found:
-        requirement = _about_values(case, reply, output)
-        raise Unmet(found.expected, found.actual, reply, requirement=requirement, offset=found.offset)
+        raise Unmet(found.expected, found.actual, reply, requirement="OIP-ANSWER", offset=found.offset)
 
 
 # --- which outputs, in which form ----------------------------------------------------------------------------------
@@ -146,24 +123,6 @@ def _has_form(case: Case, reply: Reply, output: Output) -> None:
 
 def _sends_json(case: Case) -> bool:
     return any("data" in item for item in _document(case).get("inputs", []))
-
-
-def _about_values(case: Case, reply: Reply, right: Output) -> str:
-    """Return the requirement that a wrong tensor breaks: the first of the case's that is about values, or a general one."""
-    output = expect(reply).output(right.name)
-    if output.shape != right.shape and (output.array is None or output.shape is None):
-        return "OIP-SHAPE"  # another shape, which the elements do not fill
-    if output.span and right.binary and len(reply.answer.outputs) > 1:
-        place = reply.body.find(right.binary, reply.answer.json_end)
-        if place not in (-1, output.span[0]):
-            return "BIN-ORD-O"  # the right bytes, at another output's place
-    for requirement in case.requirements:
-        entry = ledger.requirement(requirement)
-        if entry.area in _OF_VALUES and entry.level != "OBSERVE":
-            return requirement
-    if output.binary:
-        return "BIN-EQ-O"
-    return "BIN-EQ-I" if case.parts else "OIP-EP"
 
 
 def _has_classes(case: Case, model: Model, reply: Reply, output: Output, right: Iterable[Class]) -> None:

@@ -1,4 +1,4 @@
-"""Values judged one side at a time, with the blame where it belongs: binary data here, JSON there (DESIGN rule 8)."""
+"""Values judged one side at a time, with the blame where it belongs: binary data here, JSON there."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from conformance.wire.tensor import Tensor
 
 Side = Literal["read", "written", "both"]
 
-# How a request shows one side of binary data alone (DESIGN rule 8), or both where JSON cannot carry the values.
+# How a request shows one side of binary data alone, or both where JSON cannot carry the values.
 SIDES: dict[Side, dict[str, Any]] = {
     "read": {"send": "binary"},
     "written": {"send": "json", "want": "binary"},

@@ -1,6 +1,6 @@
 """How elements lie in the body: little-endian, row by row, without gaps, right after the JSON and left alone.
 
-Each side is seen alone (DESIGN rule 8). Values are asymmetric: swapped, transposed or shifted they are others. They
+Each side is seen alone. Values are asymmetric: swapped, transposed or shifted they are others. They
 stay below 2**53 and are binary fractions, so that a server whose JSON loses digits is not blamed here.
 """
 

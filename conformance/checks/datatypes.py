@@ -1,6 +1,6 @@
 """Each datatype as binary data: read from requests, written to answers, and equal to its JSON form.
 
-Each side is seen alone (DESIGN rule 8): a binary input shows in JSON outputs or in what a model computes, a binary
+Each side is seen alone: a binary input shows in JSON outputs or in what a model computes, a binary
 output follows JSON inputs. Values that JSON cannot carry (NaN, infinities, bytes that are no UTF-8) are binary data on
 both sides. Byte order and the order of elements are judged in `bytes`; the checks of 16-bit floats, which are part of
 this module, stand in `_half_floats`.

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from conformance.check import Row, check, rows
+from conformance.checks._framing import WRONG_LENGTH
 from conformance.checks._header_refusals import LAX, PLAIN, REFUSALS, VALUES
 from conformance.checks._refusals import refusal_rows
 from conformance.expect import expect, refuses, still_answers
@@ -24,14 +25,6 @@ from conformance.wire.tensor import Tensor
 __all__ = ["REFUSALS"]
 
 FAR = "é猫"  # two characters, five bytes
-WRONG_LENGTH = (
-    "inference-header-text",
-    "inference-header-negative",
-    "inference-header-zero",
-    "inference-header-beyond-body",
-    "inference-header-cuts-json",
-    "inference-header-covers-binary",
-)
 
 # --- requests: where the JSON ends -------------------------------------------------------------------------------
 

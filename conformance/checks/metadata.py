@@ -41,7 +41,7 @@ def server_metadata_is_well_formed(target: Target) -> None:
     _document(target.get("/v2"), "server_metadata", ("name", "version", "extensions"))
 
 
-@check("metadata.model-metadata-describes-the-model", answers="OIP-MODEL-META")
+@check("metadata.model-metadata-describes-the-model", answers="OIP-MODEL-META", infers=False)
 @rows(*[Row(name, role=name, thorough=name not in _TYPICAL) for name in load()])
 def model_metadata_describes_the_model(target: Target, model: Model) -> None:
     """Model metadata gives name, datatype and shape of each input and output."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from conformance.check import Row, check, rows
+from conformance.checks._framing import FRAMING, is_framed
 from conformance.checks._raw_refusals import REFUSALS, TWO_ITEMS
 from conformance.checks._refusals import refusal_rows
 from conformance.expect import expect, refuses, still_answers
@@ -221,28 +222,12 @@ def every_output_is_binary(target: Target, model: Model) -> None:
     expect(_any_raw(target, model)).forms({spec.name: "binary" for spec in model.role.outputs})
 
 
-# What is found wrong with the frame of an answer, by the requirement that any binary answer has to meet.
-FRAME = {
-    "BIN-IHCL-O": ("inference-header-missing",),
-    "BIN-IHCL-LEN": (
-        "inference-header-text",
-        "inference-header-negative",
-        "inference-header-zero",
-        "inference-header-beyond-body",
-        "inference-header-cuts-json",
-        "inference-header-covers-binary",
-    ),
-    "BIN-SIZE-O": ("size-not-integer", "size-negative", "size-beyond-body", "size-mismatch", "trailing-bytes"),
-}
-
-
-@check("raw.answer-is-framed-like-others", answers=("RAW-OUT", *FRAME, "BIN-ORD-O"))
+@check("raw.answer-is-framed-like-others", answers=("RAW-OUT", *FRAMING, "BIN-ORD-O"))
 @rows(*ANSWERS)
 def answer_is_framed_like_others(target: Target, model: Model) -> None:
     """The answer to a raw request has the header, the sizes and the order of any binary answer."""
     reply = _any_raw(target, model)
-    for requirement, kinds in FRAME.items():
-        expect(reply, requirement).free_of(*kinds)
+    is_framed(reply)
     data = {tensor.name: bytes(tensor.to_bytes()) for tensor in model.expected([_sample(model)])}
     right = [data[name] for name in reply.answer.names() if name in data]
     tail = reply.body[reply.answer.json_end :]

@@ -6,7 +6,7 @@ connection after any answer; then the rest of a row has nothing to judge.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from math import prod
 from typing import Literal
@@ -14,7 +14,7 @@ from typing import Literal
 from conformance.check import Row, check, rows
 from conformance.checks._pieces import CUTS, WHOLE, Cut, cut_rows
 from conformance.expect import expect
-from conformance.outcome import Unmet
+from conformance.outcome import Blocked, Unmet
 from conformance.roles import Model, TensorSpec
 from conformance.samples import sample_tensor
 from conformance.target.exchange import Reply
@@ -54,14 +54,30 @@ def _request(model: Model, form: Form, length: int, salt: int) -> InferRequest:
     return model.request(_tensors(model, length, salt), send=form, want=want, request_id=f"request-{salt}")
 
 
-def _is_own(reply: Reply, model: Model, length: int, salt: int, requirement: str) -> None:
+def _is_own(target: Target, reply: Reply, model: Model, length: int, salt: int, requirement: str) -> None:
     """Expect that an answer carries the tensors of its request, and the id of no other one."""
     if reply.status in DECLINED:
         return
     found = (expect(reply, requirement).answered().reply.answer.document or {}).get("id")
     if isinstance(found, str) and found.startswith("request-") and found != f"request-{salt}":
         raise Unmet(f"id request-{salt}", f"id {shown(found)}", reply, requirement=requirement)
-    expect(reply, requirement).tensors(model.expected(_tensors(model, length, salt)))
+    _is_right(target, reply, model.expected(_tensors(model, length, salt)), requirement)
+
+
+def _is_right(target: Target, reply: Reply, tensors: Iterable[Tensor], requirement: str) -> None:
+    """Expect the right tensors.
+
+    Raises:
+        Unmet: the answer is wrong.
+        Blocked: it is wrong in the same way when the same request is sent alone and in one piece.
+    """
+    try:
+        expect(reply, requirement).tensors(tensors)
+    except Unmet:
+        alone = target.send(reply.exchange.message, fresh=True)
+        if (alone.status, alone.body) == (reply.status, reply.body):
+            raise Blocked("the same request is answered as wrongly when it is sent alone and in one piece") from None
+        raise
 
 
 # --- one answer for one request ----------------------------------------------------------------------------------------
@@ -84,7 +100,7 @@ def _is_own(reply: Reply, model: Model, length: int, salt: int, requirement: str
 def answers_in_turn_are_their_own(target: Target, model: Model, lengths: Sequence[int], form: Form) -> None:
     """An answer holds nothing of the longer or shorter one before it."""
     for salt, length in enumerate(lengths):
-        _is_own(target.infer(_request(model, form, length, salt)), model, length, salt, "HTTP-ISOLATION")
+        _is_own(target, target.infer(_request(model, form, length, salt)), model, length, salt, "HTTP-ISOLATION")
 
 
 @check("state.forms-in-turn-keep-apart", answers="HTTP-ISOLATION")
@@ -93,7 +109,8 @@ def forms_in_turn_keep_apart(target: Target, model: Model) -> None:
     """JSON and binary requests follow each other on one connection without a trace of the one before."""
     forms: tuple[Form, ...] = ("json", "binary", "json", "binary", "binary", "json")
     for salt, form in enumerate(forms):
-        _is_own(target.infer(_request(model, form, 5 + salt, salt)), model, 5 + salt, salt, "HTTP-ISOLATION")
+        reply = target.infer(_request(model, form, 5 + salt, salt))
+        _is_own(target, reply, model, 5 + salt, salt, "HTTP-ISOLATION")
 
 
 @check("state.id-is-not-left-over", answers="HTTP-ISOLATION", role="identity_int32")
@@ -119,7 +136,7 @@ def answers_in_flight_are_their_own(target: Target, model: Model, form: Form) ->
     lengths = [1 + k % 5 if model.role.batching else 1 + 3 * k for k in range(IN_FLIGHT)]
     messages = [_request(model, form, length, k).message() for k, length in enumerate(lengths)]
     for k, reply in enumerate(target.send_together(messages)):
-        _is_own(reply, model, lengths[k], k, "HTTP-ISOLATION")
+        _is_own(target, reply, model, lengths[k], k, "HTTP-ISOLATION")
 
 
 # --- bodies in pieces --------------------------------------------------------------------------------------------------
@@ -132,7 +149,7 @@ def body_in_segments_is_one_body(target: Target, model: Model, cut: Cut) -> None
     request = cut.request(model)
     message = request.message()
     reply = target.send_in_pieces(message, cut.places(message))
-    expect(reply).tensors(model.expected([item.tensor for item in request.inputs]))
+    _is_right(target, reply, model.expected([item.tensor for item in request.inputs]), "HTTP-SEGMENTS")
 
 
 @check("state.chunked-body-is-decoded", answers="HTTP-CHUNKED")
@@ -143,7 +160,7 @@ def chunked_body_is_decoded(target: Target, model: Model, cut: Cut) -> None:
     message = request.message()
     reply = target.send_in_pieces(message, cut.places(message), chunked=True)
     if reply.status != LENGTH_REQUIRED:
-        expect(reply).tensors(model.expected([item.tensor for item in request.inputs]))
+        _is_right(target, reply, model.expected([item.tensor for item in request.inputs]), "HTTP-CHUNKED")
 
 
 # --- one connection ----------------------------------------------------------------------------------------------------
@@ -191,7 +208,7 @@ def connection_is_in_step_after_an_error(target: Target, model: Model, bad: Make
         expect(reply).refused()
     for reply in replies[2:]:
         expect(reply).answered()
-        _is_own(reply, model, 4, 1, "HTTP-ISOLATION")
+        _is_own(target, reply, model, 4, 1, "HTTP-ISOLATION")
 
 
 @check("state.pipelined-requests-are-answered-in-order", answers="HTTP-PIPELINE", role="identity_int32")
@@ -206,7 +223,7 @@ def pipelined_requests_are_answered_in_order(target: Target, model: Model, bad: 
         if place == 1 and bad:
             expect(reply).refused()
         else:
-            _is_own(reply, model, 3 + place, place, "HTTP-PIPELINE")
+            _is_own(target, reply, model, 3 + place, place, "HTTP-PIPELINE")
 
 
 TAILS: tuple[tuple[str, bytes], ...] = (
@@ -230,4 +247,4 @@ def binary_data_is_opaque(target: Target, model: Model, tail: bytes) -> None:
     expect(replies[0], "BIN-BODY-I").tensors(model.expected(tensors))
     for reply in replies[1:]:
         if reply.status is not None:  # a server may close the connection without a word
-            _is_own(reply, model, 4, 1, "HTTP-ISOLATION")
+            _is_own(target, reply, model, 4, 1, "HTTP-ISOLATION")

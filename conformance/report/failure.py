@@ -111,5 +111,7 @@ def curl(exchange: Exchange, secrets: Collection[str], body_file: str | None = N
         return f"{shlex.join([*command, '--data-binary', '@' + body_file])} {url}"
     if len(message.body) > INLINE_LIMIT:
         return f"(a body of {len(message.body)} bytes: --conformance-evidence DIR writes it to a file for curl)"
+    if all(0x20 <= byte < 0x7F for byte in message.body):
+        return f"{shlex.join([*command, '--data-binary', message.body.decode()])} {url}"
     encoded = b64encode(message.body).decode()
     return f"echo {encoded} | base64 -d | {shlex.join([*command, '--data-binary', '@-'])} {url}"

@@ -61,7 +61,7 @@ def _counts(results: Iterable[CheckResult]) -> str:
 
 def failures(results: Sequence[CheckResult], rerun: str) -> Iterator[str]:
     """Yield a block for each check that failed, is blocked or in error: its first row whole, the others by name."""
-    bad = [r for r in results if r.outcome in (Outcome.FAIL, Outcome.BLOCKED, Outcome.ERROR)]
+    bad = [r for outcome in (Outcome.FAIL, Outcome.ERROR, Outcome.BLOCKED) for r in results if r.outcome is outcome]
     for first, *others in _alike(bad):
         yield from block(first, rerun)
         yield from _others(others)

@@ -61,12 +61,12 @@ def conclude(results: Sequence[CheckResult], missing: Collection[str] = (), lost
     if lost:
         return Verdict("incomplete", [f"the target is gone: {lost}", *_failures(counts)])
     if missing:
-        return Verdict("incomplete", [f"{len(missing)} checks of the suite were not run", *_failures(counts)])
+        return Verdict("incomplete", [f"{_checks(len(missing))} not run", *_failures(counts)])
     if counts[Outcome.FAIL]:
         return Verdict("nonconformant", _failures(counts))
     if not judged:
         return Verdict("incomplete", ["nothing could be judged"])
-    stuck = [f"{counts[o]} checks {word}" for o, word in _STUCK.items() if counts[o]]
+    stuck = [f"{_checks(counts[o])} {word}" for o, word in _STUCK.items() if counts[o]]
     return Verdict("incomplete", stuck) if stuck else Verdict("conformant")
 
 
@@ -74,7 +74,11 @@ _STUCK = {Outcome.BLOCKED: "blocked", Outcome.ERROR: "in error"}
 
 
 def _failures(counts: Mapping[Outcome, int]) -> list[str]:
-    return [f"{counts[Outcome.FAIL]} checks failed"] if counts.get(Outcome.FAIL) else []
+    return [f"{_checks(counts[Outcome.FAIL])} failed"] if counts.get(Outcome.FAIL) else []
+
+
+def _checks(count: int) -> str:
+    return f"{count} check" if count == 1 else f"{count} checks"
 
 
 def of_extensions(results: Sequence[CheckResult], offered: Collection[str]) -> dict[str, dict[str, Any]]:

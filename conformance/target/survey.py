@@ -1,7 +1,7 @@
 """What a target offers: the extensions that it lists, those that a probe shows to work, and the roles it fills.
 
 The survey decides what is judged, never how: an extension that is neither listed nor working is not applicable, and
-so is a check whose role is missing. DESIGN, "Outcomes and exit status".
+so is a check whose role is missing.
 """
 
 from __future__ import annotations

@@ -41,9 +41,9 @@ def test_conclude(outcomes: list[Outcome], verdict: str, exit_status: int) -> No
 
 
 def test_missing_checks_and_a_lost_target_are_never_conformant() -> None:
-    assert conclude([result(PASS)], missing=["a[b]"]).why == ["1 checks of the suite were not run"]
+    assert conclude([result(PASS)], missing=["a[b]"]).why == ["1 check not run"]
     assert conclude([result(FAIL)], missing=["a[b]"]).verdict == "incomplete"
-    assert conclude([result(FAIL)], lost="refused").why == ["the target is gone: refused", "1 checks failed"]
+    assert conclude([result(FAIL)], lost="refused").why == ["the target is gone: refused", "1 check failed"]
 
 
 def test_extensions_are_judged_apart() -> None:

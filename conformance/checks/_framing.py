@@ -1,0 +1,32 @@
+"""The frame of any answer with binary data: what can be wrong with it, and which requirement that breaks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from conformance.expect import expect
+from conformance.target.exchange import Reply
+
+WRONG_LENGTH = (
+    "inference-header-text",
+    "inference-header-negative",
+    "inference-header-zero",
+    "inference-header-beyond-body",
+    "inference-header-cuts-json",
+    "inference-header-covers-binary",
+)
+
+# requirement -> the findings that show it unmet
+FRAMING: Mapping[str, tuple[str, ...]] = {
+    "BIN-SIZE-O": ("size-not-integer", "size-negative", "size-beyond-body", "size-mismatch"),
+    "BIN-SIZE-NODATA": ("data-and-size",),
+    "BIN-BODY-O": ("trailing-bytes",),
+    "BIN-IHCL-O": ("inference-header-missing",),
+    "BIN-IHCL-LEN": WRONG_LENGTH,
+}
+
+
+def is_framed(reply: Reply) -> None:
+    """Expect that nothing is wrong with the frame of an answer."""
+    for requirement, kinds in FRAMING.items():
+        expect(reply, requirement).free_of(*kinds)
