@@ -179,3 +179,37 @@ def test_secrets_appear_nowhere(tmp_path: Path, reference: str) -> None:
 def test_junit_names_the_requirements(tmp_path: Path, reference: str) -> None:
     judge(tmp_path, f"--target-url={reference}", "-k", ORDER, "--junitxml=j.xml")
     assert '<property name="requirements" value="BIN-ORD-O"' in (tmp_path / "j.xml").read_text()
+
+
+def test_profiles_differ_in_what_they_run(tmp_path: Path, reference: str) -> None:
+    counts = {}
+    for profile in ("quick", "certify", "explore"):
+        arguments = (f"--conformance-profile={profile}", "--conformance-report=r.json", "--hypothesis-seed=7")
+        run = judge(tmp_path, f"--target-url={reference}", "-k", "datatypes", *arguments)
+        report = report_of(tmp_path / "r.json")
+        assert {check["outcome"] for check in report["checks"]} == {"pass"}
+        counts[profile] = (len(report["checks"]), report["seed"], "seed 7" in run.stdout)
+    assert counts["quick"][0] < counts["certify"][0] < counts["explore"][0]
+    assert [counts[profile][1:] for profile in counts] == [(None, False), (None, False), (7, True)]
+
+
+def test_advice_fails_when_strict(tmp_path: Path) -> None:
+    with serving(JsonOnly) as url:
+        asked = (f"--target-url={url}", "--extension=binary_tensor_data", "-k", "input_against_the_metadata")
+        mild = judge(tmp_path, *asked)
+        strict = judge(tmp_path, *asked, "--conformance-strict")
+    assert (mild.returncode, strict.returncode) == (0, 1)
+    assert "advisory" in mild.stdout.splitlines()[-2]
+
+
+def test_evidence_is_left_as_files(tmp_path: Path) -> None:
+    with serving(JsonOnly) as url:
+        arguments = ("--extension=binary_tensor_data", "--conformance-evidence=evidence")
+        run = judge(tmp_path, f"--target-url={url}", "-k", "octet_stream_request_is_accepted", *arguments)
+    folder = tmp_path / "evidence/headers.octet-stream-request-is-accepted-json-outputs"
+    request = (folder / "request.bin").read_bytes()
+    # the JSON says INT32 of shape [3], 12 bytes follow it
+    assert request.startswith(b'{"inputs":[{"name":"INPUT","shape":[3],"datatype":"INT32"')
+    assert request.rindex(b"}") == len(request) - 13
+    assert json.loads((folder / "response.bin").read_bytes()) == {"error": "not an inference request"}
+    assert f"--data-binary @{folder.relative_to(tmp_path)}/request.bin" in run.stdout
