@@ -9,10 +9,13 @@ import argparse
 import signal
 import socket
 import sys
+from collections.abc import Iterator
+from contextlib import nullcontext
+from difflib import get_close_matches
 
 import uvicorn
 
-from reference_server import app, http_body, models
+from reference_server import app, faults, http_body, models
 from reference_server.http_protocol import OipHttpProtocol
 
 BACKLOG = 2048
@@ -34,7 +37,20 @@ def arguments() -> argparse.Namespace:
         metavar="BYTES",
         help="refuse larger request bodies with status 413 (default: %(default)s)",
     )
-    return parser.parse_args()
+    parser.add_argument("--fault", metavar="NAME", help="serve with this fault, to see a check fail")
+    parser.add_argument("--list-faults", action="store_true", help="print every fault with the requirements it breaks")
+    options = parser.parse_args()
+    if options.fault is not None and options.fault not in faults.load():
+        near = get_close_matches(options.fault, faults.load(), n=3)
+        hint = f", did you mean {', '.join(near)}?" if near else ""
+        parser.error(f"no fault {options.fault!r}{hint} (--list-faults prints all)")
+    return options
+
+
+def fault_lines() -> Iterator[str]:
+    """Yield a line for each fault."""
+    for found in faults.load().values():
+        yield f"{found.name:44} {', '.join(found.breaks) or 'everything'}: {found.summary}"
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -60,11 +76,20 @@ def url(listener: socket.socket) -> str:
 def main() -> None:
     """Serve."""
     options = arguments()
+    if options.list_faults:
+        print("\n".join(fault_lines()))
+        return
     # uvicorn handles both signals while it serves and raises them again afterwards: this makes the end a clean one.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: sys.exit(0))
+    with faults.switched_on(faults.load()[options.fault]) if options.fault else nullcontext():
+        serve(listen(options.host, options.port), options.max_body)
+
+
+def serve(listener: socket.socket, max_body: int) -> None:
+    """Serve on a listening socket until a signal comes."""
     config = uvicorn.Config(
-        app.create(models.load(), options.max_body),
+        app.create(models.load(), max_body),
         http=OipHttpProtocol,
         ws="none",
         lifespan="off",
@@ -75,7 +100,6 @@ def main() -> None:
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
     )
-    listener = listen(options.host, options.port)
     print(url(listener), flush=True)
     uvicorn.Server(config).run(sockets=[listener])
 

@@ -86,10 +86,14 @@ def _alike(results: Iterable[CheckResult]) -> Iterable[list[CheckResult]]:
 
 
 def observations(results: Sequence[CheckResult]) -> Iterator[str]:
-    """Yield one line for each observation, with how the server decided a point that the documents leave open."""
+    """Yield how the server decides what the documents leave open: a line for each requirement and way."""
+    ways: dict[tuple[str, str], list[str]] = {}
     for result in results:
         if result.outcome is Outcome.OBSERVED and result.observation:
-            yield f"{result.requirements[0]:16} {result.label}: {result.observation}"
+            ways.setdefault((result.requirements[0], result.observation), []).append(result.label)
+    for (requirement, observation), (first, *others) in sorted(ways.items()):
+        more = f" and {len(others)} more" if others else ""
+        yield f"{requirement:16} {observation}  ({first}{more})"
 
 
 def not_judged(results: Sequence[CheckResult], survey: Survey) -> Iterator[str]:

@@ -1,0 +1,45 @@
+"""Every fault is seen, by exactly the checks of the requirements that it breaks; every MUST and SHOULD has one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from matrix import Sighting, run, told
+from page import render
+
+from conformance import ledger
+from reference_server import faults
+
+# Requirements that no fault of ours can break, and why.
+UNBROKEN: Mapping[str, str] = {}
+
+
+@pytest.fixture(scope="session")
+def sightings() -> dict[str, Sighting]:
+    return run(faults.load, faults.load())
+
+
+@pytest.mark.parametrize("name", faults.load())
+def test_a_fault_is_killed_exactly(name: str, sightings: dict[str, Sighting]) -> None:
+    assert told(sightings[name], faults.load()[name]) == []
+
+
+@pytest.mark.parametrize("name", [entry.id for entry in ledger.load().values() if entry.level in ("MUST", "SHOULD")])
+def test_a_requirement_has_a_fault(name: str) -> None:
+    broken = [fault.name for fault in faults.load().values() if name in fault.breaks]
+    assert bool(broken) != (name in UNBROKEN)
+
+
+@pytest.mark.parametrize("fault", faults.load().values(), ids=lambda fault: fault.name)
+def test_a_fault_names_known_requirements_and_says_what_it_does(fault: faults.Fault) -> None:
+    assert set(fault.breaks) <= set(ledger.load())
+    assert bool(fault.breaks) != fault.broad
+    assert fault.summary.endswith(".")
+    assert fault.steps
+
+
+def test_the_page_is_current(sightings: dict[str, Sighting]) -> None:
+    page = Path(__file__).parents[2] / "docs/kill-matrix.md"
+    assert page.read_text(encoding="utf-8") == render(faults.load(), sightings)
