@@ -35,9 +35,19 @@ class Hooks:
         self.run = Run(config, url, getattr(config, "workerinput", {}).get("oip_conformance"))
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_sessionstart(self) -> None:
-        """Reach the target and see what it offers; end here when there is nothing to judge."""
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """Reach the target and see what it offers."""
         self.run.start()
+        if self.run.verdict and session.config.pluginmanager.has_plugin("dsession"):
+            session.config.pluginmanager.unregister(name="dsession")  # no workers of pytest-xdist for nothing
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection(self, session: pytest.Session) -> bool | None:
+        """Collect nothing when there is nothing to judge."""
+        if not self.run.verdict:
+            return None
+        session.items = []
+        return True
 
     def pytest_report_header(self) -> list[str]:
         """Say who is judged, on what, and how."""

@@ -23,7 +23,6 @@ from conformance.target.reference import ReferenceServer
 from conformance.target.survey import Survey
 from conformance.target.target import Target
 
-INCOMPLETE = 6
 EXPLORE_EXAMPLES = 50
 
 
@@ -63,17 +62,13 @@ class Run:
     # --- start ---
 
     def start(self) -> None:
-        """Reach the target and survey it; a worker is told by its controller.
-
-        Raises:
-            pytest.exit.Exception: there is nothing to judge; exit status 6.
-        """
+        """Reach the target and survey it; a worker is told by its controller. `verdict` is set if that is the end."""
         if self._url == options.REFERENCE:
             self._server = ReferenceServer()
             self._url = self._server.url
         self.target = Target(options.make_settings(self.config, self._url))
         self._shown_url = self.target.settings.url  # without credentials
-        self.survey = self._take_survey()
+        self.survey = Survey(**self._told["survey"]) if self._told else self._take_survey()
         self.target.roles = self.survey.roles
         self.config.stash[JUDGE] = Judge(
             self.target,
@@ -83,26 +78,19 @@ class Run:
         )
 
     def _take_survey(self) -> Survey:
-        if self._told:
-            return Survey(**self._told["survey"])
         try:
             survey = surveys.take(self.target, self.config.getoption("conformance_extensions"))
         except TargetLost as lost:
-            raise self._nothing_to_judge(Survey(), str(lost)) from None
+            self.verdict = Verdict("incomplete", [str(lost)])
+            return Survey()
+        url, reason = self._shown_url, ""
         if not survey.roles:
-            reason = "serves none of the suite's model roles: `oip-conformance roles` says what to deploy"
+            reason = f"{url} serves none of the suite's model roles: `oip-conformance roles` says what to deploy"
         elif not survey.offered:
-            reason = "offers none of the extensions: it lists none, and requests that use them are not answered"
-        else:
-            return survey
-        raise self._nothing_to_judge(survey, f"{self.target.settings.url} {reason}")
-
-    def _nothing_to_judge(self, survey: Survey, reason: str) -> BaseException:
-        self.survey = survey
-        self.verdict = Verdict("incomplete", [reason])
-        self._write_reports(complete=False)
-        self.close()
-        return pytest.exit.Exception(reason, returncode=INCOMPLETE)
+            reason = f"{url} offers none of the extensions: it lists none, and requests that use them are not answered"
+        if reason:
+            self.verdict = Verdict("incomplete", [reason])
+        return survey
 
     def for_worker(self) -> dict[str, Any]:
         """Return what a worker has to know."""
@@ -139,8 +127,9 @@ class Run:
     def finish(self, exitstatus: int) -> int:
         """Conclude the run, write the reports, and return the exit status."""
         if self.verdict is not None:  # there was nothing to judge
-            return INCOMPLETE
-        if not hasattr(self, "survey"):
+            self._write_reports(complete=False)
+            return self.verdict.exit_status
+        if not hasattr(self, "survey") or self.config.option.collectonly:
             return exitstatus
         places = _places()
         self.results.sort(key=lambda result: places[result.id, result.row])
@@ -193,7 +182,7 @@ class Run:
 
     def header(self) -> list[str]:
         """Return the lines above the run."""
-        return terminal.header(self._shown_url, self.survey, self.profile, self.seed)
+        return [] if self.verdict else terminal.header(self._shown_url, self.survey, self.profile, self.seed)
 
     def print_summary(self, reporter: Any) -> None:
         """Show the summary and everything that was not met."""
@@ -216,9 +205,9 @@ class Run:
     def print_verdict(self) -> None:
         """Show the verdict, as the last line."""
         reporter: Any = self.config.pluginmanager.get_plugin("terminalreporter")
-        if reporter is None or self.verdict is None or not self.results:
+        if reporter is None or self.verdict is None:
             return
-        line = f"{terminal.verdict_line(self.verdict, self._shown_url)} ({terminal.must_count(self.results)})"
+        line = terminal.verdict_line(self.verdict, self._shown_url, self.results)
         reporter.write_line(line, **{terminal.COLORS[self.verdict.verdict]: True, "bold": True})
 
     def close(self) -> None:

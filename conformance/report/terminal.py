@@ -106,13 +106,15 @@ def not_judged(results: Sequence[CheckResult], survey: Survey) -> Iterator[str]:
             yield f"      {', '.join(missing[start : start + LISTED_ROWS])}"
 
 
-def verdict_line(verdict: Verdict, url: str) -> str:
+def verdict_line(verdict: Verdict, url: str, results: Sequence[CheckResult]) -> str:
     """Return the last line of a run."""
-    why = f": {'; '.join(verdict.why)}" if verdict.why else ""
-    return f"{safe(url)} is {verdict.verdict}{safe(why)}"
+    why = f": {safe('; '.join(verdict.why))}" if verdict.why else ""
+    if not results:
+        return f"{verdict.verdict}{why}"
+    return f"{safe(url)} is {verdict.verdict}{why} ({_must_count(results)})"
 
 
-def must_count(results: Sequence[CheckResult]) -> str:
+def _must_count(results: Sequence[CheckResult]) -> str:
     """Return how many MUSTs of the ledger were judged."""
     judged = {
         requirement
