@@ -29,6 +29,7 @@ _ABSOLUTE, _RELATIVE, _SLACK = 5e-7, 1e-6, 1 + 1e-9
 
 _NUMBER = re.compile(r"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?|nan)", re.IGNORECASE)
 _INDEX = re.compile(r"[0-9]{1,19}")
+_DECIMAL_COMMA = re.compile(r"^([+-]?[0-9]+),(?=[0-9]+(?:e[+-]?[0-9]+)?:[0-9]{1,19}(?::|$))", re.IGNORECASE)
 _LOOSE = re.compile(r"\s*([^\s:;,|=]+)[\s:;,|=]+([^\s:;,|=]+)(?:[\s:;,|=]+(.*))?", re.DOTALL)
 
 
@@ -72,7 +73,11 @@ def parse(text: str) -> ClassText:
 
 
 def understand(text: str) -> ClassText | None:
-    """Return the class that a text means, also with other separators or with the index first; None if there is none."""
+    """Return the class that a text means, or None if there is none.
+
+    Also taken are other separators, the index first, and a comma before the decimals of the value.
+    """
+    text = _DECIMAL_COMMA.sub(r"\1.", text)
     try:
         return parse(text)
     except ClassTextError:

@@ -79,7 +79,8 @@ def _first_apart(expected: Array, actual: Array, tolerance: float) -> int | None
     unit[~np.isfinite(unit)] = 0  # beyond the largest number there is none
     a, b = expected.astype("<f8").reshape(-1), actual.astype("<f8").reshape(-1)
     with np.errstate(invalid="ignore", over="ignore"):
-        near = np.abs(a - b) <= np.maximum(tolerance * np.abs(a), unit.reshape(-1))
+        relative = np.where(np.isfinite(a), tolerance * np.abs(a), 0)  # nothing is near infinity
+        near = np.abs(a - b) <= np.maximum(relative, unit.reshape(-1))
     same = near | (a == b) | (np.isnan(a) & np.isnan(b))
     return None if same.all() else int(np.argmin(same))
 

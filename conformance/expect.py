@@ -4,13 +4,15 @@
     expect(reply, "BIN-IHCL-O").free_of("inference-header-missing")
 
 An expectation looks at what it names and at nothing else, so that one fault of a server fails the checks of one
-requirement: the rest of an answer is taken as it can best be understood (`wire.response.take_apart`).
+requirement: the rest of an answer is taken as it can best be understood (`wire.response.take_apart`). Where that does
+not help, because the answer is not what the base protocol says, the base protocol is what is unmet (`blame`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from conformance import blame
 from conformance.compare import difference
 from conformance.outcome import TargetLost, Unmet
 from conformance.roles import Model
@@ -34,9 +36,9 @@ class Expectation:
         self.reply = reply
         self.requirement = requirement
 
-    def unmet(self, expected: str, actual: str, offset: int | None = None) -> Unmet:
-        """Return the exception to raise."""
-        return Unmet(expected, actual, self.reply, requirement=self.requirement, offset=offset)
+    def unmet(self, expected: str, actual: str, offset: int | None = None, *, requirement: str | None = None) -> Unmet:
+        """Return the exception to raise; `requirement` is another one that the answer shows to be unmet."""
+        return Unmet(expected, actual, self.reply, requirement=requirement or self.requirement, offset=offset)
 
     def answered(self) -> Expectation:
         """A whole answer with a 2xx status came."""
@@ -49,7 +51,8 @@ class Expectation:
         self.answered()
         output = self.reply.answer.output(name)
         if output is None:
-            raise self.unmet(f"an output {name}", f"outputs {[safe(n, 60) for n in self.reply.answer.names()]}")
+            found = f"outputs {[safe(n, 60) for n in self.reply.answer.names()]}"
+            raise self.unmet(f"an output {name}", found, requirement=blame.of_output(self.reply, name))
         return output
 
     def tensors(self, expected: Iterable[Tensor], *, through_json: bool | None = None) -> Expectation:
@@ -59,7 +62,8 @@ class Expectation:
         for tensor in expected:
             found = difference(tensor, answer.output(tensor.name), self.reply.body, through_json=through_json)
             if found:
-                raise self.unmet(found.expected, found.actual, found.offset)
+                other = blame.of_output(self.reply, tensor.name)
+                raise self.unmet(found.expected, found.actual, found.offset, requirement=other)
         return self
 
     def forms(self, forms: Mapping[str, str]) -> Expectation:

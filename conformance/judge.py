@@ -15,9 +15,14 @@ from conformance.outcome import UNMET, Blocked, Outcome, TargetLost, Unmet
 from conformance.report.failure import describe
 from conformance.report.result import CheckResult, Failure
 from conformance.roles import Model
+from conformance.roles import load as load_roles
+from conformance.target.exchange import Reply
 from conformance.target.survey import Survey
 from conformance.target.target import Target
 from conformance.text import safe
+
+TOO_LARGE = 413
+LARGE = 64 * 1024  # bytes; a smaller body is for any server to take
 
 
 @dataclass(slots=True)
@@ -65,6 +70,8 @@ class Judge:
         role = check.role_of(row)
         if role is not None and role not in self.survey.roles:
             return _Verdict(Outcome.NOT_APPLICABLE, f"no model for the role {role}")
+        if role is not None and not load_roles()[role].speaks_json and "binary_tensor_data" not in self.survey.offered:
+            return _Verdict(Outcome.NOT_APPLICABLE, f"binary_tensor_data is not offered, and {role} has no JSON form")
         return None
 
     def _run(self, check: Check, row: Row) -> _Verdict:
@@ -91,6 +98,8 @@ class Judge:
         return None if role is None else self.target.model(role, crc32(f"{check.id}[{row.id}]".encode()) % 256)
 
     def _unmet(self, check: Check, row: Row, unmet: Unmet) -> _Verdict:
+        if unmet.reply is not None and _is_too_large(unmet.reply):
+            return _Verdict(Outcome.NOT_APPLICABLE, f"too large for the target: {safe(unmet.reply.outcome())}")
         requirement = unmet.requirement or check.requirements(row)[0]
         outcome = UNMET[ledger.requirement(requirement).level]
         if outcome is Outcome.ADVISORY and self.strict:
@@ -119,3 +128,8 @@ class _Verdict:
     message: str = ""
     observation: str = ""
     failure: Failure | None = None
+
+
+def _is_too_large(reply: Reply) -> bool:
+    """Whether a large body was declined: how much a server takes is its own affair (RFC 9110, 15.5.14)."""
+    return reply.status == TOO_LARGE and len(reply.exchange.message.body) >= LARGE

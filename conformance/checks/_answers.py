@@ -52,7 +52,7 @@ ANSWERS: tuple[Row, ...] = (
 
 def meets(reply: Reply, requirement: str) -> None:
     """Expect that an answer's JSON fits its schema wherever that decides the requirement."""
-    expect(reply).answered()
+    expect(reply, "OIP-ANSWER").answered()
     document = reply.answer.document
     if document is None and not reply.answer.of_kind("json-not-object"):
         raise Unmet("JSON", "an answer that is none", reply, requirement="OIP-JSON")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from conformance import blame
 from conformance.check import Row, check, rows
-from conformance.checks._classes import ITEMS, SCORES, TAKEN, ask, scored, texts
+from conformance.checks._classes import BINARY, ITEMS, SCORES, TAKEN, ask, scored, texts
 from conformance.compare import difference
 from conformance.expect import expect
 from conformance.outcome import Unmet
@@ -23,9 +24,9 @@ from conformance.wire.tensor import Tensor
 @rows(
     ("json", "RANKS", ("SCORES", "RANKS"), ABSENT),
     ("json-listed-first", "RANKS", ("RANKS", "SCORES"), ABSENT),
-    ("binary", "RANKS", ("SCORES", "RANKS"), True),
+    Row("binary", ("RANKS", ("SCORES", "RANKS"), True), needs=BINARY),
     ("floats", "SCORES", ("SCORES", "RANKS"), ABSENT),
-    ("binary-floats-listed-last", "SCORES", ("RANKS", "SCORES"), True),
+    Row("binary-floats-listed-last", ("SCORES", ("RANKS", "SCORES"), True), needs=BINARY),
 )
 def other_outputs_stay(target: Target, model: Model, plain: str, order: Sequence[str], binary: Any) -> None:
     """An output that does not ask for classes keeps its datatype, shape and values beside one that does."""
@@ -54,18 +55,19 @@ def _stays(target: Target, model: Model, reply: Reply, plain: Output) -> None:
         usual = Tensor(plain.name, right.datatype, right.shape, own.array)
         if difference(usual, got, reply.body, through_json=True) is None:
             return
-    raise Unmet(found.expected, found.actual, reply, offset=found.offset)
+    about = blame.of_output(reply, plain.name)
+    raise Unmet(found.expected, found.actual, reply, offset=found.offset, requirement=about)
 
 
 @check("classification.binary-data-is-obeyed", answers="CLS-BIN")
 @rows(
-    Row("true", (SCORES, True, ABSENT), role="scores"),
-    Row("true-labelled", (SCORES, True, ABSENT), role="scores_odd_labels"),
-    Row("true-batch", (ITEMS, True, ABSENT), role="scores_batching_labelled"),
-    Row("true-integers", ((5, -7, 9), True, ABSENT), role="identity_int64"),
-    Row("true-over-false", (SCORES, True, False, "BIN-BDO-OVT"), "scores", ("CLS-BIN", "BIN-BDO-OVT")),
-    Row("false", (SCORES, False, ABSENT, "BIN-OUT-F"), "scores", ("CLS-BIN", "BIN-OUT-F")),
-    Row("false-over-true", (SCORES, False, True, "BIN-BDO-OVF"), "scores", ("CLS-BIN", "BIN-BDO-OVF")),
+    Row("true", (SCORES, True, ABSENT), role="scores", needs=BINARY),
+    Row("true-labelled", (SCORES, True, ABSENT), role="scores_odd_labels", needs=BINARY),
+    Row("true-batch", (ITEMS, True, ABSENT), role="scores_batching_labelled", needs=BINARY),
+    Row("true-integers", ((5, -7, 9), True, ABSENT), role="identity_int64", needs=BINARY),
+    Row("true-over-false", (SCORES, True, False, "BIN-BDO-OVT"), "scores", ("CLS-BIN", "BIN-BDO-OVT"), needs=BINARY),
+    Row("false", (SCORES, False, ABSENT, "BIN-OUT-F"), "scores", ("CLS-BIN", "BIN-OUT-F"), needs=BINARY),
+    Row("false-over-true", (SCORES, False, True, "BIN-BDO-OVF"), "scores", ("CLS-BIN", "BIN-BDO-OVF"), needs=BINARY),
 )
 def binary_data_is_obeyed(
     target: Target, model: Model, values: Any, binary: bool, for_all: Any, requirement: str = "CLS-BIN"
@@ -102,7 +104,10 @@ def _same_texts(reply: Reply, name: str, right: Sequence[str], requirement: str 
 
 
 @check("classification.binary-data-output", answers="CLS-BDO")
-@rows(Row("scores", (SCORES,), role="scores"), Row("batch", (ITEMS,), role="scores_batching_labelled"))
+@rows(
+    Row("scores", (SCORES,), role="scores", needs=BINARY),
+    Row("batch", (ITEMS,), role="scores_batching_labelled", needs=BINARY),
+)
 def binary_data_output(target: Target, model: Model, values: Any) -> str:
     """Under binary_data_output true, classes without binary_data come in one of the two forms."""
     name, tensors = scored(model), [model.tensor(values)]

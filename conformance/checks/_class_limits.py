@@ -10,9 +10,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from conformance import classes
+from conformance import blame, classes
 from conformance.check import Row, check, rows
 from conformance.checks._classes import (
+    BINARY,
     ITEMS,
     SCORES,
     TAKEN,
@@ -154,7 +155,7 @@ def _read(reply: Reply, name: str) -> list[ClassText]:
     try:
         return entries(reply, name)
     except Unmet as unmet:
-        unmet.requirement = None
+        unmet.requirement = blame.of_output(reply, name)
         raise
 
 
@@ -171,7 +172,11 @@ def _right_or_refused(target: Target, model: Model, values: Sequence[Any], send:
 
 
 @check("classification.nan-somewhere", answers="CLS-NAN", role="scores")
-@rows(("first", (math.nan, 1.0, 2.0, 3.0)), ("amid", (3.0, math.nan, 2.0, 5.0)), ("last", (3.0, 1.0, 2.0, math.nan)))
+@rows(
+    Row("first", ((math.nan, 1.0, 2.0, 3.0),), needs=BINARY),
+    Row("amid", ((3.0, math.nan, 2.0, 5.0),), needs=BINARY),
+    Row("last", ((3.0, 1.0, 2.0, math.nan),), needs=BINARY),
+)
 def nan_somewhere(target: Target, model: Model, values: tuple[float, ...]) -> str:
     """A NaN among the scores stands anywhere, or is refused."""
     reply = ask(target, model, [model.tensor(values)], Output("SCORES", classification=4), send="binary")

@@ -7,7 +7,19 @@ from typing import Any
 
 from conformance import classes
 from conformance.check import Row, check, rows
-from conformance.checks._classes import DOCUMENTED, INFINITE, ITEMS, SCORES, Classified, Send, ask, each, scored, texts
+from conformance.checks._classes import (
+    BINARY,
+    DOCUMENTED,
+    INFINITE,
+    ITEMS,
+    SCORES,
+    Classified,
+    Send,
+    ask,
+    each,
+    scored,
+    texts,
+)
 from conformance.classes import ClassText, Scores
 from conformance.outcome import Unmet
 from conformance.roles import Model
@@ -49,8 +61,8 @@ def text_is_value_index_label(target: Target, model: Model, values: Any) -> None
     Row("fp32-powers", ((2.0**-10, 2.0**-7, 2.0**33, -(2.0**20), 2.0**120),), role="identity_fp32"),
     Row("fp64", ((0.5, 123456789.125, -2.5, 2.0**60),), role="identity_fp64"),
     Row("fp64-powers", ((2.0**-900, -(2.0**900), 2.0**900, 1.0),), role="identity_fp64"),
-    Row("fp32-infinities", (INFINITE, "binary"), role="identity_fp32"),
-    Row("fp64-infinities", (INFINITE, "binary"), role="identity_fp64"),
+    Row("fp32-infinities", (INFINITE, "binary"), role="identity_fp32", needs=BINARY),
+    Row("fp64-infinities", (INFINITE, "binary"), role="identity_fp64", needs=BINARY),
     Row("batch-of-1", (ITEMS[:1],), role="scores_batching"),
     Row("labelled", (SCORES,), role="scores_labelled"),
     Row("documented", (DOCUMENTED,), role="documented_scores"),
@@ -66,7 +78,7 @@ def value_is_the_score(target: Target, model: Model, values: Any, send: Send = "
     Row("floats", (SCORES,), role="scores"),
     Row("labelled", (SCORES,), role="scores_labelled"),
     Row("integers", ((5, -7, 9, 0, 8),), role="identity_int32"),
-    Row("100-classes", (tuple(k * 37 % 100 for k in range(100)),), role="identity_int32"),
+    Row("300-classes", (tuple(k * 37 % 300 for k in range(300)),), role="identity_int32"),
     Row("batch-of-1", (ITEMS[:1],), role="scores_batching"),
     Row("documented", (DOCUMENTED,), role="documented_scores"),
 )

@@ -31,6 +31,9 @@ Rule = Callable[[Sequence[Item]], bool]
 # What every classification rests on; a check that cannot read its classes stops at one of these.
 TAKEN, FORMAT = "CLS-HTTP-NUM", "CLS-FMT"
 
+# What a row needs that sends binary data, or asks for them.
+BINARY = ("binary_tensor_data",)
+
 # Four scores whose order is neither that of the indices nor its reverse.
 SCORES = (0.25, 0.75, -1.5, 3.0)
 # The input of the documents' example; its scores are 1.1, 3.3, 0.5 and 2.4.

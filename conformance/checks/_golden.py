@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from conformance import classes, ledger
+from conformance import blame, classes, ledger
 from conformance.checks import _classes
 from conformance.checks._framing import is_framed
 from conformance.checks.overrides import TABLE, UNLISTED
@@ -47,6 +47,8 @@ def extensions(case: Case) -> tuple[str, ...]:
 def answered_as(case: Case, model: Model, reply: Reply) -> None:
     """Expect of an answer what the case says of it: outputs, forms, values, framing and id."""
     expect(reply, "OIP-ANSWER" if case.level == "MUST" else None).answered()
+    if text := blame.of_text(reply):
+        raise Unmet("JSON in UTF-8", "; ".join(map(str, reply.answer.findings)), reply, requirement=text)
     _has_outputs(case, reply)
     for output in case.outputs:
         _has_form(case, reply, output)
@@ -80,7 +82,10 @@ def holds(case: Case, model: Model, reply: Reply, output: Output) -> None:
     right = Tensor(output.name, output.datatype, output.shape, array)
     found = difference(right, reply.answer.output(output.name), reply.body, through_json=_sends_json(case) or None)
     if found:
-        raise Unmet(found.expected, found.actual, reply, requirement="OIP-ANSWER", offset=found.offset)
+        # What the body of a raw BYTES input means is advice, and another reading of it gives another element.
+        about = "RAW-STR-BODY" if "RAW-STR-BODY" in case.requirements else "OIP-ANSWER"
+        about = blame.of_output(reply, output.name) or about
+        raise Unmet(found.expected, found.actual, reply, requirement=about, offset=found.offset)
 
 
 # --- which outputs, in which form ----------------------------------------------------------------------------------
@@ -98,7 +103,8 @@ def _document(case: Case) -> dict[str, Any]:
 def _has_outputs(case: Case, reply: Reply) -> None:
     names = sorted(output.name for output in case.outputs)
     if sorted(reply.answer.names()) != names:
-        requirement = (
+        missing = next((name for name in names if name not in reply.answer.names()), None)
+        requirement = (missing and blame.of_output(reply, missing)) or (
             "RAW-OUT" if not case.json_length else "OIP-OUT" if "outputs" in _document(case) else "OIP-OUT-ALL"
         )
         raise Unmet(

@@ -10,7 +10,7 @@ import numpy as np
 
 from conformance.corners import PALINDROMES
 from conformance.expect import expect
-from conformance.outcome import Unmet
+from conformance.outcome import Blocked, Unmet
 from conformance.roles import Model
 from conformance.samples import sample_shape
 from conformance.target.exchange import Reply
@@ -41,6 +41,17 @@ def expect_side(target: Target, model: Model, tensors: Sequence[Tensor], side: S
     expect_values(reply, model, tensors, through_json=True if side == "written" else None)
 
 
+def takes_none(target: Target, model: Model, tensors: Sequence[Tensor], reply: Reply | None) -> bool:
+    """Say whether a request was refused because the server takes no such tensors: not as plain JSON either.
+
+    Tensors without elements are meant, which no document makes a server take.
+    """
+    if reply is None or (reply.status or 0) < 400:
+        return False
+    plain = target.infer(model.request(tensors, send="json"))
+    return (plain.status or 0) >= 400
+
+
 def expect_survival(target: Target, model: Model, tensors: Sequence[Tensor], side: Side) -> None:
     """Expect as `expect_side` values at the edge of what JSON carries.
 
@@ -58,8 +69,106 @@ def expect_survival(target: Target, model: Model, tensors: Sequence[Tensor], sid
             raise
 
 
+def expect_return(target: Target, model: Model, tensors: Sequence[Tensor], written: str) -> None:
+    """Expect tensors back from binary data as binary data.
+
+    What is wrong is about `written`, the requirement on outputs, where another request shows that it is the answer that
+    is wrong: the same inputs are right in JSON outputs, or what JSON carries of them is wrong in binary outputs.
+    """
+    reply = target.infer(model.request(tensors, **SIDES["both"]))
+    try:
+        expect_values(reply, model, tensors)
+    except Unmet as unmet:
+        garbled = any(output.array is None for output in reply.answer.outputs)
+        if unmet.requirement is None and reply.succeeded and (garbled or _is_written_wrong(target, model, tensors)):
+            unmet.requirement = written
+        raise
+
+
+def _is_written_wrong(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
+    shown = target.infer(model.request(tensors, **SIDES["read"]))
+    try:
+        expect_values(shown, model, tensors, through_json=False)
+    except Unmet:
+        pass
+    else:
+        return True
+    spoken = [Tensor.of(tensor.name, tensor.datatype, _spoken(tensor)) for tensor in tensors]
+    reply = target.infer(model.request(spoken, **SIDES["written"])) if model.role.speaks_json else None
+    try:
+        if reply and reply.succeeded:
+            expect_values(reply, model, spoken, through_json=True)
+    except Unmet:
+        return True
+    return False
+
+
+def _spoken(tensor: Tensor) -> Any:
+    """Return those elements of a tensor that JSON carries, and ordinary ones behind them."""
+    if tensor.datatype == "BYTES":
+        return [item.decode(errors="ignore").encode() for item in tensor.array] + ["é猫😀".encode()]
+    return [*tensor.array[np.isfinite(tensor.array)], 1.5, -2.25] if tensor.array.dtype.kind == "f" else tensor.array
+
+
+def is_right(target: Target, model: Model, tensors: Sequence[Tensor], side: Side) -> bool:
+    """Say whether `expect_side` is met."""
+    try:
+        expect_side(target, model, tensors, side)
+    except Unmet:
+        return False
+    return True
+
+
+def expect_beyond(target: Target, model: Model, tensors: Sequence[Tensor], side: Side, plain: Sequence[Tensor]) -> None:
+    """Expect as `expect_side`, for tensors that have what a check is about, unlike `plain` ones of the same kind.
+
+    Raises:
+        Blocked: plain ones are wrong too, so that nothing is known of what the check is about.
+    """
+    try:
+        expect_side(target, model, tensors, side)
+    except Unmet:
+        if not is_right(target, model, plain, side):
+            raise Blocked(f"{plain[0].datatype} elements without that property are wrong too") from None
+        raise
+
+
+def expect_together(
+    reply: Reply, target: Target, inputs: Sequence[Tensor], outputs: Sequence[Tensor], side: Side
+) -> None:
+    """Expect several tensors of one message, each of which a model of its own reads or writes right.
+
+    Args:
+        reply: to the message.
+        target: for the tensors alone.
+        inputs: what was sent.
+        outputs: what is right.
+        side: whether the inputs are binary data, or the outputs.
+
+    Raises:
+        Blocked: only tensors are wrong that are wrong alone, too.
+    """
+    try:
+        expect(reply).tensors(outputs)
+    except Unmet:
+        parts = inputs if side == "read" else outputs
+        wrong = {part.datatype for part in parts if not is_right_alone(target, part, side)}
+        if not wrong:
+            raise
+        if reply.succeeded:
+            expect(reply).tensors([output for output in outputs if output.datatype not in wrong])
+        raise Blocked(f"{', '.join(sorted(wrong))} alone is wrong too") from None
+
+
+def is_right_alone(target: Target, tensor: Tensor, side: Side) -> bool:
+    """Say whether the model that returns tensors of a datatype gets one right; yes where there is no such model."""
+    model = target.model(f"identity_{tensor.datatype.lower()}")
+    flat = tensor.array.reshape(-1)
+    return model is None or is_right(target, model, [Tensor("INPUT", tensor.datatype, flat.shape, flat)], side)
+
+
 def in_one_order(model: Model) -> tuple[Tensor, ...]:
-    """Return inputs that are the same tensors in either byte order; FP16 and BF16 are not among them."""
+    """Return inputs that are the same tensors in either order of bytes and of dimensions; FP16 and BF16 are not among them."""
     return tuple(
         _filled(spec.name, spec.datatype, sample_shape(spec.shape, 2 if model.role.batching else None))
         for spec in model.role.inputs
@@ -67,11 +176,11 @@ def in_one_order(model: Model) -> tuple[Tensor, ...]:
 
 
 def _filled(name: str, datatype: str, shape: tuple[int, ...]) -> Tensor:
-    count = prod(shape)
-    if datatype == "BYTES":
-        return Tensor.of(name, datatype, np.resize(np.array([b'q"\\', "é😀".encode(), b""], object), count), shape)
-    if datatype == "BOOL":
-        return Tensor.of(name, datatype, np.resize(np.array([True, False, False]), count), shape)
     dtype = DATATYPES[datatype].dtype
-    bits = np.array(PALINDROMES[datatype], dtype=f"<u{dtype.itemsize}")
-    return Tensor.of(name, datatype, np.resize(bits, count).view(dtype), shape)
+    if datatype == "BYTES":
+        several = np.array([b'q"\\', "é😀".encode(), b""], object)
+    elif datatype == "BOOL":
+        several = np.array([True, False, False])
+    else:
+        several = np.array(PALINDROMES[datatype], dtype=f"<u{dtype.itemsize}").view(dtype)
+    return Tensor.of(name, datatype, np.resize(several[:1] if len(shape) > 1 else several, prod(shape)), shape)

@@ -37,6 +37,7 @@ from conformance.checks._class_texts import (
     value_is_the_score,
 )
 from conformance.checks._classes import (
+    BINARY,
     DOCUMENTED,
     INFINITE,
     ITEMS,
@@ -111,6 +112,8 @@ def each_output_has_its_count(target: Target, model: Model, order: Sequence[str]
     *[Row(f"{count}-of-4", (SCORES, count), role="scores") for count in (1, 2, 3, 4)],
     *[Row(f"batch-{count}-of-4", (ITEMS, count), role="scores_batching", thorough=count == 2) for count in (1, 2, 4)],
     Row("1-of-1", ((7,), 1), role="identity_int32"),
+    Row("4-of-4-equal", ((1.0, 1.0, 1.0, 1.0), 4), role="scores"),
+    Row("more-than-labels", (SCORES, 4), role="scores_some_labels"),
     Row("37-of-100", (tuple(k * 7 % 100 for k in range(100)), 37), role="identity_int32"),
     Row("1000-of-1000", (tuple(k * 7 % 1000 for k in range(1000)), 1000), role="identity_int32", thorough=True),
     Row("documented", (DOCUMENTED, 2), role="documented_scores"),
@@ -200,7 +203,7 @@ def flattens_row_by_row(target: Target, model: Model, values: Any) -> None:
     Row("2-items", (ITEMS, 4), role="scores_batching"),
     Row("highest-of-each", (ITEMS, 1), role="scores_batching"),
     Row("2-of-4", (ITEMS, 2), role="scores_batching_labelled"),
-    Row("8-items", ([[float((k * 13 + n * 8) % 101) for k in range(4)] for n in range(8)], 3), role="scores_batching"),
+    Row("8-items", ([[10.0 + (k * 13 + n * 8) % 101 for k in range(4)] for n in range(8)], 3), role="scores_batching"),
     Row("2x2-items", ((((10, 40), (20, 30)), ((35, 5), (25, 15))), 3), role="scores_batching_rank2"),
 )
 def items_are_ranked_apart(target: Target, model: Model, values: Any, count: int) -> None:
@@ -241,8 +244,8 @@ RANKED: tuple[tuple[str, str, tuple[float, ...]], ...] = (
     Row("batch-of-1", (ITEMS[:1], 2), role="scores_batching"),
     Row("100-classes", (tuple(k * 37 % 100 for k in range(100)), 10), role="identity_int32"),
     Row("5000-classes", (tuple(k * 37 % 5000 for k in range(5000)), 100), role="identity_int32", thorough=True),
-    Row("fp32-infinities", (INFINITE, None, "binary"), role="identity_fp32"),
-    Row("fp64-infinities", (INFINITE, None, "binary"), role="identity_fp64"),
+    Row("fp32-infinities", (INFINITE, None, "binary"), role="identity_fp32", needs=BINARY),
+    Row("fp64-infinities", (INFINITE, None, "binary"), role="identity_fp64", needs=BINARY),
     Row("documented", (DOCUMENTED, 2), role="documented_scores"),
 )
 def highest_come_first(target: Target, model: Model, values: Any, count: int | None, send: Send = "json") -> None:

@@ -14,6 +14,7 @@ from conformance.check import Row, check, rows
 from conformance.checks._error_requests import REFUSALS
 from conformance.checks._refusals import Refusal, refusal_rows
 from conformance.expect import expect, refuses, still_answers
+from conformance.outcome import TargetLost
 from conformance.roles import Model
 from conformance.target.exchange import Reply
 from conformance.target.target import Target
@@ -55,7 +56,7 @@ def input_against_the_metadata_is_refused(target: Target, model: Model, message:
     refuses(target, model, message(model))
 
 
-@check("errors.refusal-is-an-oip-error", answers=("OIP-ERR", "OIP-ERR-STATUS"))
+@check("errors.refusal-is-an-oip-error", answers=("OIP-ERR", "OIP-ERR-STATUS", "OIP-JSON"))
 @rows(*[Row(identity, (refusal.message,), role=refusal.role) for identity, refusal in ALL])
 def refusal_is_an_oip_error(target: Target, model: Model, message: Make) -> None:
     """A refusal is a JSON object with the string `error`, under a 4xx status."""
@@ -66,6 +67,9 @@ def refusal_is_an_oip_error(target: Target, model: Model, message: Make) -> None
     if not _is_error_object(reply):
         text = safe(reply.body[:200].decode("utf-8", "replace"))
         raise expectation.unmet('a JSON object with the string "error"', f"HTTP {reply.status}: {text or 'no body'}")
+    for finding in parse(reply.body).findings:
+        if finding.kind == "json-not-utf8":
+            raise expect(reply, "OIP-JSON").unmet("JSON in UTF-8", str(finding), finding.offset)
     if reply.status is not None and reply.status >= 500:
         raise expect(reply, "OIP-ERR-STATUS").unmet("a 4xx status", safe(reply.outcome()))
 
@@ -87,10 +91,14 @@ def good_request_after_a_refusal_is_answered_right(target: Target, model: Model,
     """A good request is answered after a refusal as it was before."""
     good, before = _answered(target, replace(model, salt=(model.salt + 101) % 256))
     target.send(message(model), fresh=True)
-    still_answers(target, model)
+    try:
+        after = target.send(good, fresh=True)
+    except TargetLost:
+        still_answers(target, model)
+        raise
     arrays = [(output, output.array) for output in before.answer.outputs if output.array is not None]
     right = [Tensor(output.name, output.datatype, array.shape, array) for output, array in arrays]
-    expect(target.send(good, fresh=True)).tensors(right)
+    expect(after).tensors(right)
 
 
 def _answered(target: Target, model: Model) -> tuple[Message, Reply]:

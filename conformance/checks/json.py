@@ -10,6 +10,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from conformance import blame
 from conformance.check import Row, check, rows
 from conformance.checks._answers import ANSWERS, BINARY, Make, asking, meets
 from conformance.expect import expect
@@ -23,6 +24,9 @@ from conformance.wire.finding import shown
 Form = Literal["json", "binary"]
 
 
+# Statuses of a path that the server does not know, or not with this method.
+_NOT_THERE = (404, 405, 501)
+
 # --- a plain request ---------------------------------------------------------------------------------------------------
 
 
@@ -32,6 +36,8 @@ def plain_request_is_answered(target: Target, model: Model) -> None:
     """A plain inference request is answered with status 200 and the right outputs."""
     speaks_json = model.role.speaks_json
     reply = target.infer(model.request(send="json") if speaks_json else model.request(want="binary"))
+    if reply.status not in _NOT_THERE:
+        expect(reply, "OIP-ANSWER").answered()
     if expect(reply).answered().reply.status != 200:
         raise Unmet("HTTP 200", f"HTTP {reply.status}", reply)
     for tensor in model.expected(model.sample()):
@@ -41,14 +47,27 @@ def plain_request_is_answered(target: Target, model: Model) -> None:
             expect(reply, "OIP-ANSWER").output(tensor.name)
 
 
+@check("json.metadata-have-status-200", answers="OIP-EP", role="identity_int32", infers=False)
+@rows("server", "model")
+def metadata_have_status_200(target: Target, model: Model, of: str) -> None:
+    """Server metadata are a GET of v2, model metadata of v2/models/NAME, with status 200."""
+    reply = target.get(model.path if of == "model" else "/v2")
+    if expect(reply).answered().reply.status != 200:
+        raise Unmet("HTTP 200", f"HTTP {reply.status}", reply)
+
+
 # --- what an answer says of itself -------------------------------------------------------------------------------------
 
 
 @check("json.answer-names-its-model", answers=("OIP-NAME", "OIP-JSON"))
 @rows(*ANSWERS)
 def answer_names_its_model(target: Target, model: Model, make: Make) -> None:
-    """An inference answer has the string model_name."""
-    meets(target.infer(make(model)), "OIP-NAME")
+    """An inference answer has the string model_name, which is not the name of another model."""
+    reply = target.infer(make(model))
+    meets(reply, "OIP-NAME")
+    found = (reply.answer.document or {}).get("model_name")
+    if found != model.name and found in target.roles.values():  # an alias is a server's own affair
+        raise Unmet(f"model_name {shown(model.name)}", f"model_name {shown(found)}", reply)
 
 
 @check("json.answer-describes-its-outputs", answers=("OIP-RES", "OIP-JSON"))
@@ -77,8 +96,15 @@ def shape_counts_the_elements(target: Target, model: Model, make: Make) -> None:
 @check("json.answer-is-json-in-utf-8", answers="OIP-JSON")
 @rows(*ANSWERS)
 def answer_is_json_in_utf_8(target: Target, model: Model, make: Make) -> None:
-    """The JSON of an answer is valid and in UTF-8."""
-    expect(target.infer(make(model))).free_of("json-invalid", "json-not-utf8")
+    """The JSON of an answer is valid and in UTF-8, and nothing but binary data follows it."""
+    _is_json(target.infer(make(model)))
+
+
+def _is_json(reply: Reply) -> None:
+    expect(reply, "OIP-ANSWER").answered()
+    if requirement := blame.of_text(reply):
+        findings = "; ".join(map(str, reply.answer.findings))
+        raise Unmet("JSON in UTF-8", findings, reply, requirement=requirement)
 
 
 # --- which outputs -----------------------------------------------------------------------------------------------------
@@ -120,8 +146,11 @@ def all_outputs_come_unasked(target: Target, model: Model, make: Make) -> None:
 def _has_outputs(reply: Reply, names: Sequence[str]) -> None:
     """Expect exactly these outputs, in any order."""
     expect(reply).answered()
-    if sorted(reply.answer.names()) != sorted(names):
-        raise Unmet(f"outputs {shown(list(names))}", f"outputs {shown(list(reply.answer.names()))}", reply)
+    found = list(reply.answer.names())
+    if sorted(found) != sorted(names):
+        missing = [name for name in names if name not in found]
+        requirement = blame.of_output(reply, missing[0]) if missing else None
+        raise Unmet(f"outputs {shown(list(names))}", f"outputs {shown(found)}", reply, requirement=requirement)
 
 
 # --- the id ------------------------------------------------------------------------------------------------------------
@@ -170,6 +199,7 @@ def _has_id(reply: Reply, identity: str) -> None:
     expect(reply).answered()
     found = (reply.answer.document or {}).get("id")
     if found != identity:
+        _is_json(reply)
         raise Unmet(f"id {shown(identity)}", "no id" if found is None else f"id {shown(found)}", reply)
 
 
@@ -200,8 +230,21 @@ def data_is_flat_or_nested(target: Target, model: Model, form: str, want: Form |
 @check("json.data-is-returned-flat-or-nested", answers="OIP-DATA")
 @rows(*[Row(role, role=role, needs=BINARY) for role in _SHAPED])
 def data_is_returned_flat_or_nested(target: Target, model: Model) -> None:
-    """JSON data in answers are flat or nested, in row-major order."""
-    expect(target.infer(model.request())).tensors(model.expected(model.sample()))
+    """JSON data in answers are flat, or nested as the shape says, in row-major order."""
+    reply = target.infer(model.request())
+    expect(reply).tensors(model.expected(model.sample()))
+    for output in reply.answer.outputs:
+        data = (reply.answer.document or {})["outputs"][output.index].get("data")
+        flat = isinstance(data, list) and not any(isinstance(item, list) for item in data)
+        if not (output.binary or flat or _is_nested(data, output.shape or ())):
+            raise Unmet(f"{output.name}: flat data, or data nested as {output.shape}", "another nesting", reply)
+
+
+def _is_nested(data: Any, shape: Sequence[int]) -> bool:
+    """Whether arrays stand inside each other as the dimensions say."""
+    if not shape:
+        return not isinstance(data, list)
+    return isinstance(data, list) and len(data) == shape[0] and all(_is_nested(item, shape[1:]) for item in data)
 
 
 # --- the text ----------------------------------------------------------------------------------------------------------
@@ -229,7 +272,7 @@ def strings_are_escaped(target: Target, model: Model, text: bytes, send: Form) -
     """An answer with any bytes in a JSON string is valid JSON in UTF-8, or the request is refused."""
     reply = target.infer(model.request([model.tensor([text])], send=send, want="json" if send == "binary" else None))
     if reply.succeeded:
-        expect(reply).free_of("json-invalid", "json-not-utf8")
+        _is_json(reply)
 
 
 @check("json.nan-and-infinities", answers=("OIP-JSON-NAN", "BIN-EQ-O"))

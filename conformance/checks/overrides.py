@@ -12,8 +12,11 @@ from typing import Any
 
 from conformance.check import Row, check, rows
 from conformance.checks._refusals import Refusal, refusal_rows
+from conformance.checks._values import expect_together, takes_none
 from conformance.expect import expect, refuses
+from conformance.outcome import Unmet
 from conformance.roles import Model
+from conformance.target.exchange import Reply
 from conformance.target.target import Target
 from conformance.wire.request import ABSENT, Message, Output
 
@@ -111,8 +114,40 @@ def listed_output_under_binary_data_output(target: Target, model: Model, *listed
     forms = {expect(reply, "OIP-OUT").output(name).binary for name in open_ones}
     expect(reply, "BIN-IHCL-O").free_of("inference-header-missing")
     if len(outputs) == 1:  # of several, the order is judged elsewhere
-        expect(reply, "BIN-EQ-O").tensors(model.expected(model.sample()))
+        _is_right(target, model, reply)
     return " and ".join("binary data" if binary else "JSON" for binary in sorted(forms))
+
+
+def _is_right(target: Target, model: Model, reply: Reply) -> None:
+    sample = model.sample()
+    try:
+        expect_together(reply, target, sample, model.expected(sample), "written")
+    except Unmet as unmet:
+        unmet.requirement = "BIN-EQ-O"
+        raise
+
+
+@check("overrides.empty-output-comes-in-its-form")
+@rows(
+    *[
+        Row(
+            f"{_word(default)}-{_word(listed)}-{role}",
+            (default, listed),
+            role=role,
+            answers=(TABLE[default, listed][1],),
+        )
+        for default, listed in ((ABSENT, True), (False, True), (True, UNLISTED), (True, False))
+        for role in ("identity_int32", "identity_bytes")
+    ]
+)
+def empty_output_comes_in_its_form(target: Target, model: Model, default: Any, listed: Any) -> None:
+    """An output without elements comes in the form that is asked for, as any other."""
+    names = [spec.name for spec in model.role.outputs]
+    outputs = None if listed is UNLISTED else [Output(name, listed) for name in names]
+    tensors = [model.tensor([], [0])]
+    reply = target.infer(model.request(tensors, send="json", outputs=outputs, binary_data_output=default))
+    if not takes_none(target, model, tensors, reply):
+        expect(reply).forms(dict.fromkeys(names, TABLE[default, listed][0]))
 
 
 # --- parameters of a wrong type ----------------------------------------------------------------------------------------

@@ -32,11 +32,17 @@ def ask(target: Target, model: Model, tensor: Tensor) -> Reply:
 
 
 def agrees(target: Target, model: Model, reply: Reply, *candidates: Tensor, requirement: str | None = None) -> None:
-    """Expect the answer that belongs to one of the tensors as input, or the one that a binary request gets."""
+    """Expect the answer that belongs to one of the tensors as input, or the one that a binary request gets.
+
+    The right bytes at the end of the body will do, whatever the JSON in front says of them: that is for other checks.
+    """
     unmet: list[Unmet] = []
     for tensor in candidates:
+        right = model.expected([tensor])
+        if reply.succeeded and reply.body.endswith(b"".join(bytes(output.to_bytes()) for output in right)):
+            return
         try:
-            expect(reply, requirement).tensors(model.expected([tensor]))
+            expect(reply, requirement).tensors(right)
         except Unmet as found:
             unmet.append(found)
         else:
@@ -136,7 +142,7 @@ def variable_dimension_is_deduced(target: Target, model: Model, shape: Sequence[
     _has_shape(target, model, shape)
 
 
-@check("raw.batching-model-gets-one-item", answers=("RAW-B1", "RAW-ENC"))
+@check("raw.batching-model-gets-one-item", answers=("RAW-B1", "RAW-VAR", "RAW-ENC"))
 @rows(
     Row("fixed-shape", ((1, 4),), role="raw_batching"),
     Row("fixed-shape-identity", ((1, 3),), role="batching"),
@@ -153,10 +159,13 @@ def _has_shape(target: Target, model: Model, shape: Sequence[int]) -> None:
     """Expect the first output in the input's shape, and with the right values, which are a matter of RAW-ENC."""
     tensor = _sample(model, shape)
     reply = ask(target, model, tensor)
-    output = expect(reply).output(model.role.outputs[0].name)
+    expect(reply).answered()
+    output = expect(reply, "RAW-OUT").output(model.role.outputs[0].name)
     if output.shape != tensor.shape:
         actual = "no valid shape" if output.shape is None else f"shape {list(output.shape)}"
-        raise Unmet(f"shape {list(tensor.shape)}", actual, reply)
+        # Behind the right batch it is the item that has the wrong shape.
+        one_item = model.role.batching and (output.shape or ())[:1] == (1,) != output.shape
+        raise Unmet(f"shape {list(tensor.shape)}", actual, reply, requirement="RAW-VAR" if one_item else None)
     agrees(target, model, reply, tensor, requirement="RAW-ENC")
 
 
@@ -169,6 +178,8 @@ CONTENTS = (
     ("json", b'{"inputs":[]}'),
     ("an-empty-line", b"\r\n\r\n"),
     ("gzip-magic", b"\x1f\x8b\x08\x00"),
+    ("255-bytes", b"x" * 255),
+    ("256-bytes", b"x" * 256),
 )
 
 
@@ -188,8 +199,6 @@ def bytes_of_one_element_are_served(target: Target, model: Model, content: bytes
     ("three-bytes", b"abc"),
     ("looks-prefixed", b"\x05\x00\x00\x00hello"),
     ("looks-wrongly-prefixed", b"\xff\xff\xff\xffhello"),
-    ("255-bytes", b"x" * 255),
-    ("256-bytes", b"x" * 256),
     Row("64-kib", (b"0123456789abcdef" * 4096,), thorough=True),
 )
 def bytes_body_has_no_prefix(target: Target, model: Model, body: bytes) -> None:
@@ -211,7 +220,7 @@ ANSWERS = (
 def _any_raw(target: Target, model: Model) -> Reply:
     """Send a raw request that every server takes which takes any; expect an answer."""
     reply = target.infer(model.raw(bytes(_sample(model).to_bytes())))
-    expect(reply, "RAW-IHCL0").answered()
+    expect(reply, "RAW-STR" if model.role.inputs[0].datatype == "BYTES" else "RAW-ONE").answered()
     return reply
 
 
@@ -306,7 +315,7 @@ def empty_body(target: Target, model: Model) -> str:
     if reply.status is not None and reply.status >= 400 and not reply.exchange.failure:
         still_answers(target, model)
         return f"refused: {reply.outcome()}"
-    output = expect(reply, "RAW-VAR").output(model.role.outputs[0].name)
+    output = expect(reply, "RAW-OUT").output(model.role.outputs[0].name)
     if output.array is not None and output.array.size == 0:
         return f"no elements, shape {list(output.array.shape)}"
     if output.array is not None and output.datatype == "BYTES" and output.array.reshape(-1).tolist() == [b""]:

@@ -12,6 +12,7 @@ from conformance.check import Row, check, rows
 from conformance.checks._refusals import refusal_rows
 from conformance.checks._size_refusals import LEFT_OVER, REFUSALS, claims
 from conformance.expect import Expectation, expect, refuses, still_answers
+from conformance.outcome import Blocked
 from conformance.roles import Model
 from conformance.target.exchange import Reply
 from conformance.target.target import Target
@@ -24,6 +25,8 @@ __all__ = ["REFUSALS"]
 
 # No other place of the requests in which they travel reads like this.
 BOOLEANS = Tensor.of("IN_BOOL", "BOOL", [True, False, True, True, False])
+# As long in characters as in bytes: counting the wrong ones is another matter.
+ASCII = Tensor.of("IN_BYTES", "BYTES", ["one", "", "three"])
 
 # --- requests ----------------------------------------------------------------------------------------------------
 
@@ -64,6 +67,25 @@ def binary_output_states_its_size(target: Target, model: Model) -> None:
     """An output asked for as binary data states its size as an integer, equal to the number of its bytes."""
     reply = target.infer(model.request(send="json" if model.role.speaks_json else "binary", want="binary"))
     _states_sizes(reply, model)
+
+
+@check("sizes.output-without-elements-states-its-size", answers="BIN-SIZE-O")
+@rows(
+    Row("beside-another", ([0, 2], ("NUMBERS", "TEXTS")), role="emit"),
+    Row("behind-another", ([3, 0], ("NUMBERS", "TEXTS")), role="emit"),
+    Row("alone", ([0, 0], ("NUMBERS",)), role="emit"),
+)
+def output_without_elements_states_its_size(
+    target: Target, emit: Model, counts: list[int], names: tuple[str, ...]
+) -> None:
+    """An output asked for as binary data states the size 0 when it has no elements."""
+    reply = target.infer(emit.request([emit.tensor(counts)], send="json", want="binary", outputs=names))
+    for name in names:
+        output = expect(reply).output(name)
+        _free(expect(reply), output, "data-missing", "size-not-integer", "size-negative")
+        if 0 in (output.shape or ()) and output.binary and output.declared_size != 0:
+            field = f"outputs[{output.index}].parameters.binary_data_size"
+            raise expect(reply).unmet(f"{field} 0", str(output.declared_size))
 
 
 @check("sizes.all-binary-outputs-state-their-sizes", answers="BIN-SIZE-O")
@@ -131,6 +153,15 @@ def json_output_has_data_and_no_size(target: Target, model: Model, want: object)
         _free(expect(reply), expect(reply).output(name), "data-and-size", "data-missing")
 
 
+@check("sizes.json-output-without-elements-has-data", answers="BIN-SIZE-J", role="emit")
+@rows(("numbers", [0, 2]), ("strings", [3, 0]), ("both", [0, 0]))
+def json_output_without_elements_has_data(target: Target, emit: Model, counts: list[int]) -> None:
+    """An output asked for as JSON has `data`, an empty array, when it has no elements."""
+    reply = target.infer(emit.request([emit.tensor(counts)], send="json"))
+    for spec in emit.role.outputs:
+        _free(expect(reply), expect(reply).output(spec.name), "data-and-size", "data-missing")
+
+
 # --- wrong sizes -------------------------------------------------------------------------------------------------
 
 
@@ -163,7 +194,7 @@ def data_beside_a_size_shifts_no_tensor(
 ) -> None:
     """An input with both `data` and binary_data_size is refused, or the input that follows keeps its bytes."""
     sample = {tensor.name: tensor for tensor in model.sample()}
-    sample |= {"IN_BOOL": BOOLEANS} if "IN_BOOL" in sample else {}
+    sample |= {tensor.name: tensor for tensor in (BOOLEANS, ASCII) if tensor.name in sample}
     request = model.request(sorted(sample.values(), key=lambda tensor: tensor.name != both), send={both, other})
     bad = request.edited(lambda document: document["inputs"][0].update(data=data))
     outputs = {given.name: output.name for given, output in zip(model.role.inputs, model.role.outputs, strict=True)}
@@ -181,7 +212,9 @@ def _refused_or_as(
     target: Target, model: Model, good: Message, bad: Message, *, only: str = "", requirement: str | None = None
 ) -> Reply:
     """Expect a message to be refused, or to be answered with the outputs that a good one gets, or one of them."""
-    right = expect(target.infer(good), requirement).answered().reply
+    right = target.infer(good)
+    if not right.succeeded:
+        raise Blocked("the same request without the fault is not answered")
     reply = target.send(bad, fresh=True)
     if not reply.succeeded:
         expect(reply, requirement).refused()
@@ -189,6 +222,7 @@ def _refused_or_as(
         return reply
     tensors = [_tensor(output) for output in right.answer.outputs if output.array is not None]
     expect(reply, requirement).tensors([tensor for tensor in tensors if tensor.name == (only or tensor.name)])
+    expect(target.send(good, fresh=True), requirement).tensors(tensors)  # what was dropped has not been kept
     return reply
 
 

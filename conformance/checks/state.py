@@ -12,6 +12,7 @@ from math import prod
 from typing import Literal
 
 from conformance.check import Row, check, rows
+from conformance.checks._framing import WRONG_LENGTH
 from conformance.checks._pieces import CUTS, WHOLE, Cut, cut_rows
 from conformance.expect import expect
 from conformance.outcome import Blocked, Unmet
@@ -58,7 +59,7 @@ def _is_own(target: Target, reply: Reply, model: Model, length: int, salt: int, 
     """Expect that an answer carries the tensors of its request, and the id of no other one."""
     if reply.status in DECLINED:
         return
-    found = (expect(reply, requirement).answered().reply.answer.document or {}).get("id")
+    found = (reply.answer.document or {}).get("id") if reply.succeeded else None
     if isinstance(found, str) and found.startswith("request-") and found != f"request-{salt}":
         raise Unmet(f"id request-{salt}", f"id {shown(found)}", reply, requirement=requirement)
     _is_right(target, reply, model.expected(_tensors(model, length, salt)), requirement)
@@ -72,10 +73,12 @@ def _is_right(target: Target, reply: Reply, tensors: Iterable[Tensor], requireme
         Blocked: it is wrong in the same way when the same request is sent alone and in one piece.
     """
     try:
-        expect(reply, requirement).tensors(tensors)
+        expect(reply, requirement).tensors(tensors).free_of(*WRONG_LENGTH)
     except Unmet:
         alone = target.send(reply.exchange.message, fresh=True)
-        if (alone.status, alone.body) == (reply.status, reply.body):
+        refused = not (alone.succeeded or reply.succeeded)
+        same = (alone.body, alone.header(INFERENCE_HEADER)) == (reply.body, reply.header(INFERENCE_HEADER))
+        if alone.status is not None and alone.status == reply.status and (refused or same):
             raise Blocked("the same request is answered as wrongly when it is sent alone and in one piece") from None
         raise
 
@@ -86,7 +89,13 @@ def _is_right(target: Target, reply: Reply, tensors: Iterable[Tensor], requireme
 @check("state.answers-in-turn-are-their-own", answers="HTTP-ISOLATION")
 @rows(
     *[
-        Row(f"{role}-{name}-{form}", (lengths, form), role=role, needs=BINARY if form == "binary" else ())
+        Row(
+            f"{role}-{name}-{form}",
+            (lengths, form),
+            role=role,
+            needs=BINARY if form == "binary" else (),
+            thorough=BIG in lengths and (role, form) != ("identity_int32", "binary"),
+        )
         for role in ("identity_int32", "identity_bytes")
         for name, lengths in {
             "big-small": (BIG, 1),
@@ -120,6 +129,24 @@ def id_is_not_left_over(target: Target, model: Model) -> None:
     reply = target.infer(model.request(send="json"))
     if (expect(reply).answered().reply.answer.document or {}).get("id") == "the-one-before":
         raise Unmet("no id, or one of its own", 'id "the-one-before"', reply)
+
+
+@check("state.like-requests-have-answers-of-their-own", answers="HTTP-ISOLATION", role="identity_int32")
+@rows("json", Row("binary", ("binary",), needs=BINARY))
+def like_requests_have_answers_of_their_own(target: Target, model: Model, form: Form) -> None:
+    """A request that differs in its elements alone from the one before, with the same id, is not answered like it."""
+    first, second = (_tensors(model, 3, salt) for salt in (1, 2))
+    want: Form | None = "binary" if form == "binary" else None
+    before, reply = (
+        target.infer(model.request(tensors, send=form, want=want, request_id="the-same")) for tensors in (first, second)
+    )
+    try:
+        expect(reply).tensors(model.expected(second))
+    except Unmet as unmet:
+        expect(before, "OIP-ANSWER").tensors(model.expected(first))
+        if (reply.status, reply.body) == (before.status, before.body):
+            raise
+        raise Blocked("the second request is answered wrongly, and unlike the first") from unmet
 
 
 @check("state.answers-in-flight-are-their-own", answers="HTTP-ISOLATION")
@@ -205,9 +232,9 @@ def connection_is_in_step_after_an_error(target: Target, model: Model, bad: Make
     """After a refused request the connection goes on in step, or is announced to close."""
     replies = target.send_on_one_connection([_good(model, form, 0), bad(model), _good(model, form, 1)])
     for reply in replies[1:2]:
-        expect(reply).refused()
+        _is_refused(reply)
     for reply in replies[2:]:
-        expect(reply).answered()
+        expect(reply, "OIP-ALIVE" if (reply.status or 0) >= 500 else None).answered()
         _is_own(target, reply, model, 4, 1, "HTTP-ISOLATION")
 
 
@@ -221,9 +248,16 @@ def pipelined_requests_are_answered_in_order(target: Target, model: Model, bad: 
         if reply.status is None and "connection" in (reply.exchange.failure or ""):
             return  # closed, which the requirement leaves free
         if place == 1 and bad:
-            expect(reply).refused()
+            _is_refused(reply)
         else:
             _is_own(target, reply, model, 3 + place, place, "HTTP-PIPELINE")
+
+
+def _is_refused(reply: Reply) -> None:
+    """Expect that the bad request between good ones is refused, so that what comes next is about the connection."""
+    if reply.succeeded:
+        raise Blocked("a request is answered that has to be refused")
+    expect(reply).refused()
 
 
 TAILS: tuple[tuple[str, bytes], ...] = (

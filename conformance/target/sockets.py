@@ -50,12 +50,17 @@ def cut(body: bytes, places: Sequence[int]) -> list[bytes]:
 
 
 class Connection:
-    """A connection on which bytes go out as they are."""
+    """A connection on which bytes go out as they are.
+
+    Attributes:
+        is_kept: the last answer does not say that the connection closes; one of HTTP/1.0 does (RFC 9112 9.3).
+    """
 
     def __init__(self, settings: Settings, raw: socket.socket) -> None:
         self._settings = settings
         self._socket = raw
         self._left_over = b""
+        self.is_kept = True
 
     def send(self, pieces: Sequence[bytes]) -> str | None:
         """Send pieces as TCP segments of their own; return what went wrong, or None."""
@@ -88,6 +93,7 @@ class Connection:
         except _BrokenError as error:
             exchange = replace(exchange, failure=str(error))
         self._left_over = parser.trailing_data[0]
+        self.is_kept = parser.their_state is h11.DONE
         return replace(exchange, body=bytes(body), elapsed=time.monotonic() - started)
 
     def _events(self, parser: h11.Connection, started: float) -> Iterator[h11.Event]:

@@ -123,7 +123,7 @@ class Target:
                     if not pipelined:
                         connection.send([head])
                     answers.append(replace(connection.receive(message), note=note))
-                    if answers[-1].status is None or _closes(answers[-1]):
+                    if answers[-1].status is None or not connection.is_kept:
                         break
             return answers
 
@@ -138,7 +138,15 @@ class Target:
     # --- bookkeeping ---
 
     def _send_fresh(self, message: Message) -> Exchange:
-        return self._patiently(lambda: self._sender.send(message, fresh=True))
+        """Send one of many; again after a reset, which a server's queue of connections, if it is short, may cause."""
+        pauses = iter((0.1, 0.3, 1.0))
+        while True:
+            exchange = self._patiently(lambda: self._sender.send(message, fresh=True))
+            was_reset = exchange.status is None and (exchange.failure or "").startswith("connection broken")
+            pause = next(pauses, None) if was_reset else None
+            if pause is None:
+                return exchange
+            time.sleep(pause)
 
     def _record(self, exchange: Exchange) -> Reply:
         numbered = replace(exchange, number=len(self.exchanges))
@@ -162,7 +170,3 @@ class Target:
                     self.lost = str(error)
                     raise TargetLost(self.lost) from error
             time.sleep(0.1)
-
-
-def _closes(exchange: Exchange) -> bool:
-    return any(name.lower() == "connection" and "close" in value.lower() for name, value in exchange.headers)

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from numpy.typing import NDArray
 
-from conformance.wire import tensor
+from conformance.wire import strings, tensor
 from conformance.wire.datatypes import DATATYPES
 from conformance.wire.finding import DecodeError, Finding, shown, shown_name
 
@@ -119,6 +119,8 @@ def _declared_size(item: Mapping[str, Any], report: Report) -> tuple[bool, int |
         return False, None
     if has_data:
         report("data-and-size", "", "data or binary_data_size", "both")
+        if size == 0 and item["data"]:
+            return False, None  # no bytes, but elements: a JSON output with a size too many
     fault = _size_fault(size)
     if fault is not None:
         kind, expected = fault
@@ -154,7 +156,7 @@ def cut(outputs: Sequence[Output], body: bytes, start: int) -> tuple[list[Output
     The first output whose size is unknown or too large ends the cutting: nobody can tell where the next ones begin.
     Source: Triton, Binary Tensor Data Extension, "Binary Tensor Request", paragraph 6 (the order is the JSON's).
     """
-    sizes = iter(_sizes([output for output in outputs if output.binary], len(body) - start))
+    sizes = iter(_sizes([output for output in outputs if output.binary], body, start))
     at: int | None = start
     done: list[Output] = []
     for output in outputs:
@@ -163,14 +165,31 @@ def cut(outputs: Sequence[Output], body: bytes, start: int) -> tuple[list[Output
     return done, None if at == len(body) else at
 
 
-def _sizes(outputs: Sequence[Output], tail: int) -> list[int | None]:
-    """Return the sizes to cut by: the declared ones, unless they do not fill the tail and the native ones do.
+def _sizes(outputs: Sequence[Output], body: bytes, start: int) -> list[int | None]:
+    """Return the sizes to cut by: the declared ones, unless they do not fill the body and the tensors' own do.
 
-    BYTES have no native size: the declared one stands in for it, as the native does where the declared is no size.
+    A tensor's own size stands in for a declared one that is none.
     """
     declared = [output.native_size if output.declared_size is None else output.declared_size for output in outputs]
-    native = [output.declared_size if output.native_size is None else output.native_size for output in outputs]
-    return native if _sum(declared) != tail and _sum(native) == tail else declared
+    if _sum(declared) == len(body) - start:
+        return declared
+    own = _own_sizes(outputs, body, start)
+    return own if _sum(own) == len(body) - start else declared
+
+
+def _own_sizes(outputs: Sequence[Output], body: bytes, start: int) -> list[int | None]:
+    """Return the sizes that shape and datatype make, for BYTES together with the length prefixes in the body.
+
+    The declared one stands in where there is no other, and None where there is none at all.
+    """
+    sizes: list[int | None] = []
+    for output in outputs:
+        at = _sum(sizes)
+        size = output.native_size
+        if output.datatype == "BYTES" and output.shape is not None and at is not None:
+            size = strings.size(memoryview(body)[start + at :], math.prod(output.shape))
+        sizes.append(output.declared_size if size is None else size)
+    return sizes
 
 
 def _sum(sizes: Sequence[int | None]) -> int | None:
@@ -182,8 +201,9 @@ def _placed(output: Output, size: int | None, at: int | None, end: int) -> tuple
     """Return a binary output with its span and the findings about its size, and where the next one begins."""
     field = f"outputs[{output.index}].parameters.binary_data_size"
     native, declared = output.native_size, output.declared_size
-    if native is not None and declared is not None and native != declared:
-        expected = f"{shown(native)} for {output.datatype} {shown(list(output.shape or ()))}"
+    own = size if native is None else native
+    if own is not None and declared is not None and own != declared:
+        expected = f"{shown(own)} for {output.datatype} {shown(list(output.shape or ()))}"
         output = output.finding(Finding("size-mismatch", field, at, expected, shown(declared)))
     if at is None or size is None:
         return output, None

@@ -104,15 +104,14 @@ def _find_outputs(parsed: Parsed) -> tuple[dict[str, Any] | None, dict[int, dict
 def _find_json(body: bytes, header: str | None) -> tuple[int, Parsed, list[Finding]]:
     """Return where the JSON ends, the JSON, and what is wrong with the header that there is."""
     if header is None:
-        whole = parse(body)
-        return (len(body), whole, []) if whole.is_json else (*_by_itself(body), [])
+        return (*_by_itself(body), [])
     fault = _header_fault(header, len(body))
     if fault is not None:
         return (*_by_itself(body), [fault])
     length = int(header)
     covered = parse(body[:length])
-    end = None if covered.is_json else parse_prefix(body)
-    if end is None:
+    end = parse_prefix(body)
+    if end is None or (covered.is_json and (length == end or not _states_sizes_from(body, end))):
         return length, covered, []
     kind = "inference-header-cuts-json" if length < end else "inference-header-covers-binary"
     return end, parse(body[:end]), [Finding(kind, HEADER, length, str(end), str(length))]
@@ -134,8 +133,20 @@ def _header_fault(header: str, size: int) -> Finding | None:
 
 
 def _by_itself(body: bytes) -> tuple[int, Parsed]:
-    """Return where the JSON ends by its own account, and the JSON; blanks up to the body's end are part of it."""
+    """Return where the JSON ends by its own account, and the JSON.
+
+    Blanks up to the body's end are part of it, unless its sizes say that they are binary data.
+    """
     end = parse_prefix(body)
-    if end is None or not body[end:].strip(BLANKS):
+    if end is None or (not body[end:].strip(BLANKS) and not _states_sizes_from(body, end)):
         end = len(body)
     return end, parse(body[:end])
+
+
+def _states_sizes_from(body: bytes, end: int) -> bool:
+    """Whether the JSON that ends at `end` states sizes, and these fill what is left of the body."""
+    if end == len(body):
+        return False
+    _, items, _ = _find_outputs(parse(body[:end]))
+    sizes = [described(index, item, {}).declared_size or 0 for index, item in items.items()]
+    return 0 < sum(sizes) == len(body) - end

@@ -79,6 +79,15 @@ def offsets(buffer: bytes | bytearray | memoryview, count: int | None = None) ->
     return found
 
 
+def size(buffer: bytes | bytearray | memoryview, count: int) -> int | None:
+    """Return how many bytes the first `count` elements of a buffer take; None where it does not hold as many."""
+    starts = offsets(buffer, count)
+    if len(starts) < count:
+        return None
+    end = starts[-1] + PREFIX.size + int(PREFIX.unpack_from(buffer, starts[-1])[0]) if starts else 0
+    return end if end <= len(buffer) else None
+
+
 def _fault(data: bytes, count: int) -> Finding:
     """Return what keeps `data` from being `count` elements."""
     starts = offsets(data)

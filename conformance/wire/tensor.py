@@ -98,7 +98,8 @@ class Tensor:
             texts[:] = [element.decode() for element in array.ravel().tolist()]
             array = texts.reshape(array.shape)
         elif self.datatype == "BF16":
-            array = array.astype(np.float64)
+            with np.errstate(invalid="ignore"):  # a signalling NaN
+                array = array.astype(np.float64)
         values: list[Any] = array.tolist()
         return values
 
@@ -176,9 +177,10 @@ def first_difference(expected: Array, actual: Array, datatype: str, *, json: boo
         bits = f"u{left.dtype.itemsize}"
         differs = np.ascontiguousarray(left).view(bits) != np.ascontiguousarray(right).view(bits)
     if datatype in (*FLOATS, "BF16"):
-        differs &= ~(np.isnan(left) & np.isnan(right))
-        if json:
-            differs &= ~((left == 0) & (right == 0))
+        with np.errstate(invalid="ignore"):  # a signalling NaN
+            differs &= ~(np.isnan(left) & np.isnan(right))
+            if json:
+                differs &= ~((left == 0) & (right == 0))
     found = np.flatnonzero(differs)
     if found.size:
         return int(found[0])

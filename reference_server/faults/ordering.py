@@ -1,16 +1,191 @@
-"""Tensors and their bytes in another order than the JSON says."""
+"""Tensors and their bytes in another order than the JSON says, and JSON and binary data that disturb each other."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from reference_server import response, tensors
+from reference_server.datatypes import NUMPY
+from reference_server.errors import InferenceError
 from reference_server.faults import fault
+from reference_server.models import VERSION, Model
 from reference_server.response import Octets
+from reference_server.tensors import Tensor
+
+Object = dict[str, Any]
+
+# --- requests ---------------------------------------------------------------------------------------------------------
 
 
-@fault("response.join", breaks=("BIN-ORD-O", "BIN-MIX-O", "BIN-EQ-O", "BIN-ENC-PACK-O", "CLS-COUNT", "OIP-ANSWER"))
+def sorted_inputs(request: Object, key: Callable[[Object], Any]) -> Object:
+    """Return a request with its inputs in another order."""
+    return request | {"inputs": sorted(request["inputs"], key=key)} if is_sound(request) else request
+
+
+def is_sound(request: Object) -> bool:
+    """Say whether the inputs are objects with names, as the step behind a fault would make sure."""
+    inputs = request.get("inputs")
+    return isinstance(inputs, list) and all(isinstance(item, dict) and "name" in item for item in inputs)
+
+
+@fault("request.parse_inputs", breaks=("BIN-ORD-I", "BIN-SIZE-I"))
+def inputs_read_in_declared_order(original: Any, model: Model, request: Object, rest: Any) -> Any:
+    """Binary inputs are read in the order in which the model declares them."""
+    declared = [spec.name for spec in model.inputs]
+    known = is_sound(request) and all(item["name"] in declared for item in request["inputs"])
+    return original(model, sorted_inputs(request, lambda i: declared.index(i["name"])) if known else request, rest)
+
+
+@fault("request.parse_inputs", breaks=("BIN-ORD-I", "BIN-MIX-I", "BIN-SIZE-I"))
+def inputs_read_in_alphabetical_order(original: Any, model: Model, request: Object, rest: Any) -> Any:
+    """Binary inputs are read in the alphabetical order of their names, as a sorted map has them."""
+    return original(model, sorted_inputs(request, lambda item: str(item["name"])), rest)
+
+
+@fault("request.parse_inputs", breaks=("BIN-ORD-I", "BIN-MIX-I", "BIN-SIZE-I", "OIP-ANSWER"))
+def first_of_several_inputs_read_last(original: Any, model: Model, request: Object, rest: Any) -> Any:
+    """Of three inputs or more, the first takes its binary data after all others."""
+    several = is_sound(request) and len(request["inputs"]) > 2
+    inputs = request["inputs"] if several else []
+    return original(model, request | {"inputs": [*inputs[1:], inputs[0]]} if several else request, rest)
+
+
+@fault("request.parse_inputs", breaks=("BIN-ORD-I", "BIN-SIZE-I"))
+def strings_read_behind_numbers(original: Any, model: Model, request: Object, rest: Any) -> Any:
+    """Binary inputs of fixed size are read first, and BYTES after them."""
+    return original(model, sorted_inputs(request, lambda item: item.get("datatype") == "BYTES"), rest)
+
+
+@fault("models.Model.run", breaks="BIN-ORD-I")
+def inputs_of_one_datatype_taken_in_the_order_of_the_request(original: Any, self: Model, inputs: Any) -> Any:
+    """A model takes inputs of one datatype in the order of the request, whatever their names."""
+    if len({tensor.datatype for tensor in inputs.values()}) == 1:
+        inputs = dict(zip([spec.name for spec in self.inputs], inputs.values(), strict=True))
+    return original(self, inputs)
+
+
+@fault("request.parse_input", breaks=("BIN-MIX-I", "BIN-IHCL-I", "BIN-NEG-EXTRA", "OIP-ANSWER"))
+def json_inputs_take_bytes(original: Any, model: Model, spec: Any, entry: Object, rest: Any) -> Any:
+    """A JSON input takes as many of the bytes behind the JSON as it would have as binary data."""
+    tensor: Tensor = original(model, spec, entry, rest)
+    if rest is not None and "data" in entry and rest._left:
+        size = len(tensors.encode_binary(tensor))
+        rest.take(min(size, len(rest._left)))
+    return tensor
+
+
+@fault("request.parse_inputs", breaks=("BIN-MIX-I", "BIN-IHCL-I", "BIN-SIZE-I", "OIP-ANSWER"))
+def json_inputs_beside_binary_ones_refused(original: Any, model: Model, request: Object, rest: Any) -> Any:
+    """A request with JSON and binary inputs side by side is refused."""
+    if rest is not None and is_sound(request) and 0 < sum("data" in item for item in request["inputs"]) < 4:
+        sizes = [item for item in request["inputs"] if "binary_data_size" in (item.get("parameters") or {})]
+        if sizes and not any("data" in item for item in sizes):
+            raise InferenceError("inputs must be all JSON or all binary data")
+    return original(model, request, rest)
+
+
+@fault("request.parse_input", breaks=("BIN-MIX-I", "OIP-ANSWER"))
+def json_numbers_beside_binary_data_read_as_zero(
+    original: Any, model: Model, spec: Any, entry: Object, rest: Any
+) -> Any:
+    """A numeric JSON input of a request that has binary data, too, is read as zeros."""
+    tensor: Tensor = original(model, spec, entry, rest)
+    if rest is None or "data" not in entry or tensor.datatype in ("BYTES", "BOOL") or not rest._left:
+        return tensor
+    return Tensor(tensor.datatype, tensor.shape, tensor.elements * NUMPY[tensor.datatype].type(0))
+
+
+# --- answers ----------------------------------------------------------------------------------------------------------
+
+
+@fault("response.join", breaks=("BIN-ORD-O", "BIN-MIX-O", "OIP-ANSWER"))
 def binary_outputs_in_reverse(original: Any, head: bytes, binary: Iterable[Octets]) -> bytes:
     """Binary data follow the JSON in the reverse of its order."""
     body: bytes = original(head, list(binary)[::-1])
     return body
+
+
+Part = tuple[Object, Octets | None]
+
+
+def answer(model: Model, request: Any, entries: Sequence[Object], binary: Sequence[Octets]) -> Any:
+    """Return an answer with these outputs in the JSON and these binary data."""
+    head = {} if request.id is None else {"id": request.id}
+    head |= {"model_name": model.name, "model_version": VERSION, "outputs": list(entries)}
+    return response.frame(response.encode(head), binary)
+
+
+def parts_of(model: Model, request: Any, produced: Mapping[str, Tensor]) -> list[Part]:
+    """Return each output's entry in the JSON and its binary data."""
+    return [response.output_part(model, wish, produced[wish.name]) for wish in request.outputs]
+
+
+@fault("response.build", breaks="BIN-ORD-O")
+def binary_outputs_in_declared_order(_original: Any, model: Model, request: Any, produced: Any) -> Any:
+    """Binary data follow in the order in which the model declares its outputs, the JSON has that of the request."""
+    parts = parts_of(model, request, produced)
+    declared = [spec.name for spec in model.outputs]
+    binary = sorted((declared.index(entry["name"]), data) for entry, data in parts if data is not None)
+    return answer(model, request, [entry for entry, _ in parts], [data for _, data in binary])
+
+
+@fault("response.build", breaks=("BIN-ORD-O", "BIN-MIX-O"))
+def outputs_sorted_by_name_in_the_json_alone(_original: Any, model: Model, request: Any, produced: Any) -> Any:
+    """The JSON lists the outputs by name, their binary data are in the order of the request."""
+    parts = parts_of(model, request, produced)
+    entries = sorted((entry for entry, _ in parts), key=lambda entry: str(entry["name"]))
+    return answer(model, request, entries, [data for _, data in parts if data is not None])
+
+
+@fault("response.build", breaks="BIN-ORD-O")
+def strings_written_behind_numbers(_original: Any, model: Model, request: Any, produced: Any) -> Any:
+    """Binary data of BYTES outputs follow those of all others, whatever the JSON says."""
+    parts = parts_of(model, request, produced)
+    binary = sorted((part for part in parts if part[1] is not None), key=lambda part: part[0]["datatype"] == "BYTES")
+    return answer(model, request, [entry for entry, _ in parts], [data for _, data in binary if data is not None])
+
+
+@fault("response.join", breaks=("BIN-ORD-O", "BIN-BODY-O"))
+def empty_output_repeats_the_bytes_before_it(original: Any, head: bytes, binary: Iterable[Octets]) -> Any:
+    """A binary output without elements writes the bytes of the one before it again."""
+    written: list[Octets] = []
+    for data in binary:
+        written.append(data if len(data) or not written else written[-1])
+    return original(head, written)
+
+
+@fault("response.build", breaks=("BIN-MIX-O", "CLS-ONLY"))
+def json_outputs_leave_a_gap(_original: Any, model: Model, request: Any, produced: Any) -> Any:
+    """Where a JSON output stands among binary ones, zeros stand among the binary data."""
+    parts = parts_of(model, request, produced)
+    entries = [entry for entry, _ in parts]
+    last = max((index for index, (_, data) in enumerate(parts) if data is not None), default=-1)
+    if last < 0:
+        return answer(model, request, entries, [])
+    gaps = [bytes(8 * math.prod(entry["shape"])) if data is None else data for entry, data in parts]
+    return answer(model, request, entries, gaps[: last + 1])
+
+
+@fault("response.build", breaks="BIN-MIX-O")
+def binary_data_counted_among_all_outputs(_original: Any, model: Model, request: Any, produced: Any) -> Any:
+    """The n-th binary data are cut from the n-th output, although JSON outputs stand among them."""
+    parts = parts_of(model, request, produced)
+    wanted = [data for _, data in parts if data is not None]
+    every = [bytes(tensors.encode_binary(produced[wish.name])) for wish in request.outputs]
+    mixed = len(wanted) < len(parts) and all(wish.classes is None for wish in request.outputs)
+    if mixed:
+        wanted = [every[k][: len(data)].ljust(len(data), b"\0") for k, data in enumerate(wanted)]
+    return answer(model, request, [entry for entry, _ in parts], wanted)
+
+
+@fault("response.build", breaks="BIN-MIX-O")
+def json_outputs_before_binary_ones_lose_their_values(_original: Any, model: Model, request: Any, produced: Any) -> Any:
+    """In an answer with binary data, a numeric JSON output that is listed before them has zeros."""
+    parts = parts_of(model, request, produced)
+    binary = [index for index, (_, data) in enumerate(parts) if data is not None]
+    for entry, data in parts[: max(binary, default=0)]:
+        if data is None and entry["datatype"] not in ("BYTES", "BOOL"):
+            entry["data"] = [0] * len(entry["data"])
+    return answer(model, request, [entry for entry, _ in parts], [data for _, data in parts if data is not None])

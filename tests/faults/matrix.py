@@ -25,6 +25,7 @@ from conformance.collect import collected_rows
 from conformance.judge import Judge
 from conformance.outcome import Outcome
 from conformance.report.result import CheckResult
+from conformance.target import sockets
 from conformance.target.settings import Settings
 from conformance.target.survey import Survey
 from conformance.target.target import Target
@@ -33,6 +34,8 @@ from reference_server.faults import Fault, switched_on
 from reference_server.http_protocol import OipHttpProtocol
 
 PROCESSES = 2
+# The server is in the same process: it sees two reads however short the pause.
+sockets.SEGMENT_PAUSE = sockets.SHORT_PAUSE
 # A fault that stalls costs this much at each row that meets it; every honest answer comes in a fraction of it.
 TIMEOUT = 5.0
 # A target that answers nothing any more is given up after so many rows in error.

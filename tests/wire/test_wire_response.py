@@ -312,7 +312,7 @@ def test_declared_sizes_that_fill_the_body_go_before_native_ones_that_do_too() -
 
 def test_after_a_size_that_cannot_be_told_the_next_tensors_are_not_guessed() -> None:
     text = head(sized('"11"', BYTES_2), A)
-    answer = take_apart(text + B_BYTES + A_BYTES, str(len(text)))
+    answer = take_apart(text + B_BYTES + A_BYTES + b"\0", str(len(text)))
     assert [finding.kind for finding in answer.findings] == ["size-not-integer"]
     assert [(output.span, output.array) for output in answer.outputs] == [(None, None), (None, None)]
 

@@ -1,0 +1,298 @@
+"""What answers say of themselves: their paths and status, model, outputs and id."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from starlette.responses import Response
+
+from reference_server.errors import InferenceError
+from reference_server.faults import fault
+from reference_server.members import Object
+from reference_server.models import Model
+from reference_server.request import InferRequest, OutputWish
+from reference_server.tensors import Tensor
+
+Answer = dict[str, Any]
+
+
+def _without(item: Mapping[str, Any], *members: str) -> Answer:
+    """Return a JSON object without some of its members."""
+    return {member: value for member, value in item.items() if member not in members}
+
+
+# --- the paths -------------------------------------------------------------------------------------------------------
+
+
+@fault("app.Service.infer", breaks="OIP-EP")
+async def inference_only_with_a_version_in_the_path(original: Any, service: Any, http: Any) -> Response:
+    """Inference is found only under a path that names the model's version."""
+    if "version" not in http.path_params:
+        raise InferenceError("not found", status=404)
+    response: Response = await original(service, http)
+    return response
+
+
+@fault("app.Service.infer", breaks="OIP-EP")
+async def inference_answered_as_created(original: Any, service: Any, http: Any) -> Response:
+    """A successful inference has status 201 Created."""
+    response: Response = await original(service, http)
+    response.status_code = 201
+    return response
+
+
+@fault("app.Service.model_metadata", breaks=("OIP-EP", "OIP-MODEL-META"))
+async def model_metadata_only_with_a_version_in_the_path(original: Any, service: Any, http: Any) -> Response:
+    """Metadata of a model are found only under a path that names its version."""
+    if "version" not in http.path_params:
+        raise InferenceError("not found", status=404)
+    response: Response = await original(service, http)
+    return response
+
+
+@fault("app.Service.server_metadata", breaks="OIP-EP")
+async def server_metadata_answered_as_secondhand(original: Any, service: Any, http: Any) -> Response:
+    """Server metadata have status 203, which a proxy in front has made of 200."""
+    response: Response = await original(service, http)
+    response.status_code = 203
+    return response
+
+
+# --- the answer ------------------------------------------------------------------------------------------------------
+
+
+@fault("request.parse", breaks="OIP-ANSWER")
+def models_of_several_inputs_refused(original: Any, model: Model, header: Sequence[str], body: bytes) -> InferRequest:
+    """The server refuses every request to a model of more than one input."""
+    if len(model.inputs) > 1:
+        raise InferenceError(f"model {model.name} has {len(model.inputs)} inputs, one is supported")
+    request: InferRequest = original(model, header, body)
+    return request
+
+
+@fault("response.encode", breaks="OIP-NAME")
+def model_name_left_out(original: Any, answer: Answer) -> bytes:
+    """No answer names its model, as in the examples of the documents."""
+    octets: bytes = original(_without(answer, "model_name"))
+    return octets
+
+
+@fault("response.encode", breaks="OIP-NAME")
+def model_named_by_an_object(original: Any, answer: Answer) -> bytes:
+    """Answers give the model as an object of name and version."""
+    octets: bytes = original(answer | {"model_name": {"name": answer["model_name"], "version": "1"}})
+    return octets
+
+
+@fault("response.encode", breaks="OIP-NAME")
+def model_name_missing_from_binary_answers(original: Any, answer: Answer) -> bytes:
+    """Answers with binary data are written by code of their own, which forgets the model's name."""
+    binary = any("parameters" in output for output in answer["outputs"])
+    octets: bytes = original(_without(answer, "model_name") if binary else answer)
+    return octets
+
+
+_first: dict[str, str] = {}
+
+
+@fault("response.encode", breaks="OIP-NAME")
+def every_answer_named_after_the_first_model(original: Any, answer: Answer) -> bytes:
+    """Every answer has the name of the model that was asked first."""
+    octets: bytes = original(answer | {"model_name": _first.setdefault("model_name", answer["model_name"])})
+    return octets
+
+
+@fault("response.encode", breaks="OIP-VER")
+def model_version_as_a_number(original: Any, answer: Answer) -> bytes:
+    """Answers give the model's version as a number."""
+    octets: bytes = original(answer | {"model_version": int(answer["model_version"])})
+    return octets
+
+
+@fault("response.encode", breaks="OIP-VER")
+def model_version_as_a_list(original: Any, answer: Answer) -> bytes:
+    """Answers give all versions of the model, as its metadata do."""
+    octets: bytes = original(answer | {"model_version": [answer["model_version"]]})
+    return octets
+
+
+@fault("response.output_part", breaks="OIP-RES")
+def shape_of_a_scalar_left_out_of_the_answer(original: Any, *arguments: Any) -> tuple[Answer, Any]:
+    """An output of rank 0 has no shape, since empty arrays are not written."""
+    entry, data = original(*arguments)
+    return (entry if entry["shape"] else _without(entry, "shape")), data
+
+
+@fault("response.output_part", breaks="OIP-RES")
+def datatype_of_no_strings_left_out(original: Any, *arguments: Any) -> tuple[Answer, Any]:
+    """An output of BYTES without elements has no datatype, which the server takes from the first element."""
+    entry, data = original(*arguments)
+    untyped = entry["datatype"] == "BYTES" and math.prod(entry["shape"]) == 0
+    return (_without(entry, "datatype") if untyped else entry), data
+
+
+@fault("response.encode", breaks="OIP-RES")
+def one_output_without_its_array(original: Any, answer: Answer) -> bytes:
+    """An answer with one output has that output itself as `outputs` instead of an array."""
+    outputs = answer["outputs"]
+    octets: bytes = original(answer | {"outputs": outputs[0] if len(outputs) == 1 else outputs})
+    return octets
+
+
+@fault("response.encode", breaks="OIP-RES")
+def several_outputs_by_their_names(original: Any, answer: Answer) -> bytes:
+    """An answer with several outputs has them in an object by their names."""
+    outputs = answer["outputs"]
+    by_name = {output["name"]: output for output in outputs} if len(outputs) > 1 else outputs
+    octets: bytes = original(answer | {"outputs": by_name})
+    return octets
+
+
+@fault("response.output_part", breaks=("OIP-SHAPE", "RAW-VAR"))
+def empty_outputs_with_their_declared_shape(original: Any, *arguments: Any) -> tuple[Answer, Any]:
+    """An output without elements has the shape of the model's metadata, in which -1 stands for any size."""
+    entry, data = original(*arguments)
+    empty = math.prod(entry["shape"]) == 0
+    return entry | {"shape": [extent or -1 for extent in entry["shape"]] if empty else entry["shape"]}, data
+
+
+@fault("response.output_part", breaks="OIP-SHAPE")
+def batch_missing_from_the_shape_of_json_data(
+    original: Any, model: Model, wish: OutputWish, tensor: Tensor
+) -> tuple[Answer, Any]:
+    """The shape of a batching model's output in JSON is that of one item, beside the data of all."""
+    entry, data = original(model, wish, tensor)
+    one_item = model.batching and not wish.binary and wish.classes is None and tensor.shape[0] > 1
+    return entry | {"shape": entry["shape"][1:] if one_item else entry["shape"]}, data
+
+
+@fault("response.output_part", breaks="OIP-SHAPE")
+def dimensions_of_json_data_as_strings(
+    original: Any, model: Model, wish: OutputWish, tensor: Tensor
+) -> tuple[Answer, Any]:
+    """The dimensions of JSON data are strings, as Protocol Buffers write 64-bit integers in JSON."""
+    entry, data = original(model, wish, tensor)
+    strings = not wish.binary and wish.classes is None
+    return entry | {"shape": [str(extent) if strings else extent for extent in entry["shape"]]}, data
+
+
+# --- which outputs ---------------------------------------------------------------------------------------------------
+
+
+def _wishes(original: Any, model: Model, request: Object) -> list[OutputWish]:
+    wishes: list[OutputWish] = original(model, request)
+    return wishes
+
+
+@fault("request.parse_outputs", breaks="OIP-OUT")
+def every_output_returned_whatever_is_listed(original: Any, model: Model, request: Object) -> list[OutputWish]:
+    """The answer has every output of the model, the listed ones first."""
+    wishes = _wishes(original, model, request)
+    listed = {wish.name for wish in wishes}
+    return [*wishes, *(OutputWish(spec.name, binary=False) for spec in model.outputs if spec.name not in listed)]
+
+
+@fault("request.parse_outputs", breaks="OIP-OUT")
+def list_of_outputs_ignored_under_binary_data_output(original: Any, model: Model, request: Object) -> list[OutputWish]:
+    """With binary_data_output the answer has every output, whatever is listed."""
+    wishes = _wishes(original, model, request)
+    if not (request.get("parameters") or {}).get("binary_data_output"):
+        return wishes
+    given = {wish.name: wish for wish in wishes}
+    return [given.get(spec.name, OutputWish(spec.name, binary=True)) for spec in model.outputs]
+
+
+@fault("request.parse_outputs", breaks="OIP-OUT")
+def third_listed_output_dropped(original: Any, model: Model, request: Object) -> list[OutputWish]:
+    """Of the listed outputs only two are returned, for which there is room."""
+    wishes = _wishes(original, model, request)
+    return wishes[:2] if request.get("outputs") else wishes
+
+
+@fault("request.parse_outputs", breaks="OIP-OUT-ALL")
+def first_output_alone_when_none_is_listed(original: Any, model: Model, request: Object) -> list[OutputWish]:
+    """A request that lists no outputs is answered with the first one."""
+    wishes = _wishes(original, model, request)
+    return wishes if request.get("outputs") else wishes[:1]
+
+
+@fault("request.parse_outputs", breaks="OIP-OUT-ALL")
+def last_output_dropped_under_binary_data_output(original: Any, model: Model, request: Object) -> list[OutputWish]:
+    """A request that lists no outputs under binary_data_output is answered without the last one."""
+    wishes = _wishes(original, model, request)
+    unlisted = not request.get("outputs") and (request.get("parameters") or {}).get("binary_data_output")
+    return wishes[:-1] if unlisted and len(wishes) > 1 else wishes
+
+
+# --- the id ----------------------------------------------------------------------------------------------------------
+
+
+def _with_id(original: Any, answer: Answer, change: Any) -> bytes:
+    """Encode an answer with its id, if it has one, changed."""
+    octets: bytes = original(answer | {"id": change(answer["id"])} if "id" in answer else answer)
+    return octets
+
+
+@fault("response.encode", breaks="OIP-ID")
+def id_left_out(original: Any, answer: Answer) -> bytes:
+    """No answer has an id."""
+    octets: bytes = original(_without(answer, "id"))
+    return octets
+
+
+@fault("response.build", breaks="OIP-ID")
+def id_missing_from_binary_answers(original: Any, model: Model, request: InferRequest, produced: Any) -> Response:
+    """Answers with binary data have no id."""
+    binary = any(wish.binary for wish in request.outputs)
+    response: Response = original(model, replace(request, id=None) if binary else request, produced)
+    return response
+
+
+@fault("response.encode", breaks="OIP-ID")
+def id_of_the_server_s_own(original: Any, answer: Answer) -> bytes:
+    """Answers have an id that the server makes."""
+    octets: bytes = original(answer | {"id": "00000000-0000-4000-8000-000000000001"})
+    return octets
+
+
+@fault("response.encode", breaks="OIP-ID")
+def id_of_digits_as_a_number(original: Any, answer: Answer) -> bytes:
+    """An id that consists of digits comes back as a number."""
+    return _with_id(original, answer, lambda identity: int(identity) if identity.isdigit() else identity)
+
+
+@fault("response.encode", breaks="OIP-ID")
+def id_without_its_blanks(original: Any, answer: Answer) -> bytes:
+    """Blanks around an id are taken off."""
+    return _with_id(original, answer, str.strip)
+
+
+@fault("response.encode", breaks="OIP-ID")
+def id_cut_at_255_characters(original: Any, answer: Answer) -> bytes:
+    """An id is kept in a field of 255 characters."""
+    return _with_id(original, answer, lambda identity: identity[:255])
+
+
+@fault("response.encode", breaks="OIP-ID")
+def id_with_question_marks_for_letters(original: Any, answer: Answer) -> bytes:
+    """Letters of an id beyond ASCII become question marks."""
+    return _with_id(original, answer, lambda identity: identity.encode("ascii", "replace").decode())
+
+
+@fault("response.encode", breaks="OIP-ID")
+def id_escaped_twice(original: Any, answer: Answer) -> bytes:
+    """An id is escaped before the JSON is written, and again then."""
+    return _with_id(original, answer, lambda identity: json.dumps(identity, ensure_ascii=False)[1:-1])
+
+
+@fault("request.parse_json", breaks="OIP-ID")
+def escapes_of_an_id_not_undone(original: Any, data: memoryview, rest: Any) -> Object:
+    r"""The id is cut out of the request's text, so that \u escapes stay in it."""
+    request: Object = original(data, rest)
+    text = str(data, "utf-8")
+    at = text.find('"id":"\\u')
+    return request | {"id": text[at + 6 : text.index('"', at + 6)]} if at >= 0 else request

@@ -1,0 +1,317 @@
+"""HTTP itself gone wrong, and requests that get into each other's way."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from reference_server import http_body, request, response
+from reference_server.errors import InferenceError
+from reference_server.faults import fault
+from reference_server.framing import HEADER
+from reference_server.models import Model
+from reference_server.request import InferRequest
+from reference_server.tensors import Tensor
+
+
+class Transport:
+    """A connection whose writes pass through `change`; an answer's head and its body are two writes."""
+
+    def __init__(self, transport: Any, change: Callable[[Transport, bytes], bytes]) -> None:
+        self._transport = transport
+        self._change = change
+        self.head = b""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        """Write what `change` makes of the data."""
+        if data.startswith(b"HTTP/1.1 "):
+            self.head = bytes(data)
+        self._transport.write(self._change(self, bytes(data)))
+
+
+MADE = "http_protocol.OipHttpProtocol.connection_made"
+
+# --- framing of answers ----------------------------------------------------------------------------------------------
+
+
+def _length(head: bytes) -> int:
+    found = re.search(rb"content-length: ([0-9]+)", head)
+    return int(found[1]) if found else 0
+
+
+@fault("response.frame", breaks=("BIN-CL-CHUNKED",))
+def binary_answers_in_chunks(original: Any, head: bytes, binary: Any) -> Response:
+    """Answers with binary data are chunked and have no Content-Length."""
+    answer: Response = original(head, binary)
+    if binary:
+        del answer.headers["content-length"]
+    return answer
+
+
+@fault("response.frame", breaks="OIP-JSON")
+def content_length_of_json_counts_characters(original: Any, head: bytes, binary: Any) -> Response:
+    """Content-Length of an answer in JSON counts characters, so that it ends too early."""
+    answer: Response = original(head if binary else head[: len(head.decode())], binary)
+    return answer
+
+
+# --- requests in pieces ----------------------------------------------------------------------------------------------
+
+
+async def _pieces(http: Request) -> list[bytes]:
+    """Return the body as it arrives."""
+    return [piece async for piece in http.stream() if piece]
+
+
+def _chunked(http: Request) -> bool:
+    return "transfer-encoding" in http.headers
+
+
+@fault("http_body.read", breaks=("HTTP-SEGMENTS", "HTTP-CHUNKED"))
+async def letters_decoded_segment_by_segment(_original: Any, http: Request, _limit: int) -> bytes:
+    """JSON is decoded from UTF-8 as its segments come, so that a letter cut in two becomes replacement characters."""
+    pieces = await _pieces(http)
+    if HEADER in http.headers:
+        return b"".join(pieces)
+    return b"".join(piece.decode("utf-8", "replace").encode() for piece in pieces)
+
+
+@fault("http_body.read", breaks=("HTTP-SEGMENTS", "HTTP-CHUNKED"))
+async def binary_data_not_waited_for(_original: Any, http: Request, _limit: int) -> bytes:
+    """When a segment ends with the JSON, what is there is taken for the whole body."""
+    pieces = await _pieces(http)
+    ends_with_the_json = http.headers.get(HEADER) == str(len(pieces[0]) if pieces else 0)
+    return pieces[0] if pieces and ends_with_the_json else b"".join(pieces)
+
+
+@fault("http_body.read", breaks=("HTTP-SEGMENTS", "HTTP-CHUNKED"))
+async def short_read_taken_for_the_end(_original: Any, http: Request, _limit: int) -> bytes:
+    """A read that brings fewer than four bytes is taken for the end of the body."""
+    pieces = await _pieces(http)
+    short = next((index for index, piece in enumerate(pieces[:-1]) if len(piece) < 4), len(pieces))
+    return b"".join(pieces[: short + 1])
+
+
+@fault("http_body.read", breaks=("HTTP-SEGMENTS", "HTTP-CHUNKED"))
+async def no_more_than_sixteen_segments(_original: Any, http: Request, _limit: int) -> bytes:
+    """A body of many small segments is put together from the first sixteen."""
+    pieces = await _pieces(http)
+    small = len(pieces) > 16 and sum(map(len, pieces)) < 65_536
+    return b"".join(pieces[:16] if small else pieces)
+
+
+@fault("http_body.read", breaks=("HTTP-SEGMENTS", "HTTP-CHUNKED"))
+async def segments_written_over_each_other(_original: Any, http: Request, _limit: int) -> bytes:
+    """Of two segments the second is written over the start of the first, where the offset was not moved on."""
+    pieces = await _pieces(http)
+    whole = b"".join(pieces)
+    if len(pieces) != 2 or len(whole) > 4096:
+        return whole
+    return pieces[1] + whole[len(pieces[1]) :]
+
+
+# --- chunked requests ------------------------------------------------------------------------------------------------
+
+
+@fault("http_body.read", breaks="HTTP-CHUNKED")
+async def chunked_body_taken_for_empty(original: Any, http: Request, limit: int) -> bytes:
+    """Without Content-Length there is no body."""
+    body: bytes = await original(http, limit)
+    return b"" if _chunked(http) else body
+
+
+@fault("http_body.read", breaks="HTTP-CHUNKED")
+async def chunked_body_not_implemented(original: Any, http: Request, limit: int) -> bytes:
+    """A chunked body is refused with 501 instead of 411."""
+    if _chunked(http):
+        raise InferenceError("chunked bodies are not implemented", status=501)
+    body: bytes = await original(http, limit)
+    return body
+
+
+@fault("http_body.read", breaks="HTTP-CHUNKED")
+async def sizes_of_chunks_read_as_decimal(original: Any, http: Request, limit: int) -> bytes:
+    """The size of a chunk is read as a decimal number up to the first letter."""
+    body: bytes = await original(http, limit)
+    digits = re.match("[0-9]*", f"{len(body):x}")
+    return body[: int(digits[0] or 0) if digits else 0] if _chunked(http) else body
+
+
+@fault("http_body.read", breaks="HTTP-CHUNKED")
+async def frame_of_chunks_left_in_the_body(original: Any, http: Request, limit: int) -> bytes:
+    """Sizes of chunks stay in the body."""
+    body: bytes = await original(http, limit)
+    return b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body) if _chunked(http) else body
+
+
+@fault("http_body.read", breaks="HTTP-CHUNKED")
+async def last_chunk_dropped(_original: Any, http: Request, _limit: int) -> bytes:
+    """Of several chunks the last one is dropped, being taken for the one that ends the body."""
+    pieces = await _pieces(http)
+    return b"".join(pieces[:-1] if _chunked(http) and len(pieces) > 1 else pieces)
+
+
+# --- one connection --------------------------------------------------------------------------------------------------
+
+
+def _is_error(head: bytes) -> bool:
+    return head[9:10] in (b"4", b"5")
+
+
+@fault(MADE, breaks="HTTP-KEEPALIVE")
+def connection_closed_after_an_error_without_a_word(original: Any, protocol: Any, transport: Any) -> None:
+    """After an error the connection is closed, and the answer does not say so."""
+
+    def change(wrapped: Transport, data: bytes) -> bytes:
+        if _is_error(wrapped.head) and data != wrapped.head:
+            transport.write(data)
+            transport.close()
+            return b""
+        return data
+
+    original(protocol, Transport(transport, change))
+
+
+@fault("http_protocol.OipHttpProtocol.data_received", breaks="HTTP-KEEPALIVE")
+def head_of_a_request_after_an_error_lost(original: Any, protocol: Any, data: bytes) -> None:
+    """After an error the first bytes of what comes next are read as the rest of the refused body."""
+    out_of_step = getattr(protocol, "out_of_step", 0)
+    protocol.out_of_step = 1 if b"there-is-no-such-model" in data else 0
+    original(protocol, data[5:] if out_of_step else data)
+
+
+@fault(MADE, breaks=("HTTP-KEEPALIVE", "HTTP-PIPELINE"))
+def errors_answered_twice(original: Any, protocol: Any, transport: Any) -> None:
+    """An error is written by the handler and by the layer around it."""
+
+    def change(wrapped: Transport, data: bytes) -> bytes:
+        twice = _is_error(wrapped.head) and data != wrapped.head and _length(wrapped.head) == len(data)
+        return data + wrapped.head + data if twice else data
+
+    original(protocol, Transport(transport, change))
+
+
+@fault("http_protocol.OipHttpProtocol.on_response_complete", breaks="HTTP-PIPELINE")
+def pipelined_requests_answered_last_first(original: Any, protocol: Any) -> None:
+    """Requests that wait on a connection are taken from a stack."""
+    protocol.pipeline.reverse()
+    original(protocol)
+
+
+@fault("http_protocol.OipHttpProtocol.on_message_complete", breaks="HTTP-PIPELINE")
+def pipelined_bodies_exchanged(original: Any, protocol: Any) -> None:
+    """The bodies of two requests that wait on a connection are exchanged."""
+    original(protocol)
+    if len(protocol.pipeline) == 2:
+        (newer, _), (older, _) = protocol.pipeline
+        if newer.body and older.body:
+            newer.body, older.body = older.body, newer.body
+
+
+# --- requests beside and behind each other ---------------------------------------------------------------------------
+
+_last: dict[str, Any] = {}
+
+
+@fault("response.build", breaks="HTTP-ISOLATION")
+def id_left_over_from_the_request_before(original: Any, model: Model, wanted: InferRequest, produced: Any) -> Response:
+    """A request without an id is answered with the id of the one before."""
+    _last["id"] = wanted.id or _last.get("id")
+    answer: Response = original(model, replace(wanted, id=_last["id"]), produced)
+    return answer
+
+
+_gathered: list[dict[str, Tensor]] = []
+
+
+async def _in_turns(service: Any, http: Request, mix: Callable[[Model, InferRequest], InferRequest]) -> Response:
+    """Answer a request as the server does, but let others with an id that are in flight come in between; then `mix`."""
+    body = await http_body.read(http, service.max_body)
+    model = service.find(http)
+    wanted = request.parse(model, http.headers.getlist(HEADER), body)
+    _last["wanted"] = _last[model.name] = wanted
+    _gathered.append(wanted.inputs)
+    if wanted.id is not None:
+        await asyncio.sleep(0.002)
+    mixed = mix(model, wanted)
+    return response.build(model, mixed, model.run(mixed.inputs))
+
+
+@fault("app.Service.infer", breaks="HTTP-ISOLATION")
+async def id_shared_by_requests_in_flight(_original: Any, service: Any, http: Request) -> Response:
+    """The id stands in a variable that requests in flight share."""
+    return await _in_turns(service, http, lambda _, wanted: replace(wanted, id=_last["wanted"].id))
+
+
+@fault("app.Service.infer", breaks="HTTP-ISOLATION")
+async def inputs_shared_by_requests_in_flight(_original: Any, service: Any, http: Request) -> Response:
+    """Inputs of a model stand in buffers that requests in flight share."""
+    return await _in_turns(service, http, lambda model, wanted: replace(wanted, inputs=_last[model.name].inputs))
+
+
+_waiting: list[Response] = []
+
+
+@fault("app.Service.infer", breaks="HTTP-ISOLATION")
+async def answers_in_flight_taken_from_a_stack(original: Any, service: Any, http: Request) -> Response:
+    """Answers that are ready wait on a stack, from which connections take the one on top."""
+    answer: Response = await original(service, http)
+    _waiting.append(answer)
+    if b'"id"' in bytes(answer.body):
+        await asyncio.sleep(0.002)
+    return _waiting.pop()
+
+
+@fault("app.Service.infer", breaks="HTTP-ISOLATION")
+async def inference_header_shared_by_answers_in_flight(original: Any, service: Any, http: Request) -> Response:
+    """The length of the JSON stands in a variable that answers in flight share."""
+    answer: Response = await original(service, http)
+    _last["length"] = answer.headers.get(HEADER)
+    if b'"id"' in bytes(answer.body):
+        await asyncio.sleep(0.002)
+    if HEADER in answer.headers and _last["length"]:
+        answer.headers[HEADER] = _last["length"]
+    return answer
+
+
+@fault("app.Service.infer", breaks="HTTP-ISOLATION")
+async def items_of_a_gathered_batch_given_to_others(original: Any, service: Any, http: Request) -> Response:
+    """Requests in flight to a batching model run as one batch, whose items go back in reverse."""
+    if not service.find(http).batching:
+        response: Response = await original(service, http)
+        return response
+    return await _in_turns(service, http, lambda _, wanted: replace(wanted, inputs=_gathered.pop()))
+
+
+_answered: dict[tuple[str, str], Response] = {}
+
+
+@fault("response.build", breaks="HTTP-ISOLATION")
+def answers_remembered_by_id(original: Any, model: Model, wanted: InferRequest, produced: Any) -> Response:
+    """A request with an id that was seen before gets the answer of that time."""
+    if wanted.id is None:
+        answer: Response = original(model, wanted, produced)
+        return answer
+    return _answered.setdefault((model.name, wanted.id), original(model, wanted, produced))
+
+
+LARGE = 200_000
+
+
+@fault("tensors.encode_binary", breaks="HTTP-ISOLATION")
+def buffer_of_a_large_answer_used_again(original: Any, tensor: Tensor) -> bytes:
+    """Binary data behind a large answer are written over the start of its buffer, which is sent whole."""
+    data = bytes(original(tensor))
+    before: bytes = _last.pop("buffer", b"")
+    if len(data) > LARGE:
+        _last["buffer"] = data
+    return data + before[len(data) :] if len(before) > len(data) else data

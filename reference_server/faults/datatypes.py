@@ -1,0 +1,274 @@
+"""Elements of one datatype or another read or written wrong: width, sign, precision, truth."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from reference_server.faults import fault
+from reference_server.tensors import Tensor
+
+# --- numbers read -----------------------------------------------------------------------------------------------------
+
+
+@fault("tensors.decode_binary", breaks=("BIN-ENC-ALL-I", "BIN-EQ-I"))
+def uint64_read_into_signed_integers(original: Any, datatype: str, *rest: Any) -> Tensor:
+    """UINT64 elements of a binary input are clipped at 2^63 - 1."""
+    tensor: Tensor = original(datatype, *rest)
+    return replace(tensor, elements=np.minimum(tensor.elements, 2**63 - 1)) if datatype == "UINT64" else tensor
+
+
+@fault("tensors.decode_binary", breaks=("BIN-ENC-ALL-I", "BIN-EQ-I"))
+def int64_read_through_doubles(original: Any, datatype: str, *rest: Any) -> Tensor:
+    """INT64 elements of a binary input lose what a double cannot hold."""
+    tensor: Tensor = original(datatype, *rest)
+    return replace(tensor, elements=through_doubles(tensor.elements)) if datatype == "INT64" else tensor
+
+
+def through_doubles(elements: Any) -> Any:
+    """Return INT64 elements rounded to doubles; 2^63 wraps around."""
+    return np.array([int(float(number)) % 2**64 for number in elements.tolist()], "<u8").view("<i8")
+
+
+@fault("tensors.decode_binary", breaks=("BIN-ENC-ALL-I", "BIN-EQ-I"))
+def int8_read_without_sign(original: Any, datatype: str, *rest: Any) -> Tensor:
+    """INT8 elements of a binary input lose their sign bit."""
+    tensor: Tensor = original(datatype, *rest)
+    return replace(tensor, elements=tensor.elements & 0x7F) if datatype == "INT8" else tensor
+
+
+@fault("tensors.decode_binary", breaks="BIN-ENC-ALL-I")
+def fp32_subnormals_read_as_zero(original: Any, datatype: str, *rest: Any) -> Tensor:
+    """Subnormal FP32 elements of a binary input are flushed to zero."""
+    tensor: Tensor = original(datatype, *rest)
+    if datatype != "FP32":
+        return tensor
+    subnormal = np.abs(tensor.elements) < np.finfo("<f4").tiny
+    return replace(tensor, elements=np.where(subnormal, np.copysign(np.float32(0), tensor.elements), tensor.elements))
+
+
+@fault("tensors.decode_binary", breaks="BIN-ENC-ALL-I")
+def infinities_read_as_largest_numbers(original: Any, datatype: str, *rest: Any) -> Tensor:
+    """Infinite FP32 and FP64 elements of a binary input become the largest finite ones."""
+    tensor: Tensor = original(datatype, *rest)
+    if datatype not in ("FP32", "FP64"):
+        return tensor
+    return replace(tensor, elements=np.nan_to_num(tensor.elements, nan=np.nan))
+
+
+@fault("tensors.decode_binary", breaks="BIN-ENC-ALL-I")
+def inputs_read_into_a_buffer_of_64_kib(original: Any, *arguments: Any) -> Tensor:
+    """Elements of a binary input past its first 64 KiB are read as zero."""
+    tensor: Tensor = original(*arguments)
+    if tensor.datatype == "BYTES" or tensor.elements.nbytes <= 2**16:
+        return tensor
+    elements = tensor.elements.copy()
+    elements[2**16 // elements.itemsize :] = 0
+    return replace(tensor, elements=elements)
+
+
+@fault("tensors.decode_binary", breaks="BIN-ENC-ALL-I", large=True)
+def inputs_past_a_mebibyte_overwrite_their_beginning(original: Any, *arguments: Any) -> Tensor:
+    """The second MiB of a binary input overwrites the first."""
+    tensor: Tensor = original(*arguments)
+    first = 2**20 // tensor.elements.itemsize
+    if tensor.datatype == "BYTES" or tensor.elements.size <= first:
+        return tensor
+    elements = tensor.elements.copy()
+    elements[: elements.size - first] = elements[first:]
+    return replace(tensor, elements=elements)
+
+
+@fault("members.whole", breaks=("BIN-ENC-ALL-I", "BIN-NEG-BOTH"))
+def size_zero_taken_for_no_size(original: Any, given: dict[str, Any], name: str, least: int) -> int | None:
+    """An input of zero bytes is taken for one without binary data, and refused."""
+    number: int | None = original(given, name, least)
+    return number or None
+
+
+# --- numbers written --------------------------------------------------------------------------------------------------
+
+
+@fault("tensors.encode_binary", breaks=("BIN-ENC-ALL-O", "BIN-EQ-O"))
+def int32_written_through_single_precision(original: Any, tensor: Tensor) -> Any:
+    """INT32 elements of a binary output lose what an FP32 cannot hold."""
+    if tensor.datatype == "INT32":
+        through = tensor.elements.astype("<f4").astype("<i8") % 2**32
+        tensor = replace(tensor, elements=through.astype("<u4").view("<i4"))
+    return original(tensor)
+
+
+@fault("tensors.encode_binary", breaks=("BIN-ENC-ALL-O", "BIN-EQ-O", "BIN-SIZE-O", "OIP-DATA"))
+def fp64_written_in_four_bytes(original: Any, tensor: Tensor) -> Any:
+    """FP64 elements of a binary output are written as FP32."""
+    with np.errstate(all="ignore"):
+        narrow = tensor.elements.astype("<f4") if tensor.datatype == "FP64" else tensor.elements
+    return original(replace(tensor, elements=narrow))
+
+
+@fault("tensors.encode_binary", breaks=("BIN-ENC-ALL-O", "BIN-EQ-O", "OIP-DATA"))
+def fp64_written_through_single_precision(original: Any, tensor: Tensor) -> Any:
+    """FP64 elements of a binary output lose what an FP32 cannot hold, in eight bytes each."""
+    if tensor.datatype == "FP64":
+        with np.errstate(all="ignore"):
+            tensor = replace(tensor, elements=tensor.elements.astype("<f4").astype("<f8"))
+    return original(tensor)
+
+
+@fault(
+    "tensors.encode_binary",
+    breaks=("BIN-ENC-ALL-O", "BIN-SIZE-O", "BIN-EQ-O", "BIN-ENC-PACK-O", "OIP-ANSWER", "OIP-DATA"),
+)
+def int16_written_in_four_bytes(original: Any, tensor: Tensor) -> Any:
+    """INT16 elements of a binary output are written as INT32."""
+    return original(replace(tensor, elements=tensor.elements.astype("<i4")) if tensor.datatype == "INT16" else tensor)
+
+
+@fault("tensors.encode_binary", breaks="BIN-ENC-ALL-O")
+def last_block_of_large_outputs_not_written(original: Any, tensor: Tensor) -> Any:
+    """A binary output over 32 KiB is written in blocks of 4 KiB, and a last one that is not full stays zero."""
+    data = original(tensor)
+    whole = len(data) // 4096 * 4096
+    if tensor.datatype == "BYTES" or len(data) <= 32_768:
+        return data
+    return bytes(data[:whole]) + bytes(len(data) - whole)
+
+
+@fault("tensors.encode_binary", breaks=("BIN-ENC-ALL-O", "BIN-BODY-O", "BIN-EQ-O"))
+def uint8_written_as_text(original: Any, tensor: Tensor) -> Any:
+    """A UINT8 element of a binary output that is no ASCII character becomes a question mark."""
+    data = original(tensor)
+    return (
+        bytes(data).decode("ascii", "replace").replace("\ufffd", "?").encode() if tensor.datatype == "UINT8" else data
+    )
+
+
+# --- BOOL -------------------------------------------------------------------------------------------------------------
+
+
+@fault("tensors.decode_bools", breaks=("BIN-ENC-BOOL-I", "BIN-IHCL-I", "BIN-SIZE-I", "OIP-ANSWER"))
+def bools_read_from_bits(original: Any, data: memoryview) -> Any:
+    """BOOL elements of a binary input are read from the bits of its bytes, lowest first."""
+    return np.unpackbits(np.frombuffer(data, np.uint8), bitorder="little")[: original(data).size].astype(bool)
+
+
+@fault("tensors.decode_bools", breaks=("BIN-ENC-BOOL-I", "BIN-EQ-I", "BIN-IHCL-I", "BIN-SIZE-I", "OIP-ANSWER"))
+def every_bool_read_from_the_first_byte(original: Any, data: memoryview) -> Any:
+    """All BOOL elements of a binary input are what its first byte is."""
+    return np.repeat(original(data)[:1], len(data))
+
+
+@fault(
+    "tensors.decode_bools",
+    "tensors.encode_binary",
+    breaks=("BIN-ENC-BOOL-I", "BIN-ENC-BOOL-O", "BIN-EQ-I", "BIN-EQ-O", "BIN-IHCL-I", "BIN-SIZE-I", "OIP-ANSWER"),
+)
+def bools_inverted_both_ways(original: Any, given: Any) -> Any:
+    """In binary data 0 is true and 1 is false, on both sides."""
+    if not isinstance(given, Tensor):
+        return ~original(given)
+    return original(replace(given, elements=~given.elements) if given.datatype == "BOOL" else given)
+
+
+@fault("tensors.encode_binary", breaks="BIN-ENC-BOOL-O")
+def true_written_as_255(original: Any, tensor: Tensor) -> Any:
+    """A true BOOL element of a binary output is the byte 255."""
+    data = original(tensor)
+    return bytes(data).replace(b"\1", b"\xff") if tensor.datatype == "BOOL" else data
+
+
+@fault("tensors.encode_binary", breaks=("BIN-ENC-BOOL-O", "BIN-SIZE-O", "BIN-EQ-O"))
+def bools_written_in_four_bytes(original: Any, tensor: Tensor) -> Any:
+    """BOOL elements of a binary output are written as integers of four bytes."""
+    return original(replace(tensor, elements=tensor.elements.astype("<i4")) if tensor.datatype == "BOOL" else tensor)
+
+
+@fault("tensors.encode_binary", breaks=("BIN-ENC-BOOL-O", "BIN-SIZE-O", "BIN-EQ-O"))
+def bools_written_as_bits(original: Any, tensor: Tensor) -> Any:
+    """BOOL elements of a binary output are packed, eight in a byte."""
+    return np.packbits(tensor.elements, bitorder="little").tobytes() if tensor.datatype == "BOOL" else original(tensor)
+
+
+# --- FP16 -------------------------------------------------------------------------------------------------------------
+
+_BF16 = np.dtype(ml_dtypes.bfloat16)
+
+
+@fault("tensors.decode_binary", breaks=("BIN-ENC-FP16-I", "CLS-FP16", "OIP-ANSWER"))
+def fp16_read_as_bf16(original: Any, datatype: str, *rest: Any) -> Tensor:
+    """FP16 elements of a binary input are read as the upper halves of FP32."""
+    tensor: Tensor = original(datatype, *rest)
+    if datatype != "FP16":
+        return tensor
+    with np.errstate(all="ignore"):
+        return replace(tensor, elements=tensor.elements.view(_BF16).astype("<f2"))
+
+
+@fault("tensors.decode_binary", breaks=("BIN-ENC-FP16-I", "OIP-ANSWER"))
+def fp16_subnormals_read_as_zero(original: Any, datatype: str, *rest: Any) -> Tensor:
+    """Subnormal FP16 elements of a binary input are read as zero."""
+    tensor: Tensor = original(datatype, *rest)
+    if datatype != "FP16":
+        return tensor
+    subnormal = np.abs(tensor.elements) < np.finfo("<f2").tiny
+    return replace(tensor, elements=np.where(subnormal, np.copysign(np.float16(0), tensor.elements), tensor.elements))
+
+
+@fault("tensors.encode_binary", breaks=("BIN-ENC-FP16-O", "OIP-ANSWER"))
+def fp16_written_as_bf16(original: Any, tensor: Tensor) -> Any:
+    """FP16 elements of a binary output are written as the upper halves of FP32."""
+    if tensor.datatype == "FP16":
+        with np.errstate(all="ignore"):
+            tensor = replace(tensor, elements=tensor.elements.astype(_BF16))
+    return original(tensor)
+
+
+@fault("tensors.encode_binary", breaks=("BIN-ENC-FP16-O", "BIN-SIZE-O", "OIP-ANSWER"))
+def fp16_written_in_four_bytes(original: Any, tensor: Tensor) -> Any:
+    """FP16 elements of a binary output are written as FP32."""
+    return original(replace(tensor, elements=tensor.elements.astype("<f4")) if tensor.datatype == "FP16" else tensor)
+
+
+@fault("tensors.encode_binary", breaks=("BIN-ENC-FP16-O", "OIP-ANSWER"))
+def fp16_infinity_written_as_65504(original: Any, tensor: Tensor) -> Any:
+    """Infinite FP16 elements of a binary output become the largest finite ones."""
+    if tensor.datatype == "FP16":
+        tensor = replace(tensor, elements=np.nan_to_num(tensor.elements, nan=np.nan))
+    return original(tensor)
+
+
+@fault("tensors.encode_json", breaks="BIN-FP16-JSON")
+def fp16_written_to_json_as_bit_patterns(original: Any, tensor: Tensor) -> Any:
+    """FP16 elements of a JSON output are the integers that their bits make."""
+    return tensor.elements.view("<u2").tolist() if tensor.datatype == "FP16" else original(tensor)
+
+
+@fault("tensors.decode_json", breaks="BIN-FP16-JSON")
+def fp16_read_from_json_as_integers(original: Any, datatype: str, shape: tuple[int, ...], data: Any) -> Tensor:
+    """FP16 elements of a JSON input are cut to whole numbers."""
+    if datatype != "FP16":
+        tensor: Tensor = original(datatype, shape, data)
+        return tensor
+    return Tensor(datatype, shape, np.trunc(np.array(data, "<f2")))
+
+
+# --- one form unlike the other ----------------------------------------------------------------------------------------
+
+
+@fault("tensors.decode_json", breaks=("BIN-EQ-I", "OIP-ANSWER"))
+def json_integers_read_as_doubles(original: Any, datatype: str, *rest: Any) -> Tensor:
+    """INT64 elements of a JSON input lose what a double cannot hold, which binary inputs keep."""
+    tensor: Tensor = original(datatype, *rest)
+    return replace(tensor, elements=through_doubles(tensor.elements)) if datatype == "INT64" else tensor
+
+
+@fault("tensors.encode_json", breaks=("BIN-EQ-O", "OIP-ANSWER", "OIP-DATA"))
+def fp64_written_to_json_in_single_precision(original: Any, tensor: Tensor) -> Any:
+    """FP64 elements of a JSON output have the precision of FP32, those of a binary output their own."""
+    if tensor.datatype == "FP64":
+        with np.errstate(all="ignore"):
+            tensor = replace(tensor, elements=tensor.elements.astype("<f4").astype("<f8"))
+    return original(tensor)

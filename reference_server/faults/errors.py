@@ -1,0 +1,323 @@
+"""Refusals that do not look like one, requests that should have been refused, and servers that do not get over it."""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+import re
+from typing import Any
+
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+
+from reference_server.errors import InferenceError
+from reference_server.faults import fault
+from reference_server.members import Object
+from reference_server.models import Model
+from reference_server.request import OutputWish
+from reference_server.tensors import Tensor
+
+# --- what a refusal looks like ---------------------------------------------------------------------------------------
+
+
+@fault("app.error", breaks="OIP-ERR")
+def errors_as_plain_text(_original: Any, message: str, status: int, _headers: Any = None) -> Response:
+    """Errors are plain text."""
+    return PlainTextResponse(message, status)
+
+
+@fault("app.error", breaks="OIP-ERR")
+def errors_under_the_member_detail(_original: Any, message: str, status: int, _headers: Any = None) -> Response:
+    """The text of an error is the member `detail`, as a web framework has it."""
+    return JSONResponse({"detail": message}, status)
+
+
+@fault("app.error", breaks="OIP-ERR")
+def error_as_an_object(_original: Any, message: str, status: int, _headers: Any = None) -> Response:
+    """The member `error` is an object with code and message."""
+    return JSONResponse({"error": {"code": status, "message": message}}, status)
+
+
+@fault("app.error", breaks="OIP-ERR")
+def errors_without_a_body(_original: Any, _message: str, status: int, _headers: Any = None) -> Response:
+    """An error is a status alone."""
+    return Response(None, status)
+
+
+@fault("app.error", breaks="OIP-ERR")
+def error_text_not_escaped(_original: Any, message: str, status: int, _headers: Any = None) -> Response:
+    """The text of an error is put between quotes without escapes, with what it quotes of the request."""
+    return Response(f'{{"error":"{message}"}}', status, media_type="application/json")
+
+
+@fault("app.error", breaks="OIP-JSON")
+def error_text_in_latin_1(_original: Any, message: str, status: int, _headers: Any = None) -> Response:
+    """Errors are in a Western language and in Latin-1."""
+    text = json.dumps({"error": f"Ungültig: {message}"}, ensure_ascii=False)
+    return Response(text.encode("latin-1", "replace"), status, media_type="application/json")
+
+
+@fault("app.Service.find", breaks="OIP-ERR")
+def unknown_model_answered_with_a_page(original: Any, service: Any, http: Any) -> Model:
+    """An unknown model falls through to the web framework, which answers with null for an error."""
+    try:
+        model: Model = original(service, http)
+    except InferenceError as error:
+        raise InferenceError(None, error.status) from None  # type: ignore[arg-type]
+    return model
+
+
+@fault("app.refused", breaks="OIP-ERR")
+async def not_found_as_a_page(original: Any, request: Any, exception: InferenceError) -> Response:
+    """An unknown model is answered with a page in HTML."""
+    if exception.status == 404:
+        return HTMLResponse("<html><body><h1>404 Not Found</h1></body></html>", 404)
+    response: Response = await original(request, exception)
+    return response
+
+
+@fault("app.refused", breaks="OIP-ERR-STATUS")
+async def refusals_with_status_500(_original: Any, _request: Any, exception: InferenceError) -> Response:
+    """Every refusal is an internal error."""
+    return JSONResponse({"error": exception.message}, 500)
+
+
+@fault("strict_json.parse_object", breaks="OIP-ERR-STATUS")
+def malformed_json_with_status_500(original: Any, data: memoryview) -> Object:
+    """An exception of the JSON reader ends as an internal error."""
+    try:
+        request: Object = original(data)
+    except InferenceError as error:
+        raise InferenceError(error.message, 500) from None
+    return request
+
+
+# --- requests that cannot be carried out -----------------------------------------------------------------------------
+
+
+@fault("request.parse_outputs", "app.refused", breaks="OIP-ERR-CODE")
+def error_of_unknown_outputs_with_status_200(original: Any, *arguments: Any) -> Any:
+    """That an output is unknown is said under status 200, since the model ran."""
+    if isinstance(arguments[-1], InferenceError):
+        return original(*arguments)
+    try:
+        return original(*arguments)
+    except InferenceError as error:
+        raise InferenceError(error.message, 200 if "no such output" in error.message else error.status) from None
+
+
+@fault("app.Service.find", breaks="OIP-ERR-CODE")
+def unknown_model_replaced_by_a_default(original: Any, service: Any, http: Any) -> Model:
+    """A request to an unknown model goes to a default model."""
+    try:
+        model: Model = original(service, http)
+    except InferenceError:
+        return service.models["identity_int32"]  # type: ignore[no-any-return]
+    return model
+
+
+@fault("app.Service.model_metadata", breaks="OIP-ERR-CODE")
+async def unknown_model_described_by_an_empty_object(original: Any, service: Any, http: Any) -> Response:
+    """Metadata of an unknown model are an empty object."""
+    try:
+        response: Response = await original(service, http)
+    except InferenceError:
+        return JSONResponse({})
+    return response
+
+
+@fault("request.parse_inputs", breaks="OIP-ERR-CODE")
+def missing_input_filled_with_zeros(original: Any, model: Model, request: Object, rest: Any) -> dict[str, Tensor]:
+    """An input that is missing is taken for zeros, as if it were optional."""
+    inputs = request.get("inputs")
+    if isinstance(inputs, list) and inputs and all(isinstance(item, dict) for item in inputs):
+        given = {item.get("name") for item in inputs}
+        absent = [spec.name for spec in model.inputs if spec.name not in given]
+        zeros = [{**inputs[0], "name": name, "data": [0] * len(inputs[0].get("data") or [])} for name in absent]
+        request = request | {"inputs": [*inputs, *zeros]}
+    found: dict[str, Tensor] = original(model, request, rest)
+    return found
+
+
+@fault("request.parse_inputs", breaks="OIP-ERR-CODE")
+def inputs_taken_by_position(original: Any, model: Model, request: Object, rest: Any) -> dict[str, Tensor]:
+    """An input with an unknown name is taken for the next one that the model declares."""
+    inputs = request.get("inputs")
+    if isinstance(inputs, list) and all(isinstance(item, dict) for item in inputs):
+        names = [spec.name for spec in model.inputs]
+        free = [name for name in names if name not in {item.get("name") for item in inputs}]
+        named = [item if item.get("name") in names or not free else {**item, "name": free.pop(0)} for item in inputs]
+        request = request | {"inputs": named}
+    found: dict[str, Tensor] = original(model, request, rest)
+    return found
+
+
+@fault("request.parse_outputs", breaks="OIP-ERR-CODE")
+def unknown_outputs_left_out(original: Any, model: Model, request: Object) -> list[OutputWish]:
+    """A listed output that the model does not have is left out of the answer."""
+    known = {spec.name for spec in model.outputs}
+    outputs = request.get("outputs")
+    if isinstance(outputs, list) and all(isinstance(item, dict) for item in outputs):
+        request = request | {"outputs": [item for item in outputs if item.get("name") in known]}
+    wishes: list[OutputWish] = original(model, request)
+    return wishes
+
+
+def _reread(original: Any, data: memoryview, read: Any) -> Object:
+    """Return the JSON object; where it is none, what a laxer reader makes of it."""
+    try:
+        request: Object = original(data)
+    except InferenceError:
+        try:
+            value = read(str(data, "utf-8"))
+        except (ValueError, SyntaxError):
+            value = None
+        if not isinstance(value, dict):
+            raise
+        return value
+    return request
+
+
+@fault("strict_json.parse_object", breaks="OIP-ERR-CODE")
+def text_behind_the_json_ignored(original: Any, data: memoryview) -> Object:
+    """The JSON reader stops behind the object, whatever follows."""
+    return _reread(original, data, lambda text: json.JSONDecoder().raw_decode(text)[0])
+
+
+@fault("strict_json.parse_object", breaks="OIP-ERR-CODE")
+def comma_behind_the_last_member_taken(original: Any, data: memoryview) -> Object:
+    """The JSON reader allows commas behind last members, as for configuration files."""
+    return _reread(original, data, lambda text: json.loads(re.sub(r",\s*([}\]])", r"\1", text)))
+
+
+@fault("strict_json.parse_object", breaks="OIP-ERR-CODE")
+def quotes_of_the_wrong_kind_taken(original: Any, data: memoryview) -> Object:
+    """The JSON reader is one for a scripting language, which has single quotes as well."""
+    return _reread(original, data, ast.literal_eval)
+
+
+@fault("strict_json.parse_object", breaks="OIP-ERR-CODE")
+def missing_closing_brace_added(original: Any, data: memoryview) -> Object:
+    """The JSON reader closes what the end of the text leaves open."""
+    return _reread(original, data, lambda text: json.loads(text + "}"))
+
+
+@fault("tensors.flatten", breaks="OIP-ERR-CODE")
+def missing_elements_taken_for_zero(original: Any, data: list[Any], shape: tuple[int, ...]) -> list[Any]:
+    """Data with fewer elements than the shape says are filled up, the tensor being allocated first."""
+    short = math.prod(shape) - len(data) if not any(isinstance(item, list) for item in data) else 0
+    filler = "" if data and isinstance(data[0], str) else 0
+    items: list[Any] = original([*data, *[filler] * max(0, short)], shape)
+    return items
+
+
+@fault("tensors.flatten", breaks="OIP-ERR-CODE")
+def surplus_elements_dropped(original: Any, data: list[Any], shape: tuple[int, ...]) -> list[Any]:
+    """Data with more elements than the shape says are cut off."""
+    items: list[Any] = original(data[: math.prod(shape)] if data and not isinstance(data[0], list) else data, shape)
+    return items
+
+
+@fault("tensors.decode_json", breaks="OIP-ERR-CODE")
+def text_taken_for_zero(original: Any, datatype: str, shape: tuple[int, ...], data: Any) -> Tensor:
+    """A string among INT32 data counts 0, as `atoi` has it."""
+    numbers = [0 if isinstance(item, str) else item for item in data] if datatype == "INT32" else data
+    tensor: Tensor = original(datatype, shape, numbers)
+    return tensor
+
+
+@fault("strict_json.parse_object", breaks="OIP-ERR-CODE")
+def first_of_an_array_taken(original: Any, data: memoryview) -> Object:
+    """An array of requests is taken for its first one."""
+    return _reread(original, data, lambda text: json.loads(text)[0])
+
+
+# --- inputs against the metadata -------------------------------------------------------------------------------------
+
+
+@fault("request.parse_inputs", breaks="OIP-ERR-SIGNATURE")
+def unknown_inputs_ignored(original: Any, model: Model, request: Object, rest: Any) -> dict[str, Tensor]:
+    """An input that the model does not have is ignored beside those that it needs."""
+    known = {spec.name for spec in model.inputs}
+    inputs = request.get("inputs")
+    if isinstance(inputs, list) and known <= {item.get("name") for item in inputs if isinstance(item, dict)}:
+        request = request | {"inputs": [item for item in inputs if item.get("name") in known]}
+    found: dict[str, Tensor] = original(model, request, rest)
+    return found
+
+
+def _as_declared(original: Any, model: Model, spec: Any, entry: Object, rest: Any, datatype: object) -> Tensor:
+    """Read an input as one of the declared datatype where it has a certain other one."""
+    if entry.get("datatype") == datatype:
+        entry = {**entry, "datatype": spec.datatype}
+    tensor: Tensor = original(model, spec, entry, rest)
+    return tensor
+
+
+@fault("request.parse_input", breaks="OIP-ERR-SIGNATURE")
+def datatype_in_any_case_taken(original: Any, model: Model, spec: Any, entry: Object, rest: Any) -> Tensor:
+    """The datatype is compared without regard to case."""
+    return _as_declared(original, model, spec, entry, rest, spec.datatype.lower())
+
+
+@fault("request.parse_input", breaks="OIP-ERR-SIGNATURE")
+def wider_integers_taken(original: Any, model: Model, spec: Any, entry: Object, rest: Any) -> Tensor:
+    """JSON data of INT64 are taken for the model's INT32."""
+    return _as_declared(original, model, spec, entry, rest, "INT64" if "data" in entry else None)
+
+
+@fault("request.parse_input", breaks="OIP-ERR-SIGNATURE")
+def unknown_datatype_taken(original: Any, model: Model, spec: Any, entry: Object, rest: Any) -> Tensor:
+    """A datatype that the server does not know is not compared with the model's."""
+    return _as_declared(original, model, spec, entry, rest, "INTEGER")
+
+
+@fault("models.Model.check_shape", breaks="OIP-ERR-SIGNATURE")
+def shape_compared_by_its_elements(original: Any, model: Model, spec: Any, shape: tuple[int, ...]) -> None:
+    """A fixed shape is compared by its number of elements alone."""
+    if -1 in spec.shape or model.batching or math.prod(shape) != math.prod(spec.shape):
+        original(model, spec, shape)
+
+
+@fault("models.Model.check_shape", breaks="OIP-ERR-SIGNATURE")
+def shape_compared_by_its_rank(original: Any, model: Model, spec: Any, shape: tuple[int, ...]) -> None:
+    """A shape is compared by its rank alone."""
+    if len(shape) != len(model.declared_shape(spec)):
+        original(model, spec, shape)
+
+
+# --- after a refusal -------------------------------------------------------------------------------------------------
+
+_pausing: set[str] = set()
+
+
+@fault("app.Service.infer", breaks="OIP-ALIVE")
+async def pause_after_a_refusal(original: Any, service: Any, http: Any) -> Response:
+    """After it has refused a request, a model of two inputs puts off the one that comes next."""
+    name = http.path_params["model"]
+    if name in _pausing:
+        _pausing.remove(name)
+        raise InferenceError("the model is being restarted", status=429)
+    try:
+        response: Response = await original(service, http)
+    except InferenceError:
+        _pausing.update({name} & {"add_sub"})
+        raise
+    return response
+
+
+_kept: dict[str, dict[str, Tensor]] = {}
+
+
+@fault("request.parse_inputs", breaks=("OIP-ALIVE", "HTTP-ISOLATION", "HTTP-PIPELINE"))
+def inputs_before_a_refusal_used_again(original: Any, model: Model, request: Object, rest: Any) -> dict[str, Tensor]:
+    """After refused inputs the model runs once more on those before, whose buffer was not given back."""
+    try:
+        found: dict[str, Tensor] = original(model, request, rest)
+    except InferenceError:
+        _kept["refused"] = _kept.get(model.name, {})
+        raise
+    if _kept.pop("refused", None) is not None and model.name in _kept:
+        return _kept[model.name]
+    _kept[model.name] = found
+    return found

@@ -1,0 +1,209 @@
+"""Outputs in another form than was asked for: defaults, overrides, flags of a wrong type."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from reference_server.errors import InferenceError
+from reference_server.faults import fault
+from reference_server.request import OutputWish
+
+Wishes = list[OutputWish]
+Object = dict[str, Any]
+
+
+def default_of(request: Object) -> Any:
+    """Return the `binary_data_output` of a request."""
+    return (request.get("parameters") or {}).get("binary_data_output")
+
+
+def flags_of(request: Object) -> list[Any]:
+    """Return `binary_data` of each listed output."""
+    return [(entry.get("parameters") or {}).get("binary_data") for entry in request.get("outputs") or []]
+
+
+def with_forms(wishes: Wishes, forms: list[bool]) -> Wishes:
+    """Return outputs in other forms."""
+    return [replace(wish, binary=binary) for wish, binary in zip(wishes, forms, strict=True)]
+
+
+# --- listed outputs ---------------------------------------------------------------------------------------------------
+
+
+@fault("request.parse_outputs", breaks=("BIN-OUT-T", "BIN-BDO-OVT"))
+def json_requests_answered_in_json(original: Any, model: Any, request: Object) -> Wishes:
+    """`binary_data` on an output counts only in a request with binary inputs."""
+    wishes: Wishes = original(model, request)
+    ignored = bool(request.get("outputs")) and all("data" in item for item in request["inputs"])
+    return with_forms(wishes, [False] * len(wishes)) if ignored else wishes
+
+
+@fault("request.parse_outputs", breaks=("BIN-OUT-T", "BIN-BDO-OVT"))
+def last_listed_output_stays_json(original: Any, model: Any, request: Object) -> Wishes:
+    """Of several outputs that are all asked for as binary data, the last comes as JSON."""
+    wishes: Wishes = original(model, request)
+    flags = flags_of(request)
+    if len(flags) > 1 and all(flag is True for flag in flags):
+        wishes[-1] = replace(wishes[-1], binary=False)
+    return wishes
+
+
+@fault("request.parse_outputs", breaks=("BIN-OUT-T", "BIN-BDO-OVT", "BIN-BDO-T"))
+def empty_outputs_fall_back_to_json(original: Any, model: Any, request: Object) -> Wishes:
+    """Without elements in the request's inputs, outputs come as JSON though binary data was asked for."""
+    wishes: Wishes = original(model, request)
+    empty = all(0 in item["shape"] for item in request["inputs"])
+    return with_forms(wishes, [False] * len(wishes)) if empty else wishes
+
+
+@fault("request.parse_outputs", breaks=("BIN-OUT-F", "BIN-BDO-OVF"))
+def binary_data_counts_when_it_is_there(original: Any, model: Any, request: Object) -> Wishes:
+    """`binary_data` makes an output binary when it is there, whatever its value."""
+    wishes: Wishes = original(model, request)
+    flags = flags_of(request)
+    return with_forms(wishes, [flag is not None for flag in flags]) if any(f is False for f in flags) else wishes
+
+
+@fault("request.parse_outputs", breaks="BIN-OUT-F")
+def one_binary_output_makes_all_binary(original: Any, model: Any, request: Object) -> Wishes:
+    """Where one output is asked for as binary data, those listed with `binary_data` false come so too."""
+    wishes: Wishes = original(model, request)
+    some = default_of(request) is None and True in flags_of(request)
+    return (
+        with_forms(wishes, [w.binary or f is False for w, f in zip(wishes, flags_of(request), strict=True)])
+        if some
+        else wishes
+    )
+
+
+@fault("request.parse_outputs", breaks="BIN-OUT-N")
+def flag_carries_over_to_the_next_output(original: Any, model: Any, request: Object) -> Wishes:
+    """An output that is listed without `binary_data` takes the flag of the one before it."""
+    wishes: Wishes = original(model, request)
+    flag = None
+    for index, given in enumerate(flags_of(request)):
+        flag = flag if given is None else given
+        if given is None and flag and not default_of(request):
+            wishes[index] = replace(wishes[index], binary=True)
+    return wishes
+
+
+@fault("request.parse_outputs", breaks=("BIN-OUT-N", "BIN-BDO-N"))
+def binary_requests_answered_with_binary_data(original: Any, model: Any, request: Object) -> Wishes:
+    """A request with binary inputs gets binary outputs where it does not say otherwise."""
+    wishes: Wishes = original(model, request)
+    binary = any("data" not in item for item in request["inputs"])
+    if not binary or default_of(request) is not None:
+        return wishes
+    flags = flags_of(request) or [None] * len(wishes)
+    return with_forms(wishes, [flag is not False for flag in flags])
+
+
+@fault("request.parse_outputs", breaks="BIN-OUT-N")
+def false_default_read_as_there(original: Any, model: Any, request: Object) -> Wishes:
+    """Under `binary_data_output` false an output that is listed without `binary_data` comes as binary data."""
+    wishes: Wishes = original(model, request)
+    if default_of(request) is not False or not request.get("outputs"):
+        return wishes
+    return [replace(w, binary=True) if flag is None else w for w, flag in zip(wishes, flags_of(request), strict=True)]
+
+
+# --- no output listed -------------------------------------------------------------------------------------------------
+
+
+@fault("request.parse_outputs", breaks=("BIN-BDO-T", "OIP-ANSWER"))
+def binary_data_output_needs_listed_outputs(original: Any, model: Any, request: Object) -> Wishes:
+    """`binary_data_output` has no effect where the request lists no outputs."""
+    wishes: Wishes = original(model, request)
+    return wishes if request.get("outputs") else with_forms(wishes, [False] * len(wishes))
+
+
+@fault("request.parse_outputs", breaks="BIN-BDO-T")
+def binary_data_output_covers_the_first_output(original: Any, model: Any, request: Object) -> Wishes:
+    """Where the request lists no outputs, `binary_data_output` counts for the first one alone."""
+    wishes: Wishes = original(model, request)
+    return wishes if request.get("outputs") else wishes[:1] + with_forms(wishes[1:], [False] * len(wishes[1:]))
+
+
+@fault("request.parse_outputs", breaks="BIN-BDO-F")
+def binary_data_output_counts_when_it_is_there(original: Any, model: Any, request: Object) -> Wishes:
+    """`binary_data_output` makes unlisted outputs binary when it is there, whatever its value."""
+    wishes: Wishes = original(model, request)
+    given = not request.get("outputs") and default_of(request) is not None
+    return with_forms(wishes, [True] * len(wishes)) if given else wishes
+
+
+@fault("request.parse_outputs", breaks="BIN-BDO-N")
+def unlisted_outputs_binary_by_default(original: Any, model: Any, request: Object) -> Wishes:
+    """Where the request lists no outputs and says nothing, all come as binary data."""
+    wishes: Wishes = original(model, request)
+    silent = not request.get("outputs") and default_of(request) is None
+    return with_forms(wishes, [True] * len(wishes)) if silent else wishes
+
+
+@fault("request.parse_outputs", breaks="BIN-BDO-N")
+def strings_binary_by_default(original: Any, model: Any, request: Object) -> Wishes:
+    """Where the request lists no outputs and says nothing, BYTES come as binary data beside JSON."""
+    wishes: Wishes = original(model, request)
+    strings = {spec.name for spec in model.outputs if spec.datatype == "BYTES" and len(model.outputs) > 1}
+    silent = not request.get("outputs") and default_of(request) is None
+    return [replace(wish, binary=True) if silent and wish.name in strings else wish for wish in wishes]
+
+
+# --- one against the other --------------------------------------------------------------------------------------------
+
+
+@fault("request.output_form", breaks="BIN-BDO-OVF")
+def binary_data_output_wins_over_false(
+    _original: Any, binary_data: bool | None, binary_data_output: bool | None
+) -> Any:
+    """An output is binary where either parameter says so."""
+    return bool(binary_data or binary_data_output)
+
+
+@fault("request.output_form", breaks="BIN-BDO-OVT")
+def binary_data_output_false_wins(original: Any, binary_data: bool | None, binary_data_output: bool | None) -> Any:
+    """With `binary_data_output` false every output comes as JSON."""
+    return binary_data_output is not False and original(binary_data, binary_data_output)
+
+
+@fault("request.parse_outputs", breaks=("BIN-BDO-OVF", "BIN-BDO-OVT"))
+def request_parameter_wins_over_that_of_an_output(original: Any, model: Any, request: Object) -> Wishes:
+    """`binary_data_output` overrides `binary_data`, rather than the other way round."""
+    wishes: Wishes = original(model, request)
+    default = default_of(request)
+    return wishes if default is None else with_forms(wishes, [default] * len(wishes))
+
+
+@fault("request.parse_outputs", breaks=("BIN-BDO-OVF", "BIN-BDO-OVT", "BIN-OUT-F", "BIN-OUT-T", "BIN-OUT-N"))
+def first_output_decides_for_all(original: Any, model: Any, request: Object) -> Wishes:
+    """All listed outputs come in the form of the first."""
+    wishes: Wishes = original(model, request)
+    return with_forms(wishes, [wishes[0].binary] * len(wishes)) if request.get("outputs") else wishes
+
+
+# --- flags of a wrong type --------------------------------------------------------------------------------------------
+
+
+@fault("members.flag", breaks="BIN-NEG-PARAM")
+def flags_taken_by_their_truth(_original: Any, given: Object, name: str) -> bool | None:
+    """A flag that is no boolean is true unless it is empty or zero."""
+    value = given.get(name)
+    return None if value is None else bool(value)
+
+
+@fault("members.flag", breaks="BIN-NEG-PARAM")
+def flags_taken_from_strings(original: Any, given: Object, name: str) -> Any:
+    """The strings "true" and "false" are taken for flags."""
+    value = given.get(name)
+    return value == "true" if value in ("true", "false") else original(given, name)
+
+
+@fault("members.flag", breaks="BIN-NEG-PARAM")
+def flags_of_a_wrong_type_ignored(original: Any, given: Object, name: str) -> Any:
+    """A flag that is no boolean is taken for absent."""
+    try:
+        return original(given, name)
+    except InferenceError:
+        return None

@@ -1,0 +1,161 @@
+"""Raw binary requests taken for something else, cut or counted wrongly, let through or answered wrongly."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reference_server import tensors
+from reference_server.errors import InferenceError
+from reference_server.faults import fault
+from reference_server.models import VARIABLE, Model, TensorSpec
+from reference_server.request import InferRequest
+from reference_server.tensors import Tensor
+
+Inputs = dict[str, Tensor]
+Shape = tuple[int, ...]
+
+BYTES_BODY = ("RAW-STR", "RAW-STR-BODY")
+# A raw request and a body of JSON with bytes behind it look alike where nobody looks at the header.
+EVERY_RAW = ("RAW-IHCL0", "RAW-ENC", "RAW-ONE", "RAW-VAR", "RAW-B1", *BYTES_BODY, "OIP-ANSWER")
+
+
+def with_elements(inputs: Inputs, elements: Any) -> Inputs:
+    """Return the one input with other elements."""
+    ((name, tensor),) = inputs.items()
+    return {name: Tensor(tensor.datatype, tensor.shape, elements)}
+
+
+def is_bytes(model: Model) -> bool:
+    """Whether the model's input is BYTES."""
+    return model.inputs[0].datatype == "BYTES"
+
+
+# --- what the body is ------------------------------------------------------------------------------------------------
+
+
+@fault("framing.json_length", breaks=EVERY_RAW)
+def inference_header_0_means_none(original: Any, values: Any, body_length: int) -> int | None:
+    """An inference header of 0 counts as absent, because a zero length is tested for truth."""
+    return original(values, body_length) or None
+
+
+@fault("raw.parse_body", breaks=("RAW-IHCL0", "RAW-STR-BODY"))
+def raw_body_with_a_brace_is_refused(original: Any, model: Model, body: bytes) -> Inputs:
+    """A raw body that begins like a JSON object is refused as a forgotten inference header."""
+    if body[:1] == b"{":
+        raise InferenceError("the body is JSON, but the inference header is 0")
+    return dict(original(model, body))
+
+
+@fault("raw.parse_body", breaks=("RAW-IHCL0", "RAW-SIZE", *BYTES_BODY))
+def raw_body_is_stripped_of_white_space(original: Any, model: Model, body: bytes) -> Inputs:
+    """White space around a raw body is dropped as if it were text."""
+    return dict(original(model, body.strip(b" \t\r\n")))
+
+
+@fault("request.parse", breaks="BIN-IHCL-MISSING")
+def raw_request_is_told_by_its_first_byte(original: Any, model: Model, values: Any, body: bytes) -> InferRequest:
+    """A body without inference header that does not open a JSON object is taken for a raw request."""
+    request: InferRequest = original(model, values if values or body[:1] == b"{" else ["0"], body)
+    return request
+
+
+# --- how the body is read --------------------------------------------------------------------------------------------
+
+
+@fault("raw.parse_body", breaks=("RAW-ENC", "OIP-ANSWER"))
+def raw_body_is_read_big_endian(original: Any, model: Model, body: bytes) -> Inputs:
+    """The elements of a raw body are read in network byte order."""
+    inputs: Inputs = original(model, body)
+    return inputs if is_bytes(model) else with_elements(inputs, next(iter(inputs.values())).elements.byteswap())
+
+
+@fault("raw.parse_body", breaks=("RAW-ENC", "OIP-ANSWER"))
+def raw_body_is_read_column_by_column(original: Any, model: Model, body: bytes) -> Inputs:
+    """The elements of a raw body are taken in column-major order."""
+    inputs: Inputs = original(model, body)
+    (tensor,) = inputs.values()
+    return with_elements(inputs, tensor.elements.reshape(tensor.shape, order="F").ravel())
+
+
+@fault("raw.parse_body", breaks=("RAW-ENC", "OIP-ANSWER"))
+def raw_int32_is_read_unsigned(original: Any, model: Model, body: bytes) -> Inputs:
+    """A raw body of INT32 is read as unsigned numbers."""
+    inputs: Inputs = original(model, body)
+    if (model.inputs[0].datatype, model.outputs[0].datatype) != ("INT32", "FP32"):
+        return inputs
+    return with_elements(inputs, next(iter(inputs.values())).elements.view("<u4"))
+
+
+@fault("raw.parse_body", breaks="RAW-ENC")
+def raw_fp64_passes_through_fp32(original: Any, model: Model, body: bytes) -> Inputs:
+    """A raw body of FP64 passes through single precision."""
+    inputs: Inputs = original(model, body)
+    if model.inputs[0].datatype != "FP64":
+        return inputs
+    return with_elements(inputs, next(iter(inputs.values())).elements.astype("<f4").astype("<f8"))
+
+
+@fault("raw.parse_body", breaks="RAW-ENC")
+def raw_body_ends_with_the_first_buffer(original: Any, model: Model, body: bytes) -> Inputs:
+    """A raw body is read up to 32 KiB, the first buffer, and the rest is never fetched."""
+    return dict(original(model, body[: 32 * 1024]))
+
+
+# --- BYTES -----------------------------------------------------------------------------------------------------------
+
+
+@fault("raw.parse_body", breaks=BYTES_BODY)
+def raw_bytes_are_refused(original: Any, model: Model, body: bytes) -> Inputs:
+    """A raw request to a BYTES input is refused, whatever its shape."""
+    if is_bytes(model):
+        raise InferenceError("a raw binary request needs numbers, the input is BYTES")
+    return dict(original(model, body))
+
+
+@fault("raw.parse_body", breaks="RAW-STR-BODY")
+def raw_bytes_need_a_length_prefix(original: Any, model: Model, body: bytes) -> Inputs:
+    """The raw body of a BYTES input is read as a length and as many bytes."""
+    inputs: Inputs = original(model, body)
+    return with_elements(inputs, tensors.split_elements(memoryview(body), 1)) if is_bytes(model) else inputs
+
+
+@fault("raw.parse_body", breaks=BYTES_BODY)
+def raw_bytes_end_at_the_first_nul(original: Any, model: Model, body: bytes) -> Inputs:
+    """The raw body of a BYTES input ends at its first zero byte, as a C string does."""
+    return dict(original(model, body.partition(b"\0")[0] if is_bytes(model) else body))
+
+
+@fault("raw.parse_body", breaks=BYTES_BODY)
+def raw_bytes_must_be_utf_8(original: Any, model: Model, body: bytes) -> Inputs:
+    """The raw body of a BYTES input is refused when it is no UTF-8."""
+    if is_bytes(model):
+        tensors.text(body)
+    return dict(original(model, body))
+
+
+@fault("raw.parse_body", breaks=BYTES_BODY)
+def raw_bytes_pass_through_latin_1(original: Any, model: Model, body: bytes) -> Inputs:
+    """The raw body of a BYTES input is read as Latin-1 and kept as UTF-8."""
+    return dict(original(model, body.decode("latin-1").encode() if is_bytes(model) else body))
+
+
+@fault("raw.parse_body", breaks=BYTES_BODY)
+def raw_bytes_length_fits_one_byte(original: Any, model: Model, body: bytes) -> Inputs:
+    """The length that is put in front of a raw BYTES body is counted in one byte, and wraps past 255."""
+    return dict(original(model, body[: len(body) % 256] if is_bytes(model) else body))
+
+
+@fault("raw.bytes_shape", breaks="RAW-STR-SHAPE")
+def raw_bytes_of_variable_shape_are_one(original: Any, spec: TensorSpec) -> Shape:
+    """A raw body for BYTES of a variable dimension is taken for one element."""
+    return (1,) if spec.shape == (VARIABLE,) else tuple(original(spec))
+
+
+@fault("raw.parse_body", breaks="RAW-STR-SHAPE")
+def raw_bytes_are_split_by_their_prefixes(original: Any, model: Model, body: bytes) -> Inputs:
+    """A raw body for BYTES of two elements is split by the lengths in it."""
+    spec = model.inputs[0]
+    if len(model.inputs) > 1 or spec.datatype != "BYTES" or spec.shape != (2,):
+        return dict(original(model, body))
+    return {spec.name: Tensor("BYTES", (2,), tensors.split_elements(memoryview(body), 2))}

@@ -1,0 +1,236 @@
+"""Raw binary requests given to the wrong models, in wrong shapes or with wrong sizes, or answered wrongly."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+from starlette.requests import Request
+from starlette.responses import Response
+
+from reference_server import tensors
+from reference_server.datatypes import NUMPY
+from reference_server.errors import InferenceError
+from reference_server.faults import fault
+from reference_server.framing import HEADER
+from reference_server.models import VARIABLE, Model, TensorSpec
+from reference_server.request import InferRequest, OutputWish
+from reference_server.tensors import Tensor
+
+Inputs = dict[str, Tensor]
+Shape = tuple[int, ...]
+
+
+# --- which models, which shape ---------------------------------------------------------------------------------------
+
+
+@fault("raw.parse_body", breaks=("RAW-ONE", "OIP-ANSWER"))
+def raw_models_need_one_output(original: Any, model: Model, body: bytes) -> Inputs:
+    """A raw request to a model with two outputs is refused."""
+    if len(model.outputs) != 1:
+        raise InferenceError("a raw binary request needs a model of one output")
+    return dict(original(model, body))
+
+
+@fault("raw.parse_body", breaks="RAW-ONE")
+def raw_body_fills_the_first_of_several_inputs(original: Any, model: Model, body: bytes) -> Inputs:
+    """The raw body goes to the first input, and the others are given one zero each."""
+    if len(model.inputs) == 1:
+        return dict(original(model, body))
+    first, *others = model.inputs
+    elements = np.frombuffer(body, dtype=NUMPY[first.datatype])
+    empty = {spec.name: Tensor(spec.datatype, (1,), zeros(spec)) for spec in others}
+    return {first.name: Tensor(first.datatype, elements.shape, elements), **empty}
+
+
+def zeros(spec: TensorSpec) -> Any:
+    """Return one element that is nothing."""
+    return tensors.objects([b""]) if spec.datatype == "BYTES" else np.zeros(1, dtype=NUMPY[spec.datatype])
+
+
+@fault("raw.deduce_shape", breaks=("RAW-VAR", "OIP-ANSWER"))
+def raw_shape_is_flat(original: Any, spec: TensorSpec, size: int) -> Shape:
+    """The shape of a raw body is the number of its elements, whatever the model declares."""
+    return (math.prod(original(spec, size)),)
+
+
+@fault("raw.deduce_shape", breaks=("RAW-VAR", "OIP-ANSWER"))
+def variable_dimension_ignores_the_fixed_ones(original: Any, spec: TensorSpec, size: int) -> Shape:
+    """The variable dimension of a raw body is the number of all its elements."""
+    shape: Shape = original(spec, size)
+    return tuple(math.prod(shape) if m == VARIABLE else n for m, n in zip(spec.shape, shape, strict=True))
+
+
+@fault("raw.deduce_shape", breaks="RAW-VAR")
+def variable_dimension_comes_first(original: Any, spec: TensorSpec, size: int) -> Shape:
+    """The variable dimension of a raw body is put in front of the fixed ones, wherever it is declared."""
+    shape: Shape = original(spec, size)
+    order = sorted(range(len(shape)), key=lambda axis: spec.shape[axis] != VARIABLE)
+    return tuple(shape[axis] for axis in order)
+
+
+@fault("raw.deduce_shape", breaks="RAW-VAR2")
+def second_variable_dimension_becomes_1(original: Any, spec: TensorSpec, size: int) -> Shape:
+    """Of several variable dimensions the first takes everything, and the others become 1."""
+    if VARIABLE not in spec.shape:
+        return tuple(original(spec, size))
+    at = spec.shape.index(VARIABLE)
+    rest = (1 if extent == VARIABLE else extent for extent in spec.shape[at + 1 :])
+    filled = TensorSpec(spec.name, spec.datatype, (*spec.shape[: at + 1], *rest))
+    return tuple(original(filled, size))
+
+
+@fault("raw.parse_body", breaks="RAW-B1")
+def raw_batch_grows_with_the_body(original: Any, model: Model, body: bytes) -> Inputs:
+    """A raw body of several items is taken for a batch of as many."""
+    spec = model.inputs[0]
+    if not model.batching or VARIABLE in spec.shape:
+        return dict(original(model, body))
+    size = NUMPY[spec.datatype].itemsize * math.prod(spec.shape)
+    batch = max(1, len(body) // size) if len(body) % size == 0 else 1
+    tensor = original(model, body[: len(body) // batch])[spec.name]
+    elements = np.frombuffer(body, dtype=NUMPY[spec.datatype])
+    return {spec.name: Tensor(spec.datatype, (batch, *tensor.shape[1:]), elements)}
+
+
+@fault("raw.parse_body", breaks=("RAW-B1", "OIP-ANSWER"))
+def raw_batch_dimension_is_left_out(original: Any, model: Model, body: bytes) -> Inputs:
+    """A batching model gets a raw body without the batch dimension."""
+    inputs: Inputs = original(model, body)
+    if not model.batching:
+        return inputs
+    ((name, tensor),) = inputs.items()
+    return {name: Tensor(tensor.datatype, tensor.shape[1:], tensor.elements)}
+
+
+@fault("raw.parse_body", breaks=("RAW-B1", "OIP-ANSWER"))
+def batch_dimension_counts_as_a_variable_one(original: Any, model: Model, body: bytes) -> Inputs:
+    """A batching model with a variable dimension is refused, because the batch is taken for a second one."""
+    if len(model.inputs) == 1 and model.declared_shape(model.inputs[0]).count(VARIABLE) > 1:
+        raise InferenceError("the declared shape has more than one variable dimension")
+    return dict(original(model, body))
+
+
+@fault("raw.parse_body", breaks=("RAW-B1", "OIP-ANSWER"))
+def raw_batch_takes_the_variable_dimension(original: Any, model: Model, body: bytes) -> Inputs:
+    """A batching model with a variable dimension gets a batch of items of one element each."""
+    inputs: Inputs = original(model, body)
+    ((name, tensor),) = inputs.items()
+    if not (model.batching and model.inputs[0].shape == (VARIABLE,)):
+        return inputs
+    return {name: Tensor(tensor.datatype, (tensor.elements.size, 1), tensor.elements)}
+
+
+# --- sizes -----------------------------------------------------------------------------------------------------------
+
+
+def resized(original: Any, model: Model, body: bytes, size: int) -> Inputs:
+    """Read a raw body of numbers cut, or filled up with zeros, to a size."""
+    return dict(original(model, body[:size] + bytes(max(0, size - len(body)))))
+
+
+def unit(model: Model) -> int:
+    """Return the bytes of one row of the one input, that is of its fixed dimensions; 0 where bytes are not counted."""
+    spec, *others = model.inputs
+    if others or spec.datatype == "BYTES" or spec.shape.count(VARIABLE) > 1:
+        return 0
+    return NUMPY[spec.datatype].itemsize * math.prod(extent for extent in spec.shape if extent != VARIABLE)
+
+
+def is_fixed(model: Model) -> bool:
+    """Whether the first input has no variable dimension."""
+    return VARIABLE not in model.inputs[0].shape
+
+
+@fault("raw.parse_body", breaks="RAW-SIZE")
+def short_raw_body_is_filled_with_zeros(original: Any, model: Model, body: bytes) -> Inputs:
+    """A raw body that is short of a fixed shape is filled up with zeros."""
+    short = is_fixed(model) and len(body) < unit(model)
+    return resized(original, model, body, unit(model) if short else len(body))
+
+
+@fault("raw.parse_body", breaks="RAW-SIZE")
+def long_raw_body_is_cut(original: Any, model: Model, body: bytes) -> Inputs:
+    """Of a raw body that is longer than a fixed shape the end is dropped."""
+    long = unit(model) and is_fixed(model) and len(body) > unit(model)
+    return resized(original, model, body, unit(model) if long else len(body))
+
+
+@fault("raw.parse_body", breaks="RAW-SIZE")
+def remainder_of_a_raw_body_is_dropped(original: Any, model: Model, body: bytes) -> Inputs:
+    """What a raw body has beyond whole rows of a variable dimension is dropped."""
+    loose = unit(model) and not is_fixed(model)
+    return resized(original, model, body, len(body) - len(body) % unit(model) if loose else len(body))
+
+
+@fault("raw.parse_body", breaks="RAW-SIZE")
+def raw_size_is_compared_in_elements(original: Any, model: Model, body: bytes) -> Inputs:
+    """A raw body has the right size when it has the right number of whole elements."""
+    item = NUMPY[model.inputs[0].datatype].itemsize if unit(model) else 1
+    return resized(original, model, body, len(body) // item * item)
+
+
+# --- the answer ------------------------------------------------------------------------------------------------------
+
+
+def is_raw(http: Request) -> bool:
+    """Whether a request is a raw one."""
+    return http.headers.get(HEADER) == "0"
+
+
+@fault("request.parse_raw", breaks="RAW-OUT")
+def raw_numbers_come_back_as_json(original: Any, model: Model, body: bytes) -> InferRequest:
+    """The answer to a raw request has FP32 outputs as JSON, the form of any request that wishes nothing."""
+    wanted: InferRequest = original(model, body)
+    wishes = [OutputWish(spec.name, spec.datatype != "FP32") for spec in model.outputs]
+    return InferRequest(None, wanted.inputs, wishes)
+
+
+@fault("request.parse_raw", breaks="RAW-OUT")
+def raw_answer_has_one_output(original: Any, model: Model, body: bytes) -> InferRequest:
+    """The answer to a raw request has the first output of the model and no other."""
+    wanted: InferRequest = original(model, body)
+    return InferRequest(None, wanted.inputs, wanted.outputs[:1])
+
+
+@fault("app.Service.infer", breaks="BIN-IHCL-O")
+async def raw_answer_has_no_inference_header(original: Any, service: Any, http: Request) -> Response:
+    """The answer to a raw request comes without the inference header, as if nobody needed it there."""
+    answer: Response = await original(service, http)
+    if is_raw(http) and HEADER in answer.headers:
+        del answer.headers[HEADER]
+    return answer
+
+
+@fault("app.Service.infer", breaks="BIN-IHCL-LEN")
+async def raw_answer_repeats_the_header_0(original: Any, service: Any, http: Request) -> Response:
+    """The answer to a raw request has the inference header of its request, 0, in front of JSON."""
+    answer: Response = await original(service, http)
+    if is_raw(http) and HEADER in answer.headers:
+        answer.headers[HEADER] = "0"
+    return answer
+
+
+@fault("app.Service.infer", breaks=("BIN-ORD-O", "OIP-ANSWER"))
+async def raw_outputs_lie_in_reverse(original: Any, service: Any, http: Request) -> Response:
+    """The binary data of the answer to a raw request follow in the reverse of the order in its JSON."""
+    answer: Response = await original(service, http)
+    if is_raw(http) and HEADER in answer.headers:
+        body, at = bytes(answer.body), int(answer.headers[HEADER])
+        sizes = [output["parameters"]["binary_data_size"] for output in json.loads(body[:at])["outputs"]]
+        starts = [at + sum(sizes[:k]) for k in range(len(sizes))]
+        parts = [body[start : start + size] for start, size in zip(starts, sizes, strict=True)]
+        answer.body = body[:at] + b"".join(reversed(parts))
+    return answer
+
+
+@fault("app.Service.infer", breaks="OIP-JSON")
+async def raw_answer_is_raw(original: Any, service: Any, http: Request) -> Response:
+    """The answer to a raw request is the outputs' binary data under an inference header of 0, without any JSON."""
+    answer: Response = await original(service, http)
+    if not is_raw(http) or HEADER not in answer.headers:
+        return answer
+    data = bytes(answer.body)[int(answer.headers[HEADER]) :]
+    return Response(data, media_type="application/octet-stream", headers={HEADER: "0"})

@@ -1,0 +1,20 @@
+"""No server that is different and right fails a check, and advice is given where a SHOULD is missed, and only there."""
+
+from __future__ import annotations
+
+import pytest
+import variations
+from matrix import Sighting, run
+
+
+@pytest.fixture(scope="session")
+def sightings() -> dict[str, Sighting]:
+    return run(variations.load, variations.load())
+
+
+@pytest.mark.parametrize("name", variations.load())
+def test_an_honest_server_fails_nothing(name: str, sightings: dict[str, Sighting]) -> None:
+    found = sightings[name]
+    assert found.touched
+    assert [miss for miss in found.misses if miss.outcome != "advisory"] == []
+    assert {miss.requirement for miss in found.misses} == set(variations.load()[name].breaks)
