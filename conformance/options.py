@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,69 +16,72 @@ PROFILES = ("certify", "quick", "explore")
 REFERENCE = "reference"
 
 
+OPTIONS: dict[str, dict[str, Any]] = {
+    "--target-url": {
+        "dest": "target_url",
+        "metavar": "URL",
+        "help": "judge this server; 'reference' starts the bundled one [env OIP_TARGET_URL, ini oip_target_url]",
+    },
+    "--target-header": {
+        "dest": "target_headers",
+        "metavar": "'NAME: VALUE'",
+        "action": "append",
+        "default": [],
+        "help": "send this header with every request (repeatable); its value is never shown",
+    },
+    "--target-ca": {"dest": "target_ca", "metavar": "FILE", "help": "verify TLS with these certificates"},
+    "--target-insecure": {
+        "dest": "target_insecure",
+        "action": "store_true",
+        "help": "do not verify TLS certificates",
+    },
+    "--target-timeout": {
+        "dest": "target_timeout",
+        "metavar": "S",
+        "type": float,
+        "default": 10.0,
+        "help": "seconds to wait for a connection and for the next byte of an answer (default: 10)",
+    },
+    "--extension": {
+        "dest": "conformance_extensions",
+        "metavar": "NAME",
+        "action": "append",
+        "default": [],
+        "choices": EXTENSIONS,
+        "help": f"judge this extension, offered or not (repeatable): {', '.join(EXTENSIONS)} (default: those offered)",
+    },
+    "--conformance-profile": {
+        "dest": "conformance_profile",
+        "choices": PROFILES,
+        "default": "certify",
+        "help": "certify: every row, the same requests each time (default); quick: without the large and the many "
+        "alike; explore: certify, and Hypothesis on top",
+    },
+    "--conformance-strict": {
+        "dest": "conformance_strict",
+        "action": "store_true",
+        "help": "advice (SHOULD) fails, too",
+    },
+    "--conformance-report": {
+        "dest": "conformance_reports",
+        "metavar": "PATH",
+        "action": "append",
+        "default": [],
+        "help": "write a report (repeatable); by its suffix: .json",
+    },
+    "--conformance-evidence": {
+        "dest": "conformance_evidence",
+        "metavar": "DIR",
+        "help": "write request and answer of each check that is not met into a folder of its own",
+    },
+}
+
+
 def add(parser: pytest.Parser) -> None:
     """Declare the options."""
     group = parser.getgroup("oip-conformance", "Open Inference Protocol conformance")
-    group.addoption(
-        "--target-url",
-        dest="target_url",
-        metavar="URL",
-        help="judge this server; 'reference' starts the bundled one [env OIP_TARGET_URL, ini oip_target_url]",
-    )
-    group.addoption(
-        "--target-header",
-        dest="target_headers",
-        metavar="'NAME: VALUE'",
-        action="append",
-        default=[],
-        help="send this header with every request (repeatable); its value is never shown",
-    )
-    group.addoption("--target-ca", dest="target_ca", metavar="FILE", help="verify TLS with these certificates")
-    group.addoption(
-        "--target-insecure", dest="target_insecure", action="store_true", help="do not verify TLS certificates"
-    )
-    group.addoption(
-        "--target-timeout",
-        dest="target_timeout",
-        metavar="S",
-        type=float,
-        default=10.0,
-        help="seconds to wait for a connection and for the next byte of an answer (default: 10)",
-    )
-    group.addoption(
-        "--extension",
-        dest="conformance_extensions",
-        metavar="NAME",
-        action="append",
-        default=[],
-        choices=EXTENSIONS,
-        help=f"judge this extension, offered or not (repeatable): {', '.join(EXTENSIONS)} (default: what is offered)",
-    )
-    group.addoption(
-        "--conformance-profile",
-        dest="conformance_profile",
-        choices=PROFILES,
-        default="certify",
-        help="certify: every row, the same requests each time (default); quick: without the large and the many alike; "
-        "explore: certify, and Hypothesis on top",
-    )
-    group.addoption(
-        "--conformance-strict", dest="conformance_strict", action="store_true", help="advice (SHOULD) fails, too"
-    )
-    group.addoption(
-        "--conformance-report",
-        dest="conformance_reports",
-        metavar="PATH",
-        action="append",
-        default=[],
-        help="write a report (repeatable); by its suffix: .json",
-    )
-    group.addoption(
-        "--conformance-evidence",
-        dest="conformance_evidence",
-        metavar="DIR",
-        help="write request and answer of each check that is not met into a folder of its own",
-    )
+    for name, details in OPTIONS.items():
+        group.addoption(name, **details)
     parser.addini("oip_target_url", "the server to judge, where --target-url is not given")
 
 
