@@ -14,10 +14,12 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from multiprocessing import get_context
 from typing import Any
 
 import uvicorn
+from reach import Rows, reached, relevant
 
 from conformance import roles
 from conformance.check import Check, Row
@@ -131,7 +133,7 @@ def judge_rows(url: str, rows: Iterable[tuple[Check, Row]]) -> Iterator[CheckRes
     target.close()
 
 
-def see(server: Server, fault: Fault, rows: list[tuple[Check, Row]]) -> Sighting:
+def see(server: Server, fault: Fault, rows: Rows) -> Sighting:
     """Run rows against the server with a fault switched on."""
     started, calls = time.monotonic(), []
     body = fault.body
@@ -164,14 +166,31 @@ def serving() -> Iterator[Server]:
         server.stop()
 
 
-_server: Server | None = None
+@cache
+def _server() -> Server:
+    """Return the one server of a worker process."""
+    return Server()
+
+
+@cache
+def _steps_of_rows(load: Callable[[], dict[str, Fault]], profile: str) -> list[frozenset[str]]:
+    """Return the steps of the server that each row of a profile takes, found once in a worker process."""
+    server, steps = _server(), {step for fault in load().values() for step in fault.steps}
+
+    def judge(rows: Rows) -> Iterator[CheckResult]:
+        server.replace()
+        return judge_rows(server.url, rows)
+
+    found = reached(collected_rows(profile), sorted(steps), judge)
+    server.replace()
+    return found
 
 
 def _see_in_worker(load: Callable[[], dict[str, Fault]], name: str) -> Sighting:
-    global _server  # noqa: PLW0603 - one server for the life of a worker process
-    _server = _server or Server()
     fault = load()[name]
-    return see(_server, fault, collected_rows("certify" if fault.large else "quick"))
+    profile = "certify" if fault.large else "quick"
+    rows = relevant(fault, collected_rows(profile), _steps_of_rows(load, profile))
+    return see(_server(), fault, rows)
 
 
 def run(load: Callable[[], dict[str, Fault]], names: Iterable[str]) -> dict[str, Sighting]:
