@@ -6,81 +6,31 @@ connection after any answer; then the rest of a row has nothing to judge.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from math import prod
 from typing import Literal
 
 from conformance.check import Row, check, rows
 from conformance.checks._framing import WRONG_LENGTH
+from conformance.checks._own import Form, is_own, is_right, salted_request, salted_tensors
 from conformance.checks._pieces import CUTS, WHOLE, Cut, cut_rows
-from conformance.expect import expect
+from conformance.expect import expect, still_answers
 from conformance.outcome import Blocked, Unmet
-from conformance.roles import Model, TensorSpec
-from conformance.samples import sample_tensor
+from conformance.roles import Model
+from conformance.target.coding import gzipped, uncoded
 from conformance.target.exchange import Reply
 from conformance.target.target import Target
-from conformance.wire.finding import shown
-from conformance.wire.request import INFERENCE_HEADER, InferRequest, Message
+from conformance.wire.request import INFERENCE_HEADER, Message
 from conformance.wire.tensor import Tensor
 
-Form = Literal["json", "binary"]
 BINARY = ("binary_tensor_data",)
 
 # Enough for several reads and writes of any server.
 BIG = 65_536
 IN_FLIGHT = 32
-# Statuses of a server that has too much to do, or takes no large bodies; it keeps requests apart nevertheless.
-DECLINED = (413, 429, 503)
 LENGTH_REQUIRED = 411
 
 Make = Callable[[Model], Message]
-
-
-def _tensors(model: Model, length: int, salt: int) -> list[Tensor]:
-    """Return inputs of so many elements, or items for a batching model; other ones for each salt."""
-    return [
-        _tensor(spec, (length, *spec.shape) if model.role.batching else (length,), salt) for spec in model.role.inputs
-    ]
-
-
-def _tensor(spec: TensorSpec, shape: tuple[int, ...], salt: int) -> Tensor:
-    if spec.datatype == "BYTES":  # the samples grow with every element, which a long tensor cannot afford
-        return Tensor.of(spec.name, spec.datatype, [f"{salt}:{k}" for k in range(prod(shape))], shape)
-    return sample_tensor(spec.name, spec.datatype, shape, (salt * 7) % 256)
-
-
-def _request(model: Model, form: Form, length: int, salt: int) -> InferRequest:
-    want: Form | None = "binary" if form == "binary" else None
-    return model.request(_tensors(model, length, salt), send=form, want=want, request_id=f"request-{salt}")
-
-
-def _is_own(target: Target, reply: Reply, model: Model, length: int, salt: int, requirement: str) -> None:
-    """Expect that an answer carries the tensors of its request, and the id of no other one."""
-    if reply.status in DECLINED:
-        return
-    found = (reply.answer.document or {}).get("id") if reply.succeeded else None
-    if isinstance(found, str) and found.startswith("request-") and found != f"request-{salt}":
-        raise Unmet(f"id request-{salt}", f"id {shown(found)}", reply, requirement=requirement)
-    _is_right(target, reply, model.expected(_tensors(model, length, salt)), requirement)
-
-
-def _is_right(target: Target, reply: Reply, tensors: Iterable[Tensor], requirement: str) -> None:
-    """Expect the right tensors.
-
-    Raises:
-        Unmet: the answer is wrong.
-        Blocked: it is wrong in the same way when the same request is sent alone and in one piece.
-    """
-    try:
-        expect(reply, requirement).tensors(tensors).free_of(*WRONG_LENGTH)
-    except Unmet:
-        alone = target.send(reply.exchange.message, fresh=True)
-        refused = not (alone.succeeded or reply.succeeded)
-        same = (alone.body, alone.header(INFERENCE_HEADER)) == (reply.body, reply.header(INFERENCE_HEADER))
-        if alone.status is not None and alone.status == reply.status and (refused or same):
-            raise Blocked("the same request is answered as wrongly when it is sent alone and in one piece") from None
-        raise
 
 
 # --- one answer for one request ----------------------------------------------------------------------------------------
@@ -109,7 +59,7 @@ def _is_right(target: Target, reply: Reply, tensors: Iterable[Tensor], requireme
 def answers_in_turn_are_their_own(target: Target, model: Model, lengths: Sequence[int], form: Form) -> None:
     """An answer holds nothing of the longer or shorter one before it."""
     for salt, length in enumerate(lengths):
-        _is_own(target, target.infer(_request(model, form, length, salt)), model, length, salt, "HTTP-ISOLATION")
+        is_own(target, target.infer(salted_request(model, form, length, salt)), model, length, salt, "HTTP-ISOLATION")
 
 
 @check("state.forms-in-turn-keep-apart", answers="HTTP-ISOLATION")
@@ -118,8 +68,8 @@ def forms_in_turn_keep_apart(target: Target, model: Model) -> None:
     """JSON and binary requests follow each other on one connection without a trace of the one before."""
     forms: tuple[Form, ...] = ("json", "binary", "json", "binary", "binary", "json")
     for salt, form in enumerate(forms):
-        reply = target.infer(_request(model, form, 5 + salt, salt))
-        _is_own(target, reply, model, 5 + salt, salt, "HTTP-ISOLATION")
+        reply = target.infer(salted_request(model, form, 5 + salt, salt))
+        is_own(target, reply, model, 5 + salt, salt, "HTTP-ISOLATION")
 
 
 @check("state.id-is-not-left-over", answers="HTTP-ISOLATION", role="identity_int32")
@@ -135,7 +85,7 @@ def id_is_not_left_over(target: Target, model: Model) -> None:
 @rows("json", Row("binary", ("binary",), needs=BINARY))
 def like_requests_have_answers_of_their_own(target: Target, model: Model, form: Form) -> None:
     """A request that differs in its elements alone from the one before, with the same id, is not answered like it."""
-    first, second = (_tensors(model, 3, salt) for salt in (1, 2))
+    first, second = (salted_tensors(model, 3, salt) for salt in (1, 2))
     want: Form | None = "binary" if form == "binary" else None
     before, reply = (
         target.infer(model.request(tensors, send=form, want=want, request_id="the-same")) for tensors in (first, second)
@@ -161,9 +111,9 @@ def like_requests_have_answers_of_their_own(target: Target, model: Model, form: 
 def answers_in_flight_are_their_own(target: Target, model: Model, form: Form) -> None:
     """Each of 32 requests in flight together gets its own id and tensors."""
     lengths = [1 + k % 5 if model.role.batching else 1 + 3 * k for k in range(IN_FLIGHT)]
-    messages = [_request(model, form, length, k).message() for k, length in enumerate(lengths)]
+    messages = [salted_request(model, form, length, k).message() for k, length in enumerate(lengths)]
     for k, reply in enumerate(target.send_together(messages)):
-        _is_own(target, reply, model, lengths[k], k, "HTTP-ISOLATION")
+        is_own(target, reply, model, lengths[k], k, "HTTP-ISOLATION")
 
 
 # --- bodies in pieces --------------------------------------------------------------------------------------------------
@@ -176,7 +126,7 @@ def body_in_segments_is_one_body(target: Target, model: Model, cut: Cut) -> None
     request = cut.request(model)
     message = request.message()
     reply = target.send_in_pieces(message, cut.places(message))
-    _is_right(target, reply, model.expected([item.tensor for item in request.inputs]), "HTTP-SEGMENTS")
+    is_right(target, reply, model.expected([item.tensor for item in request.inputs]), "HTTP-SEGMENTS")
 
 
 @check("state.chunked-body-is-decoded", answers="HTTP-CHUNKED")
@@ -187,14 +137,70 @@ def chunked_body_is_decoded(target: Target, model: Model, cut: Cut) -> None:
     message = request.message()
     reply = target.send_in_pieces(message, cut.places(message), chunked=True)
     if reply.status != LENGTH_REQUIRED:
-        _is_right(target, reply, model.expected([item.tensor for item in request.inputs]), "HTTP-CHUNKED")
+        is_right(target, reply, model.expected([item.tensor for item in request.inputs]), "HTTP-CHUNKED")
+
+
+# --- compressed bodies -------------------------------------------------------------------------------------------------
+
+
+CodedForm = Form | Literal["raw"]
+
+CODED: tuple[Row, ...] = (
+    Row("json", ("json", 3), role="identity_int32"),
+    Row("long-json", ("json", 1000), role="identity_int32"),
+    Row("binary", ("binary", 3), role="identity_int32", needs=BINARY),
+    Row("long-binary", ("binary", 1000), role="identity_int32", needs=BINARY),
+    Row("raw", ("raw", 200), role="identity_uint8", needs=("raw",)),
+)
+
+
+def _uncompressed(target: Target, model: Model, form: CodedForm, length: int) -> tuple[Message, Sequence[Tensor]]:
+    """Return a request and its right outputs, which the server was seen to answer with."""
+    sent = salted_tensors(model, length, 1)
+    if form == "raw":
+        message = model.raw(bytes(sent[0].to_bytes()))
+    else:
+        message = salted_request(model, form, length, 1).message()
+    expected = model.expected(sent)
+    try:
+        expect(target.send(message)).tensors(expected)
+    except Unmet:
+        raise Blocked("the same request without compression is answered wrongly") from None
+    return message, expected
+
+
+@check("state.gzip-answer-is-the-answer", answers="HTTP-CODING-O")
+@rows(*CODED)
+def gzip_answer_is_the_answer(target: Target, model: Model, form: CodedForm, length: int) -> str:
+    """An answer that is compressed because the client accepts that holds the right tensors."""
+    message, expected = _uncompressed(target, model, form, length)
+    reply = target.send(message.with_header("Accept-Encoding", "gzip"))
+    try:
+        expect(reply if reply.status is None else uncoded(reply)).tensors(expected).free_of(*WRONG_LENGTH)
+    except Unmet as unmet:
+        unmet.requirement = "HTTP-CODING-O"  # the same without compression was right, whatever seems wrong now
+        raise
+    return reply.header("Content-Encoding") or "not compressed"
+
+
+@check("state.gzip-request-is-decoded-or-refused", answers="HTTP-CODING-I")
+@rows(*CODED)
+def gzip_request_is_decoded_or_refused(target: Target, model: Model, form: CodedForm, length: int) -> str:
+    """A compressed request is decoded, or refused; its coded bytes are not taken for tensors."""
+    message, expected = _uncompressed(target, model, form, length)
+    reply = target.send(message.with_body(gzipped(message.body)).with_header("Content-Encoding", "gzip"), fresh=True)
+    if reply.status is not None and reply.status >= 400:
+        still_answers(target, model)
+        return f"refused with {reply.status}"
+    expect(reply).tensors(expected)
+    return "decoded"
 
 
 # --- one connection ----------------------------------------------------------------------------------------------------
 
 
 def _good(model: Model, form: Form, salt: int) -> Message:
-    return _request(model, form, 3 + salt, salt).message()
+    return salted_request(model, form, 3 + salt, salt).message()
 
 
 def _unknown_model(model: Model) -> Message:
@@ -235,7 +241,7 @@ def connection_is_in_step_after_an_error(target: Target, model: Model, bad: Make
         _is_refused(reply)
     for reply in replies[2:]:
         expect(reply, "OIP-ALIVE" if (reply.status or 0) >= 500 else None).answered()
-        _is_own(target, reply, model, 4, 1, "HTTP-ISOLATION")
+        is_own(target, reply, model, 4, 1, "HTTP-ISOLATION")
 
 
 @check("state.pipelined-requests-are-answered-in-order", answers="HTTP-PIPELINE", role="identity_int32")
@@ -250,7 +256,7 @@ def pipelined_requests_are_answered_in_order(target: Target, model: Model, bad: 
         if place == 1 and bad:
             _is_refused(reply)
         else:
-            _is_own(target, reply, model, 3 + place, place, "HTTP-PIPELINE")
+            is_own(target, reply, model, 3 + place, place, "HTTP-PIPELINE")
 
 
 def _is_refused(reply: Reply) -> None:
@@ -281,4 +287,4 @@ def binary_data_is_opaque(target: Target, model: Model, tail: bytes) -> None:
     expect(replies[0], "BIN-BODY-I").tensors(model.expected(tensors))
     for reply in replies[1:]:
         if reply.status is not None:  # a server may close the connection without a word
-            _is_own(target, reply, model, 4, 1, "HTTP-ISOLATION")
+            is_own(target, reply, model, 4, 1, "HTTP-ISOLATION")

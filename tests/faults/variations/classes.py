@@ -1,0 +1,71 @@
+"""Classes written in another way, and limits of classification."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from reference_server.errors import InferenceError
+from reference_server.faults import fault as variation
+from reference_server.tensors import Tensor
+
+Answer = dict[str, Any]
+
+
+def _class(row: Any, index: int, labels: Sequence[str], spelling: str) -> bytes:
+    value = format(float(row[index]), spelling) if row.dtype.kind == "f" else str(row[index])
+    label = f":{labels[index]}" if index < len(labels) else ""
+    return f"{value}:{index}{label}".encode()
+
+
+@variation("classification.class_text")
+def class_values_have_six_decimals(_: Any, row: Any, index: int, labels: Sequence[str]) -> bytes:
+    """The values of classes are written with six decimals."""
+    return _class(row, index, labels, "f")
+
+
+@variation("classification.class_text")
+def class_values_have_an_exponent(_: Any, row: Any, index: int, labels: Sequence[str]) -> bytes:
+    """The values of classes are written with an exponent."""
+    return _class(row, index, labels, ".9e")
+
+
+@variation("classification.top")
+def ties_from_the_end(_: Any, row: Any, count: int) -> Any:
+    """Of equal scores the last comes first."""
+    order = np.argsort(row, kind="stable")[::-1]
+    return order[:count]
+
+
+@variation("classification.widened")
+def sixteen_bit_floats_are_not_classified(original: Any, tensor: Tensor) -> Any:
+    """Scores in FP16 and BF16 are refused."""
+    if tensor.datatype in ("FP16", "BF16"):
+        raise InferenceError(f"{tensor.datatype} cannot be classified")
+    return original(tensor)
+
+
+@variation("classification.classify")
+def more_classes_than_there_are_is_refused(original: Any, tensor: Tensor, count: int, *rest: Any) -> Tensor:
+    """A number above that of the classes is refused."""
+    batch = tensor.shape[0] if rest[0] else 1
+    if count > tensor.elements.size // max(batch, 1):
+        raise InferenceError(f"there are no {count} classes")
+    found: Tensor = original(tensor, count, *rest)
+    return found
+
+
+@variation("classification.class_text")
+def class_values_as_doubles(_: Any, row: Any, index: int, labels: Sequence[str]) -> bytes:
+    """The values of classes are written with all digits of a double."""
+    return _class(row, index, labels, ".17g")
+
+
+@variation("classification.top")
+def nan_comes_first(original: Any, row: Any, count: int) -> Any:
+    """NaN is the best score."""
+    order = original(row, row.size)
+    equal_to_itself = row[order] == row[order]  # which NaN is not
+    return order[np.argsort(equal_to_itself, kind="stable")][:count]

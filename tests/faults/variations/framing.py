@@ -1,0 +1,86 @@
+"""Headers of answers that differ and are right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from starlette.responses import Response
+
+from reference_server.faults import fault as variation
+from reference_server.framing import HEADER
+
+Answer = dict[str, Any]
+
+
+@variation("response.frame")
+def inference_header_on_json_answers(original: Any, head: bytes, binary: Sequence[Any]) -> Response:
+    """An answer without binary data has an inference header that equals its length."""
+    found: Response = original(head, binary)
+    found.headers[HEADER] = str(len(head))
+    return found
+
+
+@variation("response.frame")
+def empty_outputs_without_inference_header(original: Any, head: bytes, binary: Sequence[Any]) -> Response:
+    """An answer whose binary outputs are all empty is framed as JSON."""
+    found: Response = original(head, [] if not any(map(len, binary)) else binary)
+    return found
+
+
+@variation("response.frame")
+def headers_nobody_asked_for(original: Any, head: bytes, binary: Sequence[Any]) -> Response:
+    """Answers carry headers of proxies and monitors."""
+    found: Response = original(head, binary)
+    found.headers.update({"Via": "1.1 proxy", "X-Request-Id": "7", "Server": "x", "Cache-Control": "no-store"})
+    return found
+
+
+@variation("response.frame")
+def headers_in_capitals(original: Any, head: bytes, binary: Sequence[Any]) -> Response:
+    """The names of headers are written in capitals."""
+    found: Response = original(head, binary)
+    found.raw_headers = [(name.upper(), value) for name, value in found.raw_headers]
+    return found
+
+
+@variation("response.frame", breaks="BIN-CL-CHUNKED")
+def answers_are_chunked(original: Any, head: bytes, binary: Sequence[Any]) -> Response:
+    """Answers are chunked and do not state their length."""
+    found: Response = original(head, binary)
+    del found.headers["content-length"]
+    return found
+
+
+@variation("response.frame", breaks=("BIN-CT-RES", "BIN-CT-JSON"))
+def answers_without_content_type(original: Any, head: bytes, binary: Sequence[Any]) -> Response:
+    """Answers do not say what they are."""
+    found: Response = original(head, binary)
+    del found.headers["content-type"]
+    return found
+
+
+@variation("response.frame")
+def json_with_a_charset(original: Any, head: bytes, binary: Sequence[Any]) -> Response:
+    """The content type of JSON names its charset."""
+    found: Response = original(head, binary)
+    if not binary:
+        found.headers["content-type"] = "Application/JSON; charset=utf-8"
+    return found
+
+
+@variation("response.frame")
+def content_types_with_parameters(original: Any, head: bytes, binary: Sequence[Any]) -> Response:
+    """Content types are written in other letters and have parameters."""
+    found: Response = original(head, binary)
+    found.headers["content-type"] = found.headers["content-type"].title() + "; version=2"
+    return found
+
+
+@variation("response.frame")
+def empty_outputs_are_counted_as_json(original: Any, head: bytes, binary: Sequence[Any]) -> Response:
+    """An answer whose binary outputs are all empty is JSON with an inference header that equals its length."""
+    found: Response = original(head, binary)
+    if binary and not any(map(len, binary)):
+        found.headers["content-type"] = "application/json"
+    return found

@@ -1,0 +1,103 @@
+"""Answers whose JSON is written in another way and says the same."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from reference_server.faults import fault as variation
+from reference_server.tensors import Tensor
+
+Answer = dict[str, Any]
+
+
+@variation("response.encode")
+def json_is_indented(_: Any, answer: Answer) -> bytes:
+    """The JSON of answers is spread over lines."""
+    return json.dumps(answer, ensure_ascii=False, indent=2).encode()
+
+
+@variation("response.encode")
+def json_is_escaped(_: Any, answer: Answer) -> bytes:
+    """Every letter beyond ASCII is escaped, and every slash."""
+    return json.dumps(answer).replace("/", "\\/").encode()
+
+
+@variation("response.encode")
+def members_are_sorted_backwards(_: Any, answer: Answer) -> bytes:
+    """The members of every object stand in the reverse of their alphabetical order."""
+    return json.dumps(_backwards(answer), ensure_ascii=False).encode()
+
+
+def _backwards(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _backwards(value[name]) for name in sorted(value, reverse=True)}
+    return [_backwards(item) for item in value] if isinstance(value, list) else value
+
+
+@variation("response.encode")
+def blanks_stand_around_the_json(original: Any, answer: Answer) -> bytes:
+    """White space stands before and after the JSON, and the inference header counts it."""
+    return b" \n" + bytes(original(answer)) + b"\r\n\t "
+
+
+@variation("tensors.encode_json")
+def data_are_nested(original: Any, tensor: Tensor) -> list[Any]:
+    """JSON data are nested as the shape says."""
+    items = iter(original(tensor))
+    return list(_nested(tensor.shape, items)) if tensor.shape else list(items)
+
+
+def _nested(shape: Sequence[int], items: Iterator[Any]) -> Any:
+    return [_nested(shape[1:], items) for _ in range(shape[0])] if shape else next(items)
+
+
+def _respelled(answer: bytes, pattern: str, spelling: str) -> bytes:
+    """Return the JSON with the numbers of its data spelled in another way."""
+    return re.sub(rb'"data":\[[^"]*?\]', lambda data: re.sub(pattern.encode(), spelling.encode(), data.group()), answer)
+
+
+@variation("response.encode")
+def integers_have_a_point(original: Any, answer: Answer) -> bytes:
+    """Integers in JSON data are written as 1.0."""
+    return _respelled(original(answer), r"(?<![\d.e])(-?\d{1,15})(?=[,\]])", r"\1.0")
+
+
+@variation("response.encode")
+def integers_have_an_exponent(original: Any, answer: Answer) -> bytes:
+    """Integers in JSON data are written as 1e0."""
+    return _respelled(original(answer), r"(?<![\d.e])(-?\d{1,15})(?=[,\]])", r"\1e0")
+
+
+@variation("response.encode")
+def whole_floats_have_no_point(original: Any, answer: Answer) -> bytes:
+    """Floats without a fraction are written as integers in JSON data."""
+    return _respelled(original(answer), r"(?<![\d.e-])([1-9]\d{0,14})\.0(?=[,\]])", r"\1")
+
+
+@variation("tensors.encode_json")
+def fp32_has_nine_digits(original: Any, tensor: Tensor) -> list[Any]:
+    """FP32 in JSON is written with nine digits, which is enough to read it back."""
+    items: list[Any] = original(tensor)
+    return [float(f"{item:.9g}") for item in items] if tensor.datatype == "FP32" else items
+
+
+@variation("response.encode")
+def json_is_indented_with_tabs(_: Any, answer: Answer) -> bytes:
+    """The JSON of answers is indented with tabs, and its lines end in CR LF."""
+    return json.dumps(answer, ensure_ascii=False, indent="\t").replace("\n", "\r\n").encode()
+
+
+@variation("response.encode")
+def zero_is_negative(original: Any, answer: Answer) -> bytes:
+    """The integer 0 in JSON data is written as -0."""
+    return _respelled(original(answer), r"(?<![\d.e-])(0)(?=[,\]])", r"-\1")
+
+
+@variation("tensors.encode_json")
+def fp64_has_seventeen_digits(original: Any, tensor: Tensor) -> list[Any]:
+    """FP64 in JSON is written with seventeen digits."""
+    items: list[Any] = original(tensor)
+    return [float(f"{item:.17g}") for item in items] if tensor.datatype == "FP64" else items

@@ -1,0 +1,94 @@
+"""Where the documents leave a point open, the other reading."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from reference_server.errors import InferenceError
+from reference_server.faults import fault as variation
+from reference_server.request import OutputWish
+from reference_server.tensors import Tensor
+
+Answer = dict[str, Any]
+
+
+@variation("request.parse_outputs")
+def listed_outputs_are_json_by_default(original: Any, model: Any, request: Any) -> list[OutputWish]:
+    """A listed output without binary_data is JSON, whatever binary_data_output says."""
+    listed = {entry["name"]: entry.get("parameters") or {} for entry in request.get("outputs") or []}
+    return [
+        OutputWish(wish.name, wish.binary, wish.classes)
+        if wish.name not in listed or listed[wish.name].get("binary_data") is not None
+        else OutputWish(wish.name, False, wish.classes)
+        for wish in original(model, request)
+    ]
+
+
+@variation("members.whole")
+def whole_numbers_may_have_a_point(original: Any, given: Any, name: str, least: int) -> Any:
+    """A size of 16.0 is 16, and a number of classes of 2.0 is 2."""
+    value = given.get(name)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return original(given, name, least)
+
+
+@variation("members.whole")
+def no_classes_means_the_tensor(original: Any, given: Any, name: str, least: int) -> Any:
+    """A number of 0 classes turns classification off."""
+    return None if name == "classification" and given.get(name) == 0 else original(given, name, least)
+
+
+@variation("framing.BinaryData.finish", breaks="BIN-NEG-EXTRA")
+def bytes_left_over_are_ignored(_: Any, binary: Any) -> None:
+    """Bytes behind the last tensor of a request are ignored."""
+
+
+@variation("raw.parse_body", breaks="RAW-STR-BODY")
+def raw_strings_have_a_prefix(original: Any, model: Any, body: bytes) -> Any:
+    """The body of a raw request to a model of one string is the string behind its length."""
+    if len(model.inputs) != 1 or model.inputs[0].datatype != "BYTES":
+        return original(model, body)
+    if int.from_bytes(body[:4], "little") != len(body) - 4:
+        raise InferenceError("the body is no string behind its length")
+    return original(model, body[4:])
+
+
+@variation("tensors.encode_json")
+def nan_is_null(original: Any, tensor: Tensor) -> list[Any]:
+    """NaN and infinity are null in JSON."""
+    if tensor.datatype not in ("FP32", "FP64"):
+        return list(original(tensor))
+    return [item if np.isfinite(item) else None for item in tensor.elements.tolist()]
+
+
+@variation("tensors.encode_json", "response.encode")
+def nan_is_bare(original: Any, given: Any) -> Any:
+    """NaN and infinity are words in the JSON."""
+    if not isinstance(given, Tensor):
+        return json.dumps(given, ensure_ascii=False).encode()
+    return given.elements.tolist() if given.datatype in ("FP32", "FP64") else original(given)
+
+
+@variation("tensors.text")
+def strings_are_mended(_: Any, element: bytes) -> str:
+    """What is not UTF-8 is replaced where BYTES become JSON."""
+    return element.decode("utf-8", "replace")
+
+
+@variation("framing.json_length")
+def first_of_two_headers_counts(original: Any, values: Sequence[str], length: int) -> Any:
+    """Of two inference headers the first counts."""
+    return original(list(values)[:1], length)
+
+
+@variation("raw.parse_body")
+def empty_raw_bodies_are_refused(original: Any, model: Any, body: bytes) -> Any:
+    """A raw request without a body is refused."""
+    if not body:
+        raise InferenceError("the body is empty")
+    return original(model, body)

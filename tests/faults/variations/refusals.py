@@ -1,0 +1,117 @@
+"""Requests refused in another way, or that not every server takes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from starlette.responses import JSONResponse, Response
+
+from reference_server import app
+from reference_server.errors import InferenceError
+from reference_server.faults import fault as variation
+
+
+def _with_status(original: Any, status: int, arguments: tuple[Any, ...]) -> Response:
+    message, given, *rest = arguments
+    found: Response = original(message, status if given == 400 else given, *rest)
+    return found
+
+
+@variation("app.error")
+def refused_with_422(original: Any, *arguments: Any) -> Response:
+    """Bad requests are refused with status 422."""
+    return _with_status(original, 422, arguments)
+
+
+@variation("app.error")
+def refused_with_404(original: Any, *arguments: Any) -> Response:
+    """Bad requests are refused with status 404."""
+    return _with_status(original, 404, arguments)
+
+
+@variation("app.error", breaks="OIP-ERR-STATUS")
+def refused_with_500(original: Any, *arguments: Any) -> Response:
+    """Bad requests are refused with status 500."""
+    return _with_status(original, 500, arguments)
+
+
+@variation("app.error")
+def errors_with_more(_: Any, message: str, status: int, headers: Mapping[str, str] | None = None) -> Response:
+    """Errors have members beside the message, and letters beyond ASCII."""
+    return JSONResponse({"code": status, "error": f"{message}; ü", "details": [], "trace": None}, status, headers)
+
+
+@variation("app.error")
+def errors_close_the_connection(original: Any, *arguments: Any) -> Response:
+    """The connection is closed after an error, and the answer says so."""
+    found: Response = original(*arguments)
+    found.headers["Connection"] = "close"
+    return found
+
+
+@variation("app.error")
+def errors_with_another_content_type(original: Any, *arguments: Any) -> Response:
+    """Errors are of the content type application/problem+json."""
+    found: Response = original(*arguments)
+    found.headers["content-type"] = "application/problem+json"
+    return found
+
+
+LIMIT = 65_536
+
+
+@variation("app.Service.infer")
+async def large_bodies_are_refused(original: Any, service: app.Service, http: Any) -> Response:
+    """Bodies of 64 KiB and more are refused with status 413."""
+    if len(await http.body()) >= LIMIT:
+        raise InferenceError("the body is over the limit", status=413)
+    found: Response = await original(service, http)
+    return found
+
+
+@variation("app.Service.infer")
+async def chunked_bodies_are_refused(original: Any, service: app.Service, http: Any) -> Response:
+    """Bodies without a Content-Length are refused with status 411."""
+    if "transfer-encoding" in http.headers:
+        raise InferenceError("a Content-Length is needed", status=411)
+    found: Response = await original(service, http)
+    return found
+
+
+@variation("models.Model.check_shape")
+def inputs_without_elements_are_refused(original: Any, model: Any, spec: Any, shape: Sequence[int]) -> None:
+    """Inputs that have no elements are refused."""
+    if 0 in shape:
+        raise InferenceError(f"shape {list(shape)} has no elements")
+    original(model, spec, shape)
+
+
+KNOWN_PARAMETERS = {"binary_data_size", "binary_data", "binary_data_output", "classification"}
+
+
+@variation("members.parameters")
+def unknown_parameters_are_refused(original: Any, entry: Any) -> Any:
+    """Parameters that no document knows are refused."""
+    found = original(entry)
+    if unknown := set(found) - KNOWN_PARAMETERS:
+        raise InferenceError(f"unknown parameters {sorted(unknown)}")
+    return found
+
+
+_at_work: list[int] = []
+
+
+@variation("app.Service.infer")
+async def busy_is_a_refusal(original: Any, service: app.Service, http: Any) -> Response:
+    """More than eight requests at a time are refused with status 503."""
+    if len(_at_work) >= 8:
+        raise InferenceError("busy", status=503)
+    _at_work.append(1)
+    try:
+        await asyncio.sleep(0.001)
+        found: Response = await original(service, http)
+    finally:
+        _at_work.pop()
+    return found
