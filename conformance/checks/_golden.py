@@ -27,6 +27,9 @@ from conformance.wire.finding import shown
 from conformance.wire.request import ABSENT, INFERENCE_HEADER, Message
 from conformance.wire.tensor import Tensor
 
+# Members of the inference request object (Open Inference Protocol, REST, "Inference Request JSON Object").
+DEFINED = {"id", "parameters", "inputs", "outputs"}
+
 
 def message(case: Case, model: Model) -> Message:
     """Return the request of a case, byte for byte, to the model that fills its role on the target."""
@@ -34,6 +37,19 @@ def message(case: Case, model: Model) -> Message:
     headers = tuple((name, value) for name, value in case.headers.items() if name != "Content-Length")
     spans = tuple((part.name, part.datatype, part.offset, part.offset + part.size) for part in case.parts)
     return Message(path, headers, case.body, json_length=case.json_length, spans=spans)
+
+
+def undefined_members(case: Case) -> set[str]:
+    """Return the members of a request that no request object defines: documents have them in their examples."""
+    return _document(case).keys() - DEFINED
+
+
+def plain_message(case: Case, model: Model) -> Message:
+    """Return the request of a case without the members that no request object defines."""
+    kept = {name: value for name, value in _document(case).items() if name in DEFINED}
+    text = json.dumps(kept).encode()
+    sent = message(case, model).with_body(text + case.body[case.json_length :])
+    return sent.with_header(INFERENCE_HEADER, str(len(text)) if sent.header(INFERENCE_HEADER) else None)
 
 
 def extensions(case: Case) -> tuple[str, ...]:

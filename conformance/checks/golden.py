@@ -14,6 +14,7 @@ from conformance.outcome import Unmet
 from conformance.roles import Model
 from conformance.target.exchange import Reply
 from conformance.target.target import Target
+from conformance.text import safe
 
 # Shapes whose product overflows have ended servers; a suite that is run against somebody's server keeps them back.
 KEPT_BACK = frozenset({"shape-product-2-to-the-64"})
@@ -29,7 +30,7 @@ def _rows(*, valid: bool) -> list[Row]:
             case.name,
             (case,),
             role=case.role,
-            answers=(*case.requirements, "OIP-ANSWER") if valid else case.requirements,
+            answers=_answers(case),
             thorough=case.source is None,
             needs=_golden.extensions(case),
         )
@@ -38,11 +39,24 @@ def _rows(*, valid: bool) -> list[Row]:
     ]
 
 
+def _answers(case: Case) -> tuple[str, ...]:
+    more = ("OIP-ANSWER",) if case.valid else ()
+    return (*case.requirements, *more, *(("OIP-MEMBERS",) if case.valid and _golden.undefined_members(case) else ()))
+
+
 @check("golden.valid-case-is-answered")
 @rows(*_rows(valid=True))
 def valid_case_is_answered(target: Target, model: Model, case: Case) -> str | None:
     """A golden request is answered with the golden outputs."""
     reply = target.send(_golden.message(case, model))
+    if (reply.status or 0) >= 400 and _golden.undefined_members(case):
+        _golden.answered_as(case, model, target.send(_golden.plain_message(case, model), fresh=True))
+        raise Unmet(
+            "the answer to the same request without that member",
+            safe(reply.outcome()),
+            reply,
+            requirement="OIP-MEMBERS",
+        )
     if case.may_refuse and not reply.succeeded:
         expect(reply).refused()
     else:

@@ -133,20 +133,20 @@ class Target:
         """Send all messages at the same time, each on a connection of its own; replies are in the same order."""
         with ThreadPoolExecutor(len(messages)) as pool:
             exchanges = list(pool.map(self._send_fresh, messages))
-        return [self._record(replace(exchange, note=f"one of {len(messages)} in flight")) for exchange in exchanges]
+        note = f"one of {len(messages)} in flight"
+        return [self._record(replace(exchange, note=f"{note}{exchange.note}")) for exchange in exchanges]
 
     # --- bookkeeping ---
 
     def _send_fresh(self, message: Message) -> Exchange:
         """Send one of many; again after a reset, which a server's queue of connections, if it is short, may cause."""
-        pauses = iter((0.1, 0.3, 1.0))
-        while True:
+        for attempt, pause in enumerate((0.1, 0.3, 1.0, None)):
             exchange = self._patiently(lambda: self._sender.send(message, fresh=True))
             was_reset = exchange.status is None and (exchange.failure or "").startswith("connection broken")
-            pause = next(pauses, None) if was_reset else None
-            if pause is None:
-                return exchange
+            if pause is None or not was_reset:
+                break
             time.sleep(pause)
+        return replace(exchange, note=f", sent again after {attempt} resets" if attempt else "")
 
     def _record(self, exchange: Exchange) -> Reply:
         numbered = replace(exchange, number=len(self.exchanges))

@@ -129,3 +129,12 @@ def data_nested_one_level_too_deep(original: Any, tensor: Tensor) -> list[Any]:
     """JSON data of rank 2 and more are returned inside one more array, a batch of one."""
     items: list[Any] = original(tensor)
     return [_nested(items, tensor.shape)] if len(tensor.shape) > 1 and items else items
+
+
+@fault("strict_json.parse_object", breaks="OIP-MEMBERS")
+def members_that_are_not_defined_refused(original: Any, data: Any) -> Any:
+    """A request with a member that no request object defines is refused."""
+    found = original(data)
+    if unknown := found.keys() - {"id", "parameters", "inputs", "outputs"}:
+        raise InferenceError(f"unknown members {sorted(unknown)}", 422)
+    return found
