@@ -140,13 +140,15 @@ class Target:
 
     def _send_fresh(self, message: Message) -> Exchange:
         """Send one of many; again after a reset, which a server's queue of connections, if it is short, may cause."""
-        for attempt, pause in enumerate((0.1, 0.3, 1.0, None)):
+        note = ""
+        for attempt, pause in enumerate((0.1, 0.3, 1.0, None), start=1):
             exchange = self._patiently(lambda: self._sender.send(message, fresh=True))
             was_reset = exchange.status is None and (exchange.failure or "").startswith("connection broken")
             if pause is None or not was_reset:
                 break
+            note = f", sent again after {attempt} resets"
             time.sleep(pause)
-        return replace(exchange, note=f", sent again after {attempt} resets" if attempt else "")
+        return replace(exchange, note=note)
 
     def _record(self, exchange: Exchange) -> Reply:
         numbered = replace(exchange, number=len(self.exchanges))
