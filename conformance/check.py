@@ -31,6 +31,7 @@ class Row:
         answers: the requirements of this row, where rows differ in them.
         thorough: left out by the `quick` profile, because it is slow or one of many alike.
         needs: extensions that the row rests on beside that of its requirements: binary data to send, for instance.
+        dangerous: what it sends has ended servers; run last, and only where that is asked for.
     """
 
     id: str
@@ -39,6 +40,7 @@ class Row:
     answers: tuple[str, ...] = ()
     thorough: bool = False
     needs: tuple[str, ...] = ()
+    dangerous: bool = False
 
 
 @dataclass(frozen=True, slots=True)

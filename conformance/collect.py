@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,14 @@ FOLDER = Path(checks.__file__).parent
 JUDGE: pytest.StashKey[Judge] = pytest.StashKey()
 
 
-def collected_rows(profile: str) -> list[tuple[Check, Row]]:
-    """Return what a whole run of a profile consists of."""
-    return [(check, row) for check, row in all_rows(checks.load()) if _belongs(check, row, profile)]
+def collected_rows(profile: str, *, dangerous: bool = False) -> list[tuple[Check, Row]]:
+    """Return what a whole run of a profile consists of, with the rows that have ended servers or without them."""
+    return [(check, row) for check, row in all_rows(checks.load()) if _belongs(check, row, profile, dangerous)]
 
 
-def _belongs(check: Check, row: Row, profile: str) -> bool:
+def _belongs(check: Check, row: Row, profile: str, dangerous: bool) -> bool:
+    if row.dangerous and not dangerous:
+        return False
     return profile == "explore" or not (check.explores or (profile == "quick" and row.thorough))
 
 
@@ -32,9 +35,9 @@ class CheckFile(pytest.File):
 
     def collect(self) -> Iterable[pytest.Item]:
         """Return an item for each row that belongs to the profile."""
-        profile = self.config.getoption("conformance_profile")
+        profile, dangerous = (self.config.getoption(f"conformance_{name}") for name in ("profile", "dangerous"))
         for check, row in all_rows(checks.of_module(self.path.stem)):
-            if _belongs(check, row, profile):
+            if _belongs(check, row, profile, dangerous):
                 name = f"{check.name}[{row.id}]" if row.id else check.name
                 yield CheckItem.from_parent(self, name=name, check=check, row=row)
 
@@ -48,6 +51,12 @@ class CheckItem(pytest.Item):
         self.row = row
         self.result: CheckResult | None = None
         self.extra_keyword_matches.update((check.id, check.name, *check.requirements(row)))
+
+    def is_one_of(self, patterns: Iterable[str]) -> bool:
+        """Say whether the id of the check, or `id[row]`, fits a pattern with * and ?; brackets mean themselves."""
+        names = (self.check.id, f"{self.check.id}[{self.row.id}]")
+        spelled = (re.escape(pattern).replace(r"\*", ".*").replace(r"\?", ".") for pattern in patterns)
+        return any(re.fullmatch(pattern, name) for pattern in spelled for name in names)
 
     def runtest(self) -> None:
         """Judge the row; the outcome is in `result`, never an exception."""
@@ -93,3 +102,12 @@ def fill_report(report: pytest.TestReport, result: CheckResult) -> None:
         report.longrepr = (report.location[0], report.location[1] or 0, result.message)
     elif report.outcome == "failed":
         report.longrepr = f"{result.label}\n{result.claim}\n{result.message}"
+
+
+def arrange(config: pytest.Config, items: list[pytest.Item], never: Sequence[str]) -> None:
+    """Leave out what must never be sent, and put what has ended servers at the end."""
+    kept_back = [item for item in items if isinstance(item, CheckItem) and item.is_one_of(never)]
+    if kept_back:
+        config.hook.pytest_deselected(items=kept_back)
+        items[:] = [item for item in items if item not in kept_back]
+    items.sort(key=lambda item: isinstance(item, CheckItem) and item.row.dangerous)

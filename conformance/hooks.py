@@ -62,6 +62,11 @@ class Hooks:
         """Collect the modules of the suite."""
         return collect.collect_file(file_path, parent)
 
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """Leave out what the target's file keeps back; what has ended servers comes last."""
+        collect.arrange(config, items, self.run.file.never)
+
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]

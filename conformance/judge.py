@@ -11,9 +11,9 @@ from zlib import crc32
 
 from conformance import ledger
 from conformance.check import Check, Row
-from conformance.outcome import UNMET, Blocked, Outcome, TargetLost, Unmet
+from conformance.outcome import UNMET, Blocked, NotApplicable, Outcome, TargetLost, Unmet
 from conformance.report.failure import describe
-from conformance.report.result import CheckResult, Failure
+from conformance.report.result import NO_MODEL, CheckResult, Failure
 from conformance.roles import Model
 from conformance.roles import load as load_roles
 from conformance.target.exchange import Reply
@@ -69,7 +69,7 @@ class Judge:
                 return _Verdict(Outcome.NOT_APPLICABLE, f"{extension} is not offered")
         role = check.role_of(row)
         if role is not None and role not in self.survey.roles:
-            return _Verdict(Outcome.NOT_APPLICABLE, f"no model for the role {role}")
+            return _Verdict(Outcome.NOT_APPLICABLE, f"{NO_MODEL}{role}")
         if role is not None and not load_roles()[role].speaks_json and "binary_tensor_data" not in self.survey.offered:
             return _Verdict(Outcome.NOT_APPLICABLE, f"binary_tensor_data is not offered, and {role} has no JSON form")
         return None
@@ -86,6 +86,8 @@ class Judge:
             return self._unmet(check, row, unmet)
         except Blocked as blocked:
             return _Verdict(Outcome.BLOCKED, safe(str(blocked)))
+        except NotApplicable as reason:
+            return _Verdict(Outcome.NOT_APPLICABLE, safe(str(reason)))
         except TargetLost as lost:
             return _Verdict(Outcome.ERROR, f"the target is gone: {safe(str(lost))}")
         except Exception:  # a fault of the suite's own must be seen, and must not end the run

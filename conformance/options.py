@@ -1,26 +1,49 @@
-"""The options of the pytest plugin, and what they make: settings of the target, profile, files to write."""
+"""The options of the pytest plugin, and what they make: settings of the target, profile, files to write.
+
+What is said in several places is taken from the first of: command line, environment, pytest's ini file, the file of
+`--target-config`.
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from conformance.target import settings
 from conformance.target.settings import Settings, SettingsError
 
+if TYPE_CHECKING:
+    from conformance.target.config import TargetConfig
+
 EXTENSIONS = ("binary_tensor_data", "raw", "classification")
 PROFILES = ("certify", "quick", "explore")
 REFERENCE = "reference"
+DEFAULT_TIMEOUT = 10.0
 
+# What the environment (in capitals) and pytest's ini file can say, too.
+ELSEWHERE = {
+    "target_url": "the server to judge",
+    "target_config": "a file about the target",
+    "target_ca": "certificates to verify TLS with",
+    "target_timeout": "seconds to wait",
+}
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "--target-url": {
         "dest": "target_url",
         "metavar": "URL",
         "help": "judge this server; 'reference' starts the bundled one [env OIP_TARGET_URL, ini oip_target_url]",
+    },
+    "--target-config": {
+        "dest": "target_config",
+        "metavar": "FILE",
+        "help": "read URL, headers, TLS, role map and more from this TOML file; `oip-conformance init` writes one "
+        "[env OIP_TARGET_CONFIG, ini oip_target_config]",
     },
     "--target-header": {
         "dest": "target_headers",
@@ -39,7 +62,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "dest": "target_timeout",
         "metavar": "S",
         "type": float,
-        "default": 10.0,
         "help": "seconds to wait for a connection and for the next byte of an answer (default: 10)",
     },
     "--extension": {
@@ -56,6 +78,11 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "default": "certify",
         "help": "certify: every row, the same requests each time (default); quick: without the large and the many "
         "alike; explore: certify, and Hypothesis on top",
+    },
+    "--conformance-dangerous": {
+        "dest": "conformance_dangerous",
+        "action": "store_true",
+        "help": "send, at the end, requests that are known to have ended servers, too",
     },
     "--conformance-strict": {
         "dest": "conformance_strict",
@@ -82,12 +109,53 @@ def add(parser: pytest.Parser) -> None:
     group = parser.getgroup("oip-conformance", "Open Inference Protocol conformance")
     for name, details in OPTIONS.items():
         group.addoption(name, **details)
-    parser.addini("oip_target_url", "the server to judge, where --target-url is not given")
+    for name, meaning in ELSEWHERE.items():
+        parser.addini(f"oip_{name}", f"{meaning}, where --{name.replace('_', '-')} is not given")
 
 
-def target_url(option: str | None, ini: str | None = None) -> str | None:
-    """Return the target: command line before environment before ini file."""
-    return option or os.environ.get("OIP_TARGET_URL") or ini or None
+def given(name: str, option: str | None, ini: Callable[[str], Any]) -> str | None:
+    """Return what is said of one of `ELSEWHERE`: command line before environment before ini file."""
+    return option or os.environ.get(f"OIP_{name.upper()}") or ini(f"oip_{name}") or None
+
+
+def target_url(options: Any, ini: Callable[[str], Any]) -> str | None:
+    """Return the target, or None where nothing names one.
+
+    Args:
+        options: the parsed command line, as a namespace.
+        ini: gives a value of pytest's ini file by its name.
+
+    Raises:
+        pytest.UsageError: the file about the target cannot be used, or names none.
+    """
+    url = given("target_url", options.target_url, ini)
+    file = given("target_config", options.target_config, ini)
+    if url or not file:
+        return url
+    if not (found := _load(file)).url:
+        raise pytest.UsageError(f"--target-config {file} has no url: add one, or give --target-url")
+    return found.url
+
+
+def target_config(config: pytest.Config) -> TargetConfig:
+    """Return what the file about the target says; nothing, where there is none.
+
+    Raises:
+        pytest.UsageError: it cannot be used.
+    """
+    return _load(given("target_config", config.option.target_config, config.getini))
+
+
+@cache
+def _load(file: str | None) -> TargetConfig:
+    from conformance.target import config  # not for every start of pytest where this package is installed
+
+    if file is None:
+        return config.TargetConfig()
+    try:
+        return config.load(Path(file))
+    except SettingsError as error:
+        raise pytest.UsageError(str(error)) from error
 
 
 def make_settings(config: pytest.Config, url: str) -> Settings:
@@ -96,21 +164,44 @@ def make_settings(config: pytest.Config, url: str) -> Settings:
     Raises:
         pytest.UsageError: an option cannot be used; one line says which and why.
     """
-    ca_file = config.getoption("target_ca")
+    file = target_config(config)
+    ca_file = given("target_ca", config.option.target_ca, config.getini) or file.ca_file
     if ca_file and not Path(ca_file).is_file():
         raise pytest.UsageError(f"--target-ca {ca_file}: no such file")
     try:
         made = settings.make(
             url,
-            config.getoption("target_headers"),
+            _headers(config, file),
             ca_file=ca_file,
-            insecure=config.getoption("target_insecure"),
-            timeout=config.getoption("target_timeout"),
+            insecure=config.option.target_insecure or file.insecure,
+            timeout=_timeout(config, file),
         )
         made.ssl_context()
     except SettingsError as error:
         raise pytest.UsageError(str(error)) from error
     return made
+
+
+def _headers(config: pytest.Config, file: TargetConfig) -> list[str]:
+    """Return the headers of the command line, and those of the file that it does not replace."""
+    told = list(config.option.target_headers)
+    names = {text.partition(":")[0].strip().lower() for text in told}
+    return [*[text for text in file.headers if text.partition(":")[0].strip().lower() not in names], *told]
+
+
+def _timeout(config: pytest.Config, file: TargetConfig) -> float:
+    if config.option.target_timeout is not None:
+        return float(config.option.target_timeout)
+    text = given("target_timeout", None, config.getini)
+    try:
+        return float(text) if text else file.timeout or DEFAULT_TIMEOUT
+    except ValueError:
+        raise pytest.UsageError(f"OIP_TARGET_TIMEOUT or oip_target_timeout is no number: {text!r}") from None
+
+
+def extensions(config: pytest.Config) -> list[str]:
+    """Return the extensions that are to be judged, offered or not; empty for those that are offered."""
+    return list(config.option.conformance_extensions or target_config(config).extensions)
 
 
 def report_paths(config: pytest.Config) -> list[Path]:

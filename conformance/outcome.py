@@ -2,7 +2,7 @@
 
 A body that returns has been satisfied. `Unmet` says that one requirement is not met; how bad that is, is for the
 ledger to say, not for the check. `Blocked` says that the check cannot tell, because of something that other checks
-judge. `TargetLost` says that nobody can be judged any more.
+judge; `NotApplicable`, that it does not concern this target. `TargetLost` says that nobody can be judged any more.
 """
 
 from __future__ import annotations
@@ -67,6 +67,10 @@ class Unmet(Exception):  # noqa: N818 - named for what it says, as in "requireme
 
 class Blocked(Exception):  # noqa: N818 - an outcome
     """What a check rests on does not hold, so that it can say nothing; the message is one line that says what."""
+
+
+class NotApplicable(Exception):  # noqa: N818 - an outcome
+    """The check has nothing to say of this target; the message is one line that says why."""
 
 
 class TargetLost(Exception):  # noqa: N818 - a state of the target, not an error of ours

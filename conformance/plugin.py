@@ -25,7 +25,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
     """Collect the installed suite when the user names no path, and keep every conftest of the user's out of it."""
     known = early_config.known_args_namespace
-    if not options.target_url(known.target_url, early_config.getini("oip_target_url")):
+    if not options.target_url(known, early_config.getini):
         return
     if not known.file_or_dir:
         args.append(SUITE)
@@ -40,7 +40,7 @@ def pytest_configure(config: pytest.Config) -> None:
     Raises:
         pytest.UsageError: an option cannot be used.
     """
-    url = options.target_url(config.getoption("target_url"), config.getini("oip_target_url"))
+    url = options.target_url(config.option, config.getini)
     if url:
         from conformance.hooks import Hooks
 

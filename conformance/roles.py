@@ -15,7 +15,7 @@ from urllib.parse import quote
 from conformance import data
 from conformance.compute import COMPUTE
 from conformance.samples import sample_shape, sample_tensor
-from conformance.wire.request import ABSENT, InferRequest, Input, Message, Output, raw_message
+from conformance.wire.request import ABSENT, OUR_NAMES, InferRequest, Input, Message, Names, Output, raw_message
 from conformance.wire.tensor import Tensor
 
 MAX_BATCH = 8
@@ -59,16 +59,21 @@ class Model:
     Attributes:
         name: of the model on the target.
         salt: makes the sample values of one check differ from another's; 0 .. 255.
+        version: of the model, to be asked for by its path; empty for the one that the target chooses.
+        names: what the target calls the tensors, where that is not what the role calls them.
     """
 
     role: Role
     name: str
     salt: int = 0
+    version: str = ""
+    names: Names = OUR_NAMES
 
     @property
     def path(self) -> str:
         """The path of the model."""
-        return f"/v2/models/{quote(self.name, safe='')}"
+        version = f"/versions/{quote(self.version, safe='')}" if self.version else ""
+        return f"/v2/models/{quote(self.name, safe='')}{version}"
 
     @property
     def infer_path(self) -> str:
@@ -138,11 +143,12 @@ class Model:
             None if outputs is None else tuple(_output(output, want) for output in outputs),
             binary_data_output,
             request_id,
+            names=self.names,
         )
 
     def raw(self, body: bytes) -> Message:
         """Return a raw binary request to this model."""
-        return raw_message(self.infer_path, body)
+        return raw_message(self.infer_path, body, self.names)
 
 
 def _output(output: Output | str, want: str | None) -> Output:

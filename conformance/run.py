@@ -20,6 +20,7 @@ from conformance.report.result import CheckResult
 from conformance.report.verdict import Verdict, conclude
 from conformance.target import survey as surveys
 from conformance.target.reference import ReferenceServer
+from conformance.target.settings import SettingsError
 from conformance.target.survey import Survey
 from conformance.target.target import Target
 
@@ -48,6 +49,7 @@ class Run:
         self.config = config
         self.profile: str = config.getoption("conformance_profile")
         self.reports = options.report_paths(config)
+        self.file = options.target_config(config)
         self.results: list[CheckResult] = []
         self.verdict: Verdict | None = None
         self.started = _now()
@@ -70,6 +72,7 @@ class Run:
         self._shown_url = self.target.settings.url  # without credentials
         self.survey = Survey(**self._told["survey"]) if self._told else self._take_survey()
         self.target.roles = self.survey.roles
+        self.target.placements = self.file.roles or {}
         self.config.stash[JUDGE] = Judge(
             self.target,
             self.survey,
@@ -79,12 +82,15 @@ class Run:
 
     def _take_survey(self) -> Survey:
         try:
-            survey = surveys.take(self.target, self.config.getoption("conformance_extensions"))
-        except TargetLost as lost:
-            self.verdict = Verdict("incomplete", [str(lost)])
+            survey = surveys.take(self.target, options.extensions(self.config), self.file.roles)
+        except (TargetLost, SettingsError) as error:
+            self.verdict = Verdict("incomplete", [str(error)])
             return Survey()
         url, reason = self._shown_url, ""
-        if not survey.roles:
+        if not survey.roles and survey.silence:
+            reason = f"{url}/v2 answers nothing of use ({survey.silence}): look at the path of the URL, and whether"
+            reason += " a gateway wants a --target-header"
+        elif not survey.roles:
             reason = f"{url} serves none of the suite's model roles: `oip-conformance roles` says what to deploy"
         elif not survey.offered:
             reason = f"{url} offers none of the extensions: it lists none, and requests that use them are not answered"
@@ -134,7 +140,8 @@ class Run:
         places = _places()
         self.results.sort(key=lambda result: places[result.id, result.row])
         run = {(result.id, result.row) for result in self.results}
-        missing = [f"{c.id}[{r.id}]" for c, r in collected_rows(self.profile) if (c.id, r.id) not in run]
+        whole = collected_rows(self.profile, dangerous=self.config.option.conformance_dangerous)
+        missing = [f"{c.id}[{r.id}]" for c, r in whole if (c.id, r.id) not in run]
         self.verdict = conclude(self.results, missing, self._lost())
         self._write_reports(complete=not missing)
         narrowed = bool(missing) and not self._lost()
@@ -172,10 +179,11 @@ class Run:
         """Return what shaped the verdict; names of headers, never their values."""
         return {
             "profile": self.profile,
+            "dangerous": self.config.option.conformance_dangerous,
             "strict": self.config.getoption("conformance_strict"),
-            "extensions": self.config.getoption("conformance_extensions"),
-            "timeout_s": self.config.getoption("target_timeout"),
-            "headers": [text.partition(":")[0] for text in self.config.getoption("target_headers")],
+            "extensions": options.extensions(self.config),
+            "timeout_s": self.target.settings.timeout,
+            "headers": [name for name, _ in self.target.settings.headers],
         }
 
     # --- what the user sees ---

@@ -18,13 +18,13 @@ from conformance.checks.overrides import TABLE, UNLISTED
 from conformance.compare import difference
 from conformance.expect import expect
 from conformance.fixtures import Case, Class, Output
-from conformance.outcome import Unmet
+from conformance.outcome import NotApplicable, Unmet
 from conformance.roles import Model
 from conformance.target.exchange import Reply
-from conformance.text import safe
+from conformance.text import safe, shown_shape
 from conformance.wire import tensor
 from conformance.wire.finding import shown
-from conformance.wire.request import ABSENT, INFERENCE_HEADER, Message
+from conformance.wire.request import ABSENT, INFERENCE_HEADER, OUR_NAMES, Message
 from conformance.wire.tensor import Tensor
 
 # Members of the inference request object (Open Inference Protocol, REST, "Inference Request JSON Object").
@@ -32,11 +32,17 @@ DEFINED = {"id", "parameters", "inputs", "outputs"}
 
 
 def message(case: Case, model: Model) -> Message:
-    """Return the request of a case, byte for byte, to the model that fills its role on the target."""
+    """Return the request of a case, byte for byte, to the model that fills its role on the target.
+
+    Raises:
+        NotApplicable: the bytes name tensors that the target calls otherwise.
+    """
+    if model.names != OUR_NAMES and case.json_length:
+        raise NotApplicable(f"its bytes name tensors that {model.name} calls otherwise")
     path = model.infer_path if case.path == f"/v2/models/{case.role}/infer" else case.path
     headers = tuple((name, value) for name, value in case.headers.items() if name != "Content-Length")
     spans = tuple((part.name, part.datatype, part.offset, part.offset + part.size) for part in case.parts)
-    return Message(path, headers, case.body, json_length=case.json_length, spans=spans)
+    return Message(path, headers, case.body, json_length=case.json_length, spans=spans, names=model.names.of_outputs)
 
 
 def undefined_members(case: Case) -> set[str]:
@@ -159,7 +165,7 @@ def _has_classes(case: Case, model: Model, reply: Reply, output: Output, right: 
     if len(texts) != len(right):
         _differ(reply, f"{len(right)} classes", f"{len(texts)} classes", [*own, "CLS-COUNT"])
     if found.shape != output.shape or math.prod(output.shape) != len(texts):
-        _differ(reply, _classes.shown_shape(output.shape), _classes.shown_shape(found.shape), [shape])
+        _differ(reply, shown_shape(output.shape), shown_shape(found.shape), [shape])
     for text, wanted in zip(texts, right, strict=True):
         requirement = _about_class(text, wanted)
         if requirement:

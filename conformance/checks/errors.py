@@ -6,7 +6,7 @@ again to see what the refusal looks like. A request that was accepted is no refu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from importlib import import_module
 
@@ -20,7 +20,7 @@ from conformance.target.exchange import Reply
 from conformance.target.target import Target
 from conformance.text import safe
 from conformance.wire.json_text import parse
-from conformance.wire.request import Message
+from conformance.wire.request import Message, Output
 from conformance.wire.tensor import Tensor
 
 __all__ = ["REFUSALS"]
@@ -110,3 +110,38 @@ def _answered(target: Target, model: Model) -> tuple[Message, Reply]:
             return request.message(), reply
     binary = model.request(want="binary")
     return binary.message(), target.infer(binary)
+
+
+# --- what has ended servers ---------------------------------------------------------------------------------------
+
+
+def _classified(model: Model, tensors: Sequence[Tensor] | None = None) -> Message:
+    wanted = [Output(model.role.outputs[0].name, classification=1)]
+    return model.request(tensors, send="json", outputs=wanted).message()
+
+
+def _classified_nothing(model: Model) -> Message:
+    return _classified(model, [model.tensor([], (0,))])
+
+
+def _nested_deeply(model: Model) -> Message:
+    message = model.request([model.tensor([1])], send="json").message()
+    return message.with_body(message.body.replace(b"[1]}", b"[" * DEEP + b"1" + b"]" * DEEP + b"}"))
+
+
+DEEP = 200_000
+CLASSES = ("classification",)
+
+
+@check("errors.server-outlives-what-has-ended-others", answers="OIP-ALIVE")
+@rows(
+    Row("classified-strings", (_classified,), role="identity_bytes", needs=CLASSES, dangerous=True),
+    Row("classes-of-no-elements", (_classified_nothing,), role="identity_fp32", needs=CLASSES, dangerous=True),
+    Row("data-nested-deeply", (_nested_deeply,), role="identity_int32", dangerous=True),
+)
+def server_outlives_what_has_ended_others(target: Target, model: Model, message: Make) -> None:
+    """A request that has ended servers is answered, with or without an error, and so is a good one afterwards."""
+    reply = target.send(message(model), fresh=True)
+    if reply.status is None:
+        raise expect(reply).unmet("an answer, with or without an error", safe(reply.outcome()))
+    still_answers(target, model)

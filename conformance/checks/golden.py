@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from conformance.check import Row, check, rows
 from conformance.checks import _golden
+from conformance.checks._values import blocked_where, is_right_alone
 from conformance.expect import expect, still_answers
 from conformance.fixtures import Case, load_all
 from conformance.outcome import Unmet
@@ -15,9 +16,10 @@ from conformance.roles import Model
 from conformance.target.exchange import Reply
 from conformance.target.target import Target
 from conformance.text import safe
+from conformance.wire.tensor import Tensor
 
-# Shapes whose product overflows have ended servers; a suite that is run against somebody's server keeps them back.
-KEPT_BACK = frozenset({"shape-product-2-to-the-64"})
+# Shapes whose product overflows have ended servers.
+DANGEROUS = frozenset({"shape-product-2-to-the-64"})
 
 # Requirements that say what an answer must hold where the server answers against advice.
 _UNHARMED = {"BIN-NEG-EXTRA": "BIN-EXTRA-SAFE", "BIN-NEG-BOTH": "BIN-BOTH-SAFE", "BIN-NEG-IHCL-LAX": "BIN-IHCL-I"}
@@ -33,9 +35,10 @@ def _rows(*, valid: bool) -> list[Row]:
             answers=_answers(case),
             thorough=case.source is None,
             needs=_golden.extensions(case),
+            dangerous=case.name in DANGEROUS,
         )
         for case in load_all()
-        if case.valid == valid and case.name not in KEPT_BACK
+        if case.valid == valid
     ]
 
 
@@ -60,8 +63,16 @@ def valid_case_is_answered(target: Target, model: Model, case: Case) -> str | No
     if case.may_refuse and not reply.succeeded:
         expect(reply).refused()
     else:
-        _golden.answered_as(case, model, reply)
+        with blocked_where(lambda: _is_written_wrong(target, case), "BYTES alone are written wrong, too"):
+            _golden.answered_as(case, model, reply)
     return _golden.what_came(reply) if case.level == "OBSERVE" else None
+
+
+def _is_written_wrong(target: Target, case: Case) -> bool:
+    """Say whether a case of BYTES, whose reading is advice alone, comes out wrong for the writing of them."""
+    return "RAW-STR-BODY" in case.requirements and not is_right_alone(
+        target, Tensor.of("INPUT", "BYTES", [case.body]), "written"
+    )
 
 
 @check("golden.invalid-case-is-refused")

@@ -47,12 +47,17 @@ def model_metadata_describes_the_model(target: Target, model: Model) -> None:
     """Model metadata gives name, datatype and shape of each input and output."""
     reply = target.get(model.path)
     document = _document(reply, "model_metadata", ("name", "inputs", "outputs"))
-    for member, specs in (("inputs", model.role.inputs), ("outputs", model.role.outputs)):
+    names = model.names
+    for member, specs, named in (
+        ("inputs", model.role.inputs, names.inputs),
+        ("outputs", model.role.outputs, names.outputs),
+    ):
         described = {item["name"]: item for item in document[member]}
         for spec in specs:
-            if spec.name not in described:
-                raise Unmet(f"{spec.name} in {member}", f"{member} {shown(list(described))}", reply)
-            _compare(reply, spec, described[spec.name], batching=model.role.batching)
+            name = named.get(spec.name, spec.name)
+            if name not in described:
+                raise Unmet(f"{name} in {member}", f"{member} {shown(list(described))}", reply)
+            _compare(reply, spec, described[name], batching=model.role.batching)
 
 
 def _lists(target: Target, name: str) -> None:

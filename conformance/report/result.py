@@ -8,6 +8,9 @@ from typing import Any
 
 from conformance.outcome import Outcome
 
+# How the message of a check begins that had no model to run on; the role follows.
+NO_MODEL = "no model for the role "
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from conformance import ledger, roles
 from conformance.options import EXTENSIONS
 from conformance.outcome import Outcome
 from conformance.report.failure import block
-from conformance.report.result import CheckResult
+from conformance.report.result import NO_MODEL, CheckResult
 from conformance.report.verdict import Verdict, of_extensions
 from conformance.target.survey import Survey
 from conformance.text import safe
@@ -97,13 +97,33 @@ def observations(results: Sequence[CheckResult]) -> Iterator[str]:
 
 
 def not_judged(results: Sequence[CheckResult], survey: Survey) -> Iterator[str]:
-    """Yield which roles are missing, and how many checks could therefore not judge."""
-    missing = [name for name in roles.load() if name not in survey.roles]
-    unjudged = [r for r in results if r.outcome is Outcome.NOT_APPLICABLE and "role" in r.message]
-    if missing and unjudged:
-        yield f"{len(unjudged)} checks had no model to run on. Deploy these roles to judge them:"
-        for start in range(0, len(missing), LISTED_ROWS):
-            yield f"      {', '.join(missing[start : start + LISTED_ROWS])}"
+    """Yield what was not judged for want of a model, and which to deploy, those first that most depends on."""
+    waiting: dict[str, list[CheckResult]] = {}
+    for result in results:
+        role = result.message.removeprefix(NO_MODEL) if result.message.startswith(NO_MODEL) else ""
+        if role and role not in survey.roles:
+            waiting.setdefault(role, []).append(result)
+    if not waiting:
+        return
+    judged = _judged_musts(results)
+    needed = dict(_fewest({role: _musts(found) - judged for role, found in waiting.items()}))
+    count, musts = sum(map(len, waiting.values())), sum(map(len, needed.values()))
+    yield f"{count} checks had no model to run on; {musts} MUSTs were therefore not judged."
+    yield "Deploy these roles to judge them (`oip-conformance models export` writes them for several servers):"
+    for role, found in needed.items():
+        yield f"      {role:28}{_shortened(sorted(found))}"
+    others = [role for role in waiting if role not in needed]
+    if others:
+        yield f"      and for more rows: {', '.join(others)}"
+
+
+def _fewest(musts: Mapping[str, set[str]]) -> Iterator[tuple[str, set[str]]]:
+    """Yield few roles with which every MUST is judged, each with those that it adds: the one that adds most first."""
+    left = set().union(*musts.values())
+    while left:
+        role = max(musts, key=lambda name: len(musts[name] & left))
+        yield role, musts[role] & left
+        left -= musts[role]
 
 
 def verdict_line(verdict: Verdict, url: str, results: Sequence[CheckResult]) -> str:
@@ -116,19 +136,30 @@ def verdict_line(verdict: Verdict, url: str, results: Sequence[CheckResult]) -> 
 
 def _must_count(results: Sequence[CheckResult]) -> str:
     """Return how many MUSTs of the ledger were judged."""
-    judged = {
+    total = sum(entry.level == "MUST" for entry in ledger.load().values())
+    return f"{len(_judged_musts(results))} of {total} MUSTs judged"
+
+
+def _judged_musts(results: Iterable[CheckResult]) -> set[str]:
+    return _musts(result for result in results if result.outcome in (Outcome.PASS, Outcome.FAIL))
+
+
+def _musts(results: Iterable[CheckResult]) -> set[str]:
+    """Return the MUSTs that results answer for."""
+    return {
         requirement
         for result in results
-        if result.outcome in (Outcome.PASS, Outcome.FAIL)
         for requirement in result.requirements
         if ledger.requirement(requirement).level == "MUST"
     }
-    total = sum(entry.level == "MUST" for entry in ledger.load().values())
-    return f"{len(judged)} of {total} MUSTs judged"
+
+
+def _shortened(names: Sequence[str]) -> str:
+    more = f" and {len(names) - LISTED_ROWS} more" if len(names) > LISTED_ROWS else ""
+    return ", ".join(names[:LISTED_ROWS]) + more
 
 
 def _others(others: Sequence[CheckResult]) -> Iterator[str]:
     if others:
-        named = ", ".join(result.row for result in others[:LISTED_ROWS])
-        more = f" and {len(others) - LISTED_ROWS} more" if len(others) > LISTED_ROWS else ""
-        yield f"      And       {len(others)} other row{'s' if len(others) > 1 else ''}: {named}{more}"
+        named = _shortened([result.row for result in others])
+        yield f"      And       {len(others)} other row{'s' if len(others) > 1 else ''}: {named}"

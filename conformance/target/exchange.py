@@ -63,8 +63,8 @@ class Reply:
 
     @cached_property
     def answer(self) -> Answer:
-        """The body taken apart by its inference header."""
-        return take_apart(self.body, self.header(INFERENCE_HEADER))
+        """The body taken apart by its inference header; its outputs have the names of the role that the model fills."""
+        return take_apart(self.body, self.header(INFERENCE_HEADER)).renamed(self.exchange.message.names)
 
     def outcome(self) -> str:
         """What came back, on one line, for a person."""

@@ -6,15 +6,18 @@ so is a check whose role is missing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from conformance.options import EXTENSIONS
 from conformance.roles import Model
 from conformance.roles import load as load_roles
+from conformance.target.config import Placement
 from conformance.target.exchange import Reply
+from conformance.target.settings import SettingsError
 from conformance.target.target import Target
+from conformance.text import safe
 from conformance.wire.json_text import parse
 from conformance.wire.request import Output
 
@@ -33,6 +36,7 @@ class Survey:
         offered: extension -> how we know ("listed", "works", "asked for"); what is not offered is not here.
         refusals: extension -> what the probe of an extension that is not offered was answered.
         roles: role -> name of the model that fills it.
+        silence: what a server without metadata answered instead, in a few words; else empty.
     """
 
     name: str | None = None
@@ -41,28 +45,28 @@ class Survey:
     offered: dict[str, str] = field(default_factory=dict)
     refusals: dict[str, str] = field(default_factory=dict)
     roles: dict[str, str] = field(default_factory=dict)
+    silence: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, as workers and reports take it."""
         return asdict(self)
 
 
-def take(target: Target, wanted: Sequence[str] = ()) -> Survey:
+def take(target: Target, wanted: Sequence[str] = (), placements: Mapping[str, Placement] | None = None) -> Survey:
     """Ask the target what it offers, and note the roles in `target.roles`.
 
     Args:
         target: a target that has not been surveyed.
         wanted: the extensions to judge, whether offered or not; empty: those that the target offers.
+        placements: role -> model; None looks for models of the roles' own names.
 
     Raises:
         TargetLost: nobody answers.
+        SettingsError: a role is placed on a model that the target does not serve.
     """
     survey = Survey()
     _read_server_metadata(target.get("/v2"), survey)
-    for role in load_roles():
-        if _is_deployed(target, role):
-            survey.roles[role] = role
-    target.roles = survey.roles
+    survey.roles = _find_roles(target) if placements is None else _placed_roles(target, placements)
     for extension in EXTENSIONS:
         _decide(target, survey, extension, wanted)
     return survey
@@ -88,6 +92,7 @@ def _decide(target: Target, survey: Survey, extension: str, wanted: Sequence[str
 def _read_server_metadata(reply: Reply, survey: Survey) -> None:
     document, _ = parse(reply.body)
     if not reply.succeeded or not isinstance(document, dict):
+        survey.silence = reply.exchange.failure or f"HTTP {reply.status}"
         return
     survey.name = _text(document.get("name"))
     survey.version = _text(document.get("version"))
@@ -99,10 +104,32 @@ def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _is_deployed(target: Target, role: str) -> bool:
-    """Whether a model of the role's name is there: by its metadata, or else by an answer to a plain request."""
-    model = Model(load_roles()[role], role)
-    return target.get(model.path).succeeded or (model.role.speaks_json and _plain(target, model).succeeded)
+def _find_roles(target: Target) -> dict[str, str]:
+    """Return the roles of which a model has the name."""
+    target.roles = {role: role for role in load_roles()}
+    target.roles = {role: role for role in load_roles() if _absence(target, role) is None}
+    return target.roles
+
+
+def _placed_roles(target: Target, placements: Mapping[str, Placement]) -> dict[str, str]:
+    """Return the roles of a map, all of which the target has to serve."""
+    target.placements = placements
+    target.roles = {role: placement.model for role, placement in placements.items()}
+    for role, name in target.roles.items():
+        if reply := _absence(target, role):
+            raise SettingsError(f"role {role}: {target.settings.url} serves no model {name}: {safe(reply.outcome())}")
+    return target.roles
+
+
+def _absence(target: Target, role: str) -> Reply | None:
+    """Return what shows that a role's model is not there: no metadata, and no answer to a plain request."""
+    model = target.model(role)
+    if model is None:
+        return None
+    metadata = target.get(model.path)
+    if metadata.succeeded or (model.role.speaks_json and _plain(target, model).succeeded):
+        return None
+    return metadata
 
 
 def _plain(target: Target, model: Model) -> Reply:

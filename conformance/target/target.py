@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property
@@ -13,6 +13,7 @@ from conformance.outcome import TargetLost
 from conformance.roles import Model
 from conformance.roles import load as load_roles
 from conformance.target import sockets
+from conformance.target.config import Placement
 from conformance.target.exchange import Exchange, Reply
 from conformance.target.http import Sender, Unreachable
 from conformance.target.settings import Settings
@@ -22,6 +23,8 @@ T = TypeVar("T")
 
 # How long a server that takes no connection may need to come back: one that a supervisor starts anew is not lost.
 RESTART_PATIENCE = 5.0
+# How a gateway says that it cannot reach the server behind it (RFC 9110, 15.6.3 to 15.6.5).
+UNREACHED = (502, 503, 504)
 
 
 class Target:
@@ -29,6 +32,7 @@ class Target:
 
     Attributes:
         roles: role -> name of the model that fills it on this target.
+        placements: role -> version and tensor names of that model, where they are not those of the role.
         exchanges: what was sent since `begin`, in order.
         lost: why no connection can be made any more, or None.
     """
@@ -36,6 +40,7 @@ class Target:
     def __init__(self, settings: Settings, roles: dict[str, str] | None = None) -> None:
         self.settings = settings
         self.roles = roles or {}
+        self.placements: Mapping[str, Placement] = {}
         self.exchanges: list[Exchange] = []
         self.lost: str | None = None
         self._troubles: dict[str, str | None] = {}
@@ -55,7 +60,10 @@ class Target:
     def model(self, role: str, salt: int = 0) -> Model | None:
         """Return the model that fills a role, or None where the target has none."""
         name = self.roles.get(role)
-        return None if name is None else Model(load_roles()[role], name, salt)
+        if name is None:
+            return None
+        placement = self.placements.get(role, Placement(name))
+        return Model(load_roles()[role], name, salt, placement.version, placement.names)
 
     def trouble(self, model: Model) -> str | None:
         """Say why the model cannot be used at all, or None; asked once a role.
@@ -153,7 +161,16 @@ class Target:
     def _record(self, exchange: Exchange) -> Reply:
         numbered = replace(exchange, number=len(self.exchanges))
         self.exchanges.append(numbered)
+        if exchange.status in UNREACHED:
+            self._patiently(lambda: self._look_behind_the_gateway(exchange))
         return Reply(numbered)
+
+    def _look_behind_the_gateway(self, exchange: Exchange) -> None:
+        """See whether such a status is about one request, or whether the server behind a gateway is gone."""
+        status = self._sender.send(Message("/v2", method="GET"), fresh=True).status
+        if status in UNREACHED:
+            request = f"{exchange.message.method} {exchange.message.path}"
+            raise Unreachable(f"{self.settings.url} answers everything with HTTP {status}, at first {request}")
 
     def _patiently(self, exchange: Callable[[], T]) -> T:
         """Run an exchange; when no connection can be made, give the server time to come back.

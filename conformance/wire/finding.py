@@ -39,6 +39,7 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "name-duplicate": "Two outputs have the same name.",
         "datatype-unknown": "The datatype of an output is absent, or none of the protocol's.",
         "shape-invalid": "The shape of an output is absent, or not an array of dimensions.",
+        "shape-no-integers": "The dimensions of an output are not written as integers, though they mean some.",
         "parameters-invalid": "The parameters of an output are not an object.",
         "data-and-size": "An output has both data and binary_data_size.",
         "data-missing": "An output has neither data nor binary_data_size.",

@@ -7,6 +7,7 @@ Three steps, each a pure function: `described` reads the members, `cut` hands ou
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -87,7 +88,9 @@ def described(index: int, item: Mapping[str, Any], names: dict[str, int]) -> Out
         report("datatype-unknown", ".datatype", "a datatype of the protocol", shown_member(datatype))
     dimensions = _dimensions(shape)
     if dimensions is None:
-        report("shape-invalid", ".shape", "an array of dimensions", shown_member(shape))
+        dimensions = _dimensions(_integers(shape))
+        kind = "shape-invalid" if dimensions is None else "shape-no-integers"
+        report(kind, ".shape", "an array of dimensions", shown_member(shape))
     binary, size = _declared_size(item, report)
     return Output(
         index=index,
@@ -133,6 +136,19 @@ def _size_fault(size: Any) -> tuple[str, str] | None:
     if type(size) is not int:  # bool is a subclass of int
         return "size-not-integer", "an integer"
     return ("size-negative", "0 or more") if size < 0 else None
+
+
+def _integers(shape: Any) -> Any:
+    """Return a shape with dimensions such as 3.0 and "3" as integers."""
+    if not isinstance(shape, list):
+        return shape
+    return [int(size) if _means_integer(size) else size for size in shape]
+
+
+def _means_integer(size: Any) -> bool:
+    if isinstance(size, str):
+        return re.fullmatch("[0-9]{1,18}", size) is not None
+    return isinstance(size, float) and size.is_integer()
 
 
 def _dimensions(shape: Any) -> tuple[int, ...] | None:

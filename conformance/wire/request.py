@@ -38,6 +38,7 @@ class Message:
 
     Attributes:
         spans: (tensor name, datatype, start, end) of the binary tensors in the body, to annotate it.
+        names: what the server calls outputs otherwise than those who judge them: the server's name -> theirs.
     """
 
     path: str
@@ -46,6 +47,7 @@ class Message:
     method: str = "POST"
     json_length: int = 0
     spans: tuple[Span, ...] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
 
     def header(self, name: str) -> str | None:
         """Return the first value of the header `name`, in any case, or None."""
@@ -98,6 +100,38 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
+class Names:
+    """What a server calls the tensors of a model, where it does not call them as we do: our name -> the server's."""
+
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    outputs: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def of_outputs(self) -> dict[str, str]:
+        """The server's names of outputs -> ours."""
+        return {theirs: ours for ours, theirs in self.outputs.items()}
+
+    def written_into(self, document: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the JSON of a request with the server's names in it, whatever else it holds."""
+        return {
+            **document,
+            **{
+                member: [_renamed(item, names) for item in document[member]]
+                for member, names in (("inputs", self.inputs), ("outputs", self.outputs))
+                if isinstance(document.get(member), list) and names
+            },
+        }
+
+
+def _renamed(item: Any, names: Mapping[str, str]) -> Any:
+    name = item.get("name") if isinstance(item, dict) else None
+    return {**item, "name": names[name]} if isinstance(name, str) and name in names else item
+
+
+OUR_NAMES: Final = Names()
+
+
+@dataclass(frozen=True, slots=True)
 class InferRequest:
     """An inference request to a model.
 
@@ -105,6 +139,7 @@ class InferRequest:
         path: of the infer endpoint.
         outputs: None leaves the member out, which asks for all outputs.
         id: None leaves it out.
+        names: of the tensors on the server; they are written when the request becomes a message.
     """
 
     path: str
@@ -113,9 +148,14 @@ class InferRequest:
     binary_data_output: Any = ABSENT
     id: str | None = None
     members: Mapping[str, Any] = field(default_factory=dict)
+    names: Names = OUR_NAMES
+
+    def written(self) -> dict[str, Any]:
+        """Return the JSON object of the request as it is sent, with the server's names of tensors."""
+        return self.names.written_into(self.document())
 
     def document(self) -> dict[str, Any]:
-        """Return the JSON object of the request."""
+        """Return the JSON object of the request, with our names of tensors."""
         document: dict[str, Any] = dict(self.members)
         if self.id is not None:
             document["id"] = self.id
@@ -128,22 +168,22 @@ class InferRequest:
 
     def message(self) -> Message:
         """Return the request as a well-formed message."""
-        return frame(self.path, self.document(), [item.tensor for item in self.inputs if item.binary])
+        return self.edited(lambda _: None)
 
     def edited(self, edit: Callable[[dict[str, Any]], object]) -> Message:
         """Return the message with its JSON changed by `edit`; the inference header fits the changed JSON."""
         document = self.document()
         edit(document)
-        return frame(self.path, document, [item.tensor for item in self.inputs if item.binary])
+        return frame(self.path, document, [item.tensor for item in self.inputs if item.binary], self.names)
 
 
-def frame(path: str, document: Mapping[str, Any], tensors: Iterable[Tensor] = ()) -> Message:
+def frame(path: str, document: Mapping[str, Any], tensors: Iterable[Tensor] = (), names: Names = OUR_NAMES) -> Message:
     """Put a JSON object and the binary data of tensors together.
 
     The inference header is given when there is a tensor, also when it has no bytes; Content-Type follows it.
     Source: Triton, Binary Tensor Data Extension, "Binary Tensor Request", paragraph 6.
     """
-    head = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
+    head = json.dumps(names.written_into(document), ensure_ascii=False, separators=(",", ":")).encode()
     tensors = list(tensors)
     parts, spans, start = [head], [], len(head)
     for tensor in tensors:
@@ -154,15 +194,17 @@ def frame(path: str, document: Mapping[str, Any], tensors: Iterable[Tensor] = ()
     headers = [("Content-Type", OCTET_STREAM if tensors else JSON)]
     if tensors:
         headers.append((INFERENCE_HEADER, str(len(head))))
-    return Message(path, tuple(headers), b"".join(parts), json_length=len(head), spans=tuple(spans))
+    return Message(
+        path, tuple(headers), b"".join(parts), json_length=len(head), spans=tuple(spans), names=names.of_outputs
+    )
 
 
-def raw_message(path: str, body: bytes) -> Message:
+def raw_message(path: str, body: bytes, names: Names = OUR_NAMES) -> Message:
     """Return a raw binary request: the inference header is 0 and the body is the input's data alone.
 
     Source: Triton, Binary Tensor Data Extension, "Raw Binary Request".
     """
-    return Message(path, (("Content-Type", OCTET_STREAM), (INFERENCE_HEADER, "0")), body)
+    return Message(path, (("Content-Type", OCTET_STREAM), (INFERENCE_HEADER, "0")), body, names=names.of_outputs)
 
 
 def _given(**parameters: Any) -> dict[str, Any]:

@@ -12,7 +12,8 @@ members and parameters are ignored.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from conformance.wire.finding import Finding, shown
@@ -54,6 +55,13 @@ class Answer:
     def names(self) -> tuple[str, ...]:
         """Return the names of the outputs in their order."""
         return tuple(output.name for output in self.outputs)
+
+    def renamed(self, names: Mapping[str, str]) -> Answer:
+        """Return the answer with other names for its outputs: the server's name -> the one that is expected."""
+        if not names:
+            return self
+        outputs = tuple(replace(output, name=names.get(output.name, output.name)) for output in self.outputs)
+        return replace(self, outputs=outputs)
 
     def of_kind(self, *kinds: str) -> tuple[Finding, ...]:
         """Return the findings of these kinds."""

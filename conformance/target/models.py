@@ -1,0 +1,213 @@
+"""The survey of a target of which single models are to be judged, by their names, whatever they compute.
+
+A model is described by its metadata; inputs are guessed until it answers. What the target offers is probed with these
+models. Nothing is asked of the roles, none of which has to be deployed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from conformance.deployed import FULL, PLAIN, Deployed, as_tensor, differing, is_spoken, role_of
+from conformance.inputs import Given, guesses
+from conformance.roles import TensorSpec
+from conformance.target import survey as surveys
+from conformance.target.exchange import Reply
+from conformance.target.settings import SettingsError
+from conformance.target.survey import Survey
+from conformance.target.target import Target
+from conformance.text import safe
+from conformance.wire.datatypes import DATATYPES, INTEGERS
+from conformance.wire.finding import shown
+from conformance.wire.json_text import parse
+from conformance.wire.request import Output
+from conformance.wire.tensor import Tensor
+
+GUESSES = 60  # plain requests before a model counts as one that answers none
+SCORED = (*INTEGERS, "FP32", "FP64")
+
+HOW_TO_GIVE = (
+    "give inputs that it takes in the file of --target-config, for each input a table"
+    " [models.MODEL.inputs.INPUT] with shape = [...] and data = [...]"
+)
+
+
+def take(
+    target: Target, names: Sequence[str], wanted: Sequence[str] = (), given: Mapping[str, Given] | None = None
+) -> tuple[Survey, list[Deployed]]:
+    """Ask the target what it offers, and for these models.
+
+    Args:
+        target: a target that has not been surveyed.
+        names: of the models.
+        wanted: the extensions to judge, whether offered or not; empty: those that the target offers.
+        given: model -> inputs that a user knows better than to guess them.
+
+    Raises:
+        TargetLost: nobody answers.
+        SettingsError: there is no such model, or nothing can be asked of it; or what is given does not fit it.
+    """
+    survey = Survey()
+    surveys.read_server_metadata(target.get("/v2"), survey)
+    models = [find(target, name, (given or {}).get(name, {})) for name in dict.fromkeys(names)]
+    for extension in surveys.EXTENSIONS:
+        surveys.decide(survey, extension, wanted, _probe(target, extension, models))
+    survey.models = {model.name: model.to_dict() for model in models}
+    return survey, models
+
+
+# --- one model ----------------------------------------------------------------------------------------------------
+
+
+def find(target: Target, name: str, given: Given) -> Deployed:
+    """Return a model with inputs that it takes, or with the trouble that there is.
+
+    Raises:
+        TargetLost: nobody answers.
+        SettingsError: there is no such model, its metadata do not say what to send, or `given` does not fit it.
+    """
+    inputs, outputs = _signature(target, name)
+    model = Deployed(role_of(name, inputs, outputs), name)
+    try:
+        model, reply = _answering(target, _silenced(model), given)
+    except SettingsError as error:
+        raise SettingsError(f"--target-config: models.{name}.{error}") from None
+    return model if reply is None else _observed(target, _with_outputs(model, reply), reply)
+
+
+def _signature(target: Target, name: str) -> tuple[list[TensorSpec], list[TensorSpec]]:
+    reply = target.get(Deployed(role_of(name, (), ()), name).path)
+    who = f"{target.settings.url} serves no model {safe(name, 100)}"
+    if not reply.succeeded:
+        raise SettingsError(f"{who}: {safe(reply.outcome())}")
+    document, _ = parse(reply.body)
+    if not isinstance(document, dict):
+        raise SettingsError(f"{who} with metadata: {safe(reply.body[:100].decode('utf-8', 'replace'))}")
+    inputs = _specs(name, document.get("inputs"))
+    if not inputs:
+        raise SettingsError(f"the metadata of {safe(name, 100)} list no inputs, so that nobody knows what to send")
+    return inputs, _specs(name, document.get("outputs"))
+
+
+def _specs(name: str, listed: Any) -> list[TensorSpec]:
+    return [_spec(name, item) for item in listed] if isinstance(listed, list) else []
+
+
+def _spec(model: str, item: Any) -> TensorSpec:
+    """Return a tensor of the metadata; a shape that is none is taken for that of one element."""
+    item = item if isinstance(item, dict) else {}
+    name, datatype, shape = item.get("name"), item.get("datatype"), item.get("shape")
+    if not isinstance(name, str) or datatype not in DATATYPES:
+        raise SettingsError(
+            f"the metadata of {safe(model, 100)} have a tensor {shown(name)} of datatype {shown(datatype)},"
+            " which is none of the protocol's"
+        )
+    sizes = shape if isinstance(shape, list) else []
+    return TensorSpec(name, datatype, tuple(size if type(size) is int and size >= 0 else -1 for size in sizes))
+
+
+def _silenced(model: Deployed) -> Deployed:
+    """Return the model with those outputs mute that JSON does not carry by their datatype."""
+    return replace(model, mute=tuple(s.name for s in model.role.outputs if not is_spoken(s.datatype)))
+
+
+def _answering(target: Target, model: Deployed, given: Given) -> tuple[Deployed, Reply | None]:
+    """Return the model with inputs that it takes, and its answer; or with its trouble, and nothing."""
+    last: Reply | None = None
+    for json_trouble in (False, True):
+        best: tuple[Deployed, Reply] | None = None
+        for count, tensors in enumerate(guesses(model.role.inputs, given)):
+            if best and _shapes(tensors) != _shapes(best[0].tensors):
+                continue
+            tried = replace(
+                model, tensors=tensors, json_trouble=safe(last.outcome()) if json_trouble and last else "", replies={}
+            )
+            reply = target.infer(tried.plain())
+            if _answers(reply):
+                best = best or (tried, reply)
+                if _tells(reply):
+                    return tried, reply
+            elif not json_trouble:
+                last = reply
+            if count >= GUESSES or _is_silent(reply):
+                break
+        if best:
+            return best
+    outcome = safe(last.outcome()) if last else "nothing to send"
+    return replace(model, trouble=f"answers no plain request, with none of the inputs tried: {outcome}"), None
+
+
+def _shapes(tensors: Sequence[Tensor]) -> list[tuple[int, ...]]:
+    return [tensor.shape for tensor in tensors]
+
+
+def _answers(reply: Reply) -> bool:
+    return reply.succeeded and bool(reply.answer.outputs)
+
+
+def _is_silent(reply: Reply) -> bool:
+    """Whether the model does not answer at all, so that asking goes on for too long."""
+    return reply.status is None and (reply.exchange.failure or "").startswith("no answer within")
+
+
+def _tells(reply: Reply) -> bool:
+    """Whether every output has elements, and JSON carries them: the better inputs."""
+    return all(
+        output.array is not None and output.array.size and is_spoken("", output.array)
+        for output in reply.answer.outputs
+    )
+
+
+def _with_outputs(model: Deployed, reply: Reply) -> Deployed:
+    """Return the model with the outputs that it really has, and with its plain answer."""
+    if model.plain().outputs is None:
+        declared = {spec.name: spec for spec in model.role.outputs}
+        came = {output.name: TensorSpec(output.name, output.datatype, ()) for output in reply.answer.outputs}
+        found = [replace(spec, shape=declared[name].shape if name in declared else ()) for name, spec in came.items()]
+        model = replace(model, role=replace(model.role, outputs=tuple(found)))
+    model.replies[PLAIN] = reply
+    return model
+
+
+def _observed(target: Target, model: Deployed, first: Reply) -> Deployed:
+    """Return the model with what two answers to a plain request, and one in binary data, show of its outputs."""
+    full = target.infer(model.full())
+    mute = [name for name in model.outputs if name in model.mute or not _is_spoken(full, name)]
+    if tuple(mute) != model.mute and not model.json_trouble:
+        model = replace(model, mute=tuple(mute), replies={})
+        first = model.replies[PLAIN] = target.infer(model.plain())
+    model.replies[FULL] = full
+    again = target.infer(model.plain())
+    return replace(model, unsteady=tuple(differing(first, again)) if again.succeeded else ())
+
+
+def _is_spoken(full: Reply, name: str) -> bool:
+    output = full.answer.output(name) if full.succeeded else None
+    tensor = as_tensor(output) if output and output.binary else None
+    return tensor is None or is_spoken(tensor.datatype, tensor.array)
+
+
+# --- what is offered ----------------------------------------------------------------------------------------------
+
+
+def _probe(target: Target, extension: str, models: Sequence[Deployed]) -> Iterator[Reply]:
+    for model in models:
+        if model.trouble:
+            continue
+        if extension == "binary_tensor_data":
+            yield model.replies[FULL]
+        elif extension == "raw" and len(model.tensors) == 1:
+            yield target.infer(model.raw(bytes(model.tensors[0].to_bytes())))
+        elif extension == "classification":
+            yield from _classes(target, model)
+
+
+def _classes(target: Target, model: Deployed) -> Iterator[Reply]:
+    """Ask for classes of the first output that has scores, and some of them; classes of none have ended servers."""
+    for output in model.replies[PLAIN].answer.outputs:
+        if output.datatype in SCORED and output.array is not None and output.array.size:
+            wanted = [Output(output.name, classification=1)]
+            yield target.infer(model.request(send=model.sends, outputs=wanted))
+            return

@@ -1,0 +1,48 @@
+"""The reference server with other names for models and tensors, and versions in its paths: `python renamed_server.py`.
+
+Every model is called `prod-ROLE`, an input `x.NAME`, an output `y.NAME`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from reference_server import __main__ as program
+from reference_server import models
+from reference_server.models import Model
+from reference_server.tensors import Tensor
+
+IN, OUT, MODEL = "x.", "y.", "prod-"
+
+
+@dataclass(frozen=True)
+class Renamed(Model):
+    """A model that calls its tensors otherwise."""
+
+    original: Model
+
+    def run(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Run the original and rename what it returns."""
+        found = self.original.run({name.removeprefix(IN): tensor for name, tensor in inputs.items()})
+        return {OUT + name: tensor for name, tensor in found.items()}
+
+
+def renamed(model: Model) -> Renamed:
+    """Return a model under other names."""
+    return Renamed(
+        name=MODEL + model.name,
+        inputs=tuple(replace(spec, name=IN + spec.name) for spec in model.inputs),
+        outputs=tuple(replace(spec, name=OUT + spec.name) for spec in model.outputs),
+        compute=model.compute,
+        batching=model.batching,
+        labels={OUT + name: labels for name, labels in model.labels.items()},
+        table=model.table,
+        original=model,
+    )
+
+
+if __name__ == "__main__":
+    served = {model.name: model for model in map(renamed, models.load().values())}
+    models.load = lambda: dict(served)
+    program.main()

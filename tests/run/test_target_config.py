@@ -1,0 +1,152 @@
+"""`--target-config` as a user meets it: other names for models and tensors, precedence, what is kept back, errors."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from renamed_server import IN, MODEL, OUT
+from servers import judge
+
+from conformance import roles
+from conformance.target.reference import ReferenceServer
+
+ORDER = "response_follows_its_json"
+
+
+@pytest.fixture(scope="module")
+def reference() -> Iterator[str]:
+    server = ReferenceServer()
+    yield server.url
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def renamed() -> Iterator[str]:
+    program = [sys.executable, str(Path(__file__).with_name("renamed_server.py")), "--port", "0"]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield process.stdout.readline().strip()
+        process.terminate()
+
+
+def mapped(url: str) -> str:
+    """Return a file that maps every role, with versions and tensor names."""
+    lines = [f'url = "{url}"']
+    for role in roles.load().values():
+        lines += [f"[roles.{role.name}]", f'model = "{MODEL}{role.name}"', 'version = "1"']
+        for member, specs, prefix in (("inputs", role.inputs, IN), ("outputs", role.outputs, OUT)):
+            names = ", ".join(f'{spec.name} = "{prefix}{spec.name}"' for spec in specs)
+            lines.append(f"{member} = {{ {names} }}")
+    return "\n".join(lines)
+
+
+def test_other_names_of_models_and_tensors_are_judged_alike(tmp_path: Path, renamed: str) -> None:
+    (tmp_path / "t.toml").write_text(mapped(renamed))
+    run = judge(tmp_path, "--target-config=t.toml", "--conformance-profile=quick", "--conformance-report=r.json")
+    assert run.returncode == 0, run.stdout[-3000:]
+    report = json.loads((tmp_path / "r.json").read_text())
+    assert report["verdict"] == "conformant"
+    assert report["target"]["roles"]["multi"] == f"{MODEL}multi"
+    left_out = {check["id"] for check in report["checks"] if check["outcome"] == "not_applicable"}
+    assert left_out == {"golden.valid-case-is-answered", "golden.invalid-case-is-refused"}
+    musts = {entry["verdict"] for entry in report["requirements"] if entry["level"] == "MUST"}
+    assert musts == {"pass"}
+
+
+def test_a_map_is_the_whole_map(tmp_path: Path, reference: str) -> None:
+    (tmp_path / "t.toml").write_text(f'url = "{reference}"\n[roles]\nidentity_int32 = "identity_int32"\n')
+    run = judge(tmp_path, "--target-config=t.toml", "--conformance-report=r.json")
+    assert json.loads((tmp_path / "r.json").read_text())["target"]["roles"] == {"identity_int32": "identity_int32"}
+    assert "MUSTs were therefore not judged" in run.stdout
+    assert "\n      identity_fp16  " in run.stdout
+
+
+def test_a_role_on_a_model_that_is_not_there_ends_the_run(tmp_path: Path, reference: str) -> None:
+    (tmp_path / "t.toml").write_text(f'url = "{reference}"\n[roles]\nidentity_int32 = "gone"\n')
+    run = judge(tmp_path, "--target-config=t.toml")
+    assert run.returncode == 6
+    assert f"incomplete: role identity_int32: {reference} serves no model gone: HTTP 404" in run.stdout
+
+
+def test_what_is_kept_back_is_not_sent_and_the_run_says_incomplete(tmp_path: Path, reference: str) -> None:
+    never = 'never = ["state.*", "ordering.response-follows-its-json[INT64-*]"]'
+    (tmp_path / "t.toml").write_text(f'url = "{reference}"\n{never}\n')
+    run = judge(tmp_path, "--target-config=t.toml", "--conformance-profile=quick", "--conformance-report=r.json")
+    checks = json.loads((tmp_path / "r.json").read_text())["checks"]
+    rows = {check["row"] for check in checks if check["id"] == "ordering.response-follows-its-json"}
+    assert not any(check["id"].startswith("state.") for check in checks)
+    assert rows
+    assert not any(row.startswith("INT64-") for row in rows)
+    assert "is incomplete" in run.stdout.splitlines()[-1]
+
+
+def header_names(tmp_path: Path) -> list[str]:
+    found: list[str] = json.loads((tmp_path / "r.json").read_text())["options"]["headers"]
+    return found
+
+
+def options_of(tmp_path: Path, *arguments: str, **environment: str) -> dict[str, Any]:
+    judge(tmp_path, *arguments, "--conformance-report=r.json", "-k", ORDER, **environment)
+    found: dict[str, Any] = json.loads((tmp_path / "r.json").read_text())["options"]
+    return found
+
+
+def test_command_line_before_environment_before_ini_before_file(tmp_path: Path, reference: str) -> None:
+    (tmp_path / "t.toml").write_text(f'url = "{reference}"\ntimeout = 4\n[headers]\nX-A = "file"\nX-B = "${{VALUE}}"\n')
+    file = "--target-config=t.toml"
+    assert options_of(tmp_path, file, VALUE="t")["timeout_s"] == 4
+    (tmp_path / "pytest.ini").write_text("[pytest]\noip_target_timeout = 5\noip_target_config = t.toml\n")
+    assert options_of(tmp_path, VALUE="t")["timeout_s"] == 5
+    assert options_of(tmp_path, VALUE="t", OIP_TARGET_TIMEOUT="6")["timeout_s"] == 6
+    found = options_of(tmp_path, "--target-timeout=7", "--target-header=x-a: told", VALUE="t", OIP_TARGET_TIMEOUT="6")
+    assert (found["timeout_s"], found["headers"]) == (7, ["X-B", "x-a"])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("url =", "t.toml: not TOML: Invalid value (at end of document)"),
+        ('uri = "http://x"', "t.toml: Additional properties are not allowed ('uri' was unexpected)"),
+        ("timeout = 0", "t.toml: timeout: 0 is less than or equal to the minimum of 0"),
+        ("[roles]\n", "t.toml has no url: add one, or give --target-url"),
+        (
+            'url = "http://x"\n[roles]\nidentity_int31 = "a"',
+            "t.toml: roles: there is no role 'identity_int31', but identity_int32",
+        ),
+        (
+            'url = "http://x"\n[roles.fixed]\nmodel = "a"\ninputs = { INPU = "b" }',
+            "t.toml: roles.fixed.inputs: there is no tensor 'INPU', but INPUT",
+        ),
+        ('url = "http://x"\n[headers]\nA = "${NO_SUCH}"', "t.toml: headers.A: the environment has no variable NO_SUCH"),
+        ('url = "http://x"\n[tls]\nca = "gone.pem"', "gone.pem: no such file"),
+    ],
+)
+def test_errors_of_the_file_are_one_line_and_status_4(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "t.toml").write_text(text)
+    run = judge(tmp_path, "--target-config=t.toml")
+    assert run.returncode == 4, run.stdout
+    assert message in run.stderr
+    assert "Traceback" not in run.stdout + run.stderr
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    run = judge(tmp_path, "--target-config=gone.toml")
+    assert run.returncode == 4
+    assert "--target-config gone.toml: No such file or directory" in run.stderr
+
+
+def test_what_has_ended_servers_is_sent_last_and_where_asked_for_alone(tmp_path: Path, reference: str) -> None:
+    counts = []
+    for more in ((), ("--conformance-dangerous",)):
+        run = judge(tmp_path, f"--target-url={reference}", "-k", "errors or golden", "-v", *more)
+        lines = [line for line in run.stdout.splitlines() if "::" in line]
+        counts.append(len(lines))
+        dangerous = [index for index, line in enumerate(lines) if "outlives" in line or "product-2-to" in line]
+        assert dangerous == list(range(len(lines) - len(dangerous), len(lines)))
+    assert counts[1] == counts[0] + 4
