@@ -8,10 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
-from conformance.deployed import FULL, PLAIN, Deployed, as_tensor, differing, is_spoken, role_of
+from conformance.deployed import (
+    FULL,
+    PLAIN,
+    Deployed,
+    as_tensor,
+    differing,
+    is_ordinary,
+    is_spoken,
+    raw_body,
+    role_of,
+)
 from conformance.inputs import Given, guesses
+from conformance.options import EXTENSIONS
 from conformance.roles import TensorSpec
 from conformance.target import survey as surveys
 from conformance.target.exchange import Reply
@@ -23,14 +35,13 @@ from conformance.wire.datatypes import DATATYPES, INTEGERS
 from conformance.wire.finding import shown
 from conformance.wire.json_text import parse
 from conformance.wire.request import Output
-from conformance.wire.tensor import Tensor
 
-GUESSES = 60  # plain requests before a model counts as one that answers none
+GUESSES = 48  # plain requests before a model counts as one that answers none
 SCORED = (*INTEGERS, "FP32", "FP64")
 
 HOW_TO_GIVE = (
     "give inputs that it takes in the file of --target-config, for each input a table"
-    " [models.MODEL.inputs.INPUT] with shape = [...] and data = [...]"
+    " [models.{model}.inputs.INPUT] with shape = [...] and data = [...]"
 )
 
 
@@ -52,7 +63,7 @@ def take(
     survey = Survey()
     surveys.read_server_metadata(target.get("/v2"), survey)
     models = [find(target, name, (given or {}).get(name, {})) for name in dict.fromkeys(names)]
-    for extension in surveys.EXTENSIONS:
+    for extension in EXTENSIONS:
         surveys.decide(survey, extension, wanted, _probe(target, extension, models))
     survey.models = {model.name: model.to_dict() for model in models}
     return survey, models
@@ -115,36 +126,37 @@ def _silenced(model: Deployed) -> Deployed:
 
 def _answering(target: Target, model: Deployed, given: Given) -> tuple[Deployed, Reply | None]:
     """Return the model with inputs that it takes, and its answer; or with its trouble, and nothing."""
-    last: Reply | None = None
-    for json_trouble in (False, True):
-        best: tuple[Deployed, Reply] | None = None
-        for count, tensors in enumerate(guesses(model.role.inputs, given)):
-            if best and _shapes(tensors) != _shapes(best[0].tensors):
-                continue
-            tried = replace(
-                model, tensors=tensors, json_trouble=safe(last.outcome()) if json_trouble and last else "", replies={}
-            )
-            reply = target.infer(tried.plain())
-            if _answers(reply):
-                best = best or (tried, reply)
-                if _tells(reply):
-                    return tried, reply
-            elif not json_trouble:
-                last = reply
-            if count >= GUESSES or _is_silent(reply):
-                break
-        if best:
-            return best
-    outcome = safe(last.outcome()) if last else "nothing to send"
-    return replace(model, trouble=f"answers no plain request, with none of the inputs tried: {outcome}"), None
+    found, refusal = _taken(target, model, given)
+    if found is None and any(is_spoken(spec.datatype) for spec in (*model.role.inputs, *model.role.outputs)):
+        found, _ = _taken(target, replace(model, json_trouble=refusal), given)
+    if found is not None:
+        return found
+    trouble = f"{model.name} answers no plain request with {'the' if given else 'any'} inputs that were tried"
+    return replace(model, trouble=f"{trouble}; at last: {refusal}; {HOW_TO_GIVE.format(model=model.name)}"), None
 
 
-def _shapes(tensors: Sequence[Tensor]) -> list[tuple[int, ...]]:
-    return [tensor.shape for tensor in tensors]
+def _taken(target: Target, model: Deployed, given: Given) -> tuple[tuple[Deployed, Reply] | None, str]:
+    """Return the model with the first inputs that it takes and the answer, or nothing; and the last refusal."""
+    best: tuple[Deployed, Reply] | None = None
+    refusal = ""
+    for tensors in islice(guesses(model.role.inputs, given), GUESSES):
+        if best and [tensor.shape for tensor in tensors] != [tensor.shape for tensor in best[0].tensors]:
+            continue
+        tried = replace(model, tensors=tensors, replies={})
+        reply = target.infer(tried.plain())
+        if not _answers(reply):
+            refusal = safe(reply.outcome())
+        elif _tells(reply):
+            return (tried, reply), refusal
+        else:
+            best = best or (tried, reply)
+        if _is_silent(reply):
+            break
+    return best, refusal
 
 
 def _answers(reply: Reply) -> bool:
-    return reply.succeeded and bool(reply.answer.outputs)
+    return reply.succeeded and any(output.name for output in reply.answer.outputs)
 
 
 def _is_silent(reply: Reply) -> bool:
@@ -154,19 +166,18 @@ def _is_silent(reply: Reply) -> bool:
 
 def _tells(reply: Reply) -> bool:
     """Whether every output has elements, and JSON carries them: the better inputs."""
-    return all(
-        output.array is not None and output.array.size and is_spoken("", output.array)
-        for output in reply.answer.outputs
-    )
+    arrays = [output.array for output in reply.answer.outputs]
+    return all(array is not None and array.size and is_ordinary(array) for array in arrays)
 
 
 def _with_outputs(model: Deployed, reply: Reply) -> Deployed:
     """Return the model with the outputs that it really has, and with its plain answer."""
     if model.plain().outputs is None:
         declared = {spec.name: spec for spec in model.role.outputs}
-        came = {output.name: TensorSpec(output.name, output.datatype, ()) for output in reply.answer.outputs}
-        found = [replace(spec, shape=declared[name].shape if name in declared else ()) for name, spec in came.items()]
-        model = replace(model, role=replace(model.role, outputs=tuple(found)))
+        came = {output.name: output.datatype for output in reply.answer.outputs if output.name}
+        shapes = {name: declared[name].shape if name in declared else () for name in came}
+        found = tuple(TensorSpec(name, datatype, shapes[name]) for name, datatype in came.items())
+        model = replace(model, role=replace(model.role, outputs=found))
     model.replies[PLAIN] = reply
     return model
 
@@ -199,7 +210,7 @@ def _probe(target: Target, extension: str, models: Sequence[Deployed]) -> Iterat
         if extension == "binary_tensor_data":
             yield model.replies[FULL]
         elif extension == "raw" and len(model.tensors) == 1:
-            yield target.infer(model.raw(bytes(model.tensors[0].to_bytes())))
+            yield from (target.infer(model.raw(raw_body(tensor))) for tensor in model.items() if tensor.elements)
         elif extension == "classification":
             yield from _classes(target, model)
 

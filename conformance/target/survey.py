@@ -6,7 +6,7 @@ so is a check whose role is missing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -36,6 +36,7 @@ class Survey:
         offered: extension -> how we know ("listed", "works", "asked for"); what is not offered is not here.
         refusals: extension -> what the probe of an extension that is not offered was answered.
         roles: role -> name of the model that fills it.
+        models: name -> what is known of a model that is judged by relations (`conformance.deployed`), as plain data.
         silence: what a server without metadata answered instead, in a few words; else empty.
     """
 
@@ -45,6 +46,7 @@ class Survey:
     offered: dict[str, str] = field(default_factory=dict)
     refusals: dict[str, str] = field(default_factory=dict)
     roles: dict[str, str] = field(default_factory=dict)
+    models: dict[str, dict[str, Any]] = field(default_factory=dict)
     silence: str = ""
 
     def to_dict(self) -> dict[str, Any]:
@@ -65,14 +67,15 @@ def take(target: Target, wanted: Sequence[str] = (), placements: Mapping[str, Pl
         SettingsError: a role is placed on a model that the target does not serve.
     """
     survey = Survey()
-    _read_server_metadata(target.get("/v2"), survey)
+    read_server_metadata(target.get("/v2"), survey)
     survey.roles = _find_roles(target) if placements is None else _placed_roles(target, placements)
     for extension in EXTENSIONS:
-        _decide(target, survey, extension, wanted)
+        decide(survey, extension, wanted, _PROBES[extension](target))
     return survey
 
 
-def _decide(target: Target, survey: Survey, extension: str, wanted: Sequence[str]) -> None:
+def decide(survey: Survey, extension: str, wanted: Sequence[str], probes: Iterable[Reply]) -> None:
+    """Note whether an extension is offered: `probes` are answers to requests that use it, asked for when needed."""
     if wanted:
         if extension in wanted:
             survey.offered[extension] = "asked for"
@@ -81,7 +84,7 @@ def _decide(target: Target, survey: Survey, extension: str, wanted: Sequence[str
         survey.offered[extension] = "listed"
         return
     refusal = "no model to probe it with"
-    for reply in _PROBES[extension](target):
+    for reply in probes:
         if _WORKS[extension](reply):
             survey.offered[extension] = "works"
             return
@@ -89,7 +92,8 @@ def _decide(target: Target, survey: Survey, extension: str, wanted: Sequence[str
     survey.refusals[extension] = refusal
 
 
-def _read_server_metadata(reply: Reply, survey: Survey) -> None:
+def read_server_metadata(reply: Reply, survey: Survey) -> None:
+    """Note what the answer to GET /v2 says of the server."""
     document, _ = parse(reply.body)
     if not reply.succeeded or not isinstance(document, dict):
         survey.silence = reply.exchange.failure or f"HTTP {reply.status}"

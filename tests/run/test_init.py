@@ -1,0 +1,108 @@
+"""`oip-conformance init`: a template, and what it finds on a server."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from renamed_server import IN, MODEL, OUT
+from servers import JsonOnly, judge, serving
+
+from conformance import roles
+from conformance.target import config
+from conformance.target.reference import ReferenceServer
+
+
+def init(*arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    program = [
+        sys.executable,
+        "-c",
+        "import sys; from conformance.cli import main; sys.exit(main())",
+        "init",
+        *arguments,
+    ]
+    return subprocess.run(program, capture_output=True, text=True, cwd=folder, check=False)
+
+
+@pytest.fixture(scope="module")
+def reference() -> Iterator[str]:
+    server = ReferenceServer()
+    yield server.url
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def renamed() -> Iterator[str]:
+    program = [sys.executable, str(Path(__file__).with_name("renamed_server.py")), "--port", "0"]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield process.stdout.readline().strip()
+        process.terminate()
+
+
+def test_the_template_is_a_file_that_can_be_used(tmp_path: Path) -> None:
+    done = init("-o", "t.toml", folder=tmp_path)
+    assert done.stdout == "wrote t.toml: pytest --target-config=t.toml\n"
+    text = (tmp_path / "t.toml").read_text()
+    assert config.load(tmp_path / "t.toml").url == "http://host:8000"
+    settings = "\n".join(
+        line.removeprefix("# ") for line in text.splitlines() if " = " in line or line.startswith("# [")
+    )
+    (tmp_path / "all.toml").write_text(settings.replace("${MODEL_TOKEN}", "t"))
+    found = config.load(tmp_path / "all.toml")
+    assert (found.timeout, found.never, found.headers) == (10, ("state.*",), ("Authorization: Bearer t",))
+    assert set(found.roles or ()) == {"identity_int32", "multi"}
+
+
+def test_models_of_the_roles_own_names_fill_them(tmp_path: Path, reference: str) -> None:
+    init("--target-url", reference, "-o", "t.toml", folder=tmp_path)
+    found = config.load(tmp_path / "t.toml")
+    assert {role: placement.model for role, placement in (found.roles or {}).items()} == {r: r for r in roles.load()}
+    assert "offered here: binary_tensor_data, raw, classification" in (tmp_path / "t.toml").read_text()
+
+
+def test_models_of_other_names_fill_roles_by_what_they_do(tmp_path: Path, renamed: str) -> None:
+    names = [f"--model={MODEL}{role}" for role in roles.load()]
+    init("--target-url", renamed, *names, "-o", "t.toml", folder=tmp_path)
+    found = config.load(tmp_path / "t.toml").roles or {}
+    assert set(found) == set(roles.load())
+    assert found["multi"].names.inputs["IN_BOOL"] == f"{IN}IN_BOOL"
+    assert found["multi"].names.outputs["OUT_FP32"] == f"{OUT}OUT_FP32"
+    assert found["scores_labelled"].model == f"{MODEL}scores_labelled"
+    assert found["cast_fp16_fp32"].model == f"{MODEL}cast_fp16_fp32"
+    run = judge(tmp_path, "--target-config=t.toml", "--conformance-profile=quick", "-q")
+    assert run.returncode == 0, run.stdout[-2000:]
+
+
+def test_models_that_fill_no_role_are_told(tmp_path: Path, renamed: str) -> None:
+    done = init("--target-url", renamed, f"--model={MODEL}emit", "--model=not-there", folder=tmp_path)
+    assert 'emit = { model = "prod-emit", inputs = { COUNTS = "x.COUNTS" }' in done.stdout
+    assert "# 1 of 57 roles are filled" in done.stdout
+    assert done.stdout.endswith("with:\n#   --model not-there\n")
+
+
+def test_a_server_of_one_model(tmp_path: Path) -> None:
+    with serving(JsonOnly) as url:
+        done = init("--target-url", url, folder=tmp_path)
+    assert tomllib.loads(done.stdout)["roles"] == {"identity_int32": "identity_int32"}
+    assert "offered here: none" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--target-url=ftp://x",), "--target-url 'ftp://x' is no http or https URL"),
+        (("--target-url=http://127.0.0.1:9",), "cannot connect to http://127.0.0.1:9"),
+        (("-o", "there.toml"), "cannot write there.toml: File exists"),
+    ],
+)
+def test_errors_are_one_line(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
+    (tmp_path / "there.toml").touch()
+    done = init(*arguments, folder=tmp_path)
+    assert done.returncode == 2
+    assert f"oip-conformance: error: {message}" in done.stderr
+    assert "Traceback" not in done.stderr
