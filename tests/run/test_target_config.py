@@ -14,6 +14,7 @@ from renamed_server import IN, MODEL, OUT
 from servers import judge
 
 from conformance import roles
+from conformance.target import config
 from conformance.target.reference import ReferenceServer
 
 ORDER = "response_follows_its_json"
@@ -86,9 +87,14 @@ def test_what_is_kept_back_is_not_sent_and_the_run_says_incomplete(tmp_path: Pat
     assert "is incomplete" in run.stdout.splitlines()[-1]
 
 
-def header_names(tmp_path: Path) -> list[str]:
-    found: list[str] = json.loads((tmp_path / "r.json").read_text())["options"]["headers"]
-    return found
+def test_the_example_of_the_readme_is_a_file_that_can_be_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    (tmp_path / "t.toml").write_text(readme.partition("```toml\n")[2].partition("```")[0])
+    monkeypatch.setenv("MODEL_TOKEN", "t")
+    found = config.load(tmp_path / "t.toml")
+    assert found.headers == ("Authorization: Bearer t",)
+    assert found.roles is not None
+    assert (found.roles["multi"].version, found.roles["multi"].names.inputs) == ("3", {"IN_BOOL": "flags"})
 
 
 def options_of(tmp_path: Path, *arguments: str, **environment: str) -> dict[str, Any]:
