@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import time
 import traceback
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from zlib import crc32
 
-from conformance import ledger
+from conformance import deployed, ledger
 from conformance.check import Check, Row
+from conformance.deployed import FULL, PLAIN, Deployed
 from conformance.outcome import UNMET, Blocked, NotApplicable, Outcome, TargetLost, Unmet
 from conformance.report.failure import describe
 from conformance.report.result import NO_MODEL, CheckResult, Failure
@@ -23,6 +24,11 @@ from conformance.text import safe
 
 TOO_LARGE = 413
 LARGE = 64 * 1024  # bytes; a smaller body is for any server to take
+
+
+def scope(check: Check, row: Row) -> str:
+    """Return what recordings call a row."""
+    return f"{check.id}[{row.id}]"
 
 
 @dataclass(slots=True)
@@ -38,11 +44,12 @@ class Judge:
     survey: Survey
     strict: bool = False
     evidence: Path | None = None
+    _deployed: dict[str, Deployed] = field(default_factory=dict)
 
     def __call__(self, check: Check, row: Row) -> CheckResult:
         """Return the result of a check on one row. Raises nothing but what stops a run (`KeyboardInterrupt`)."""
         started = time.monotonic()
-        self.target.begin()
+        self.target.begin(scope(check, row))
         verdict = self._absent(check, row) or self._run(check, row)
         requirement = check.requirements(row)[0]
         entry = ledger.requirement(requirement)
@@ -77,10 +84,10 @@ class Judge:
     def _run(self, check: Check, row: Row) -> _Verdict:
         try:
             model = self._model(check, row)
-            trouble = self.target.trouble(model) if model and check.infers else None
-            if trouble and model:
-                return _Verdict(Outcome.BLOCKED, f"{model.name} answers no plain request: {safe(trouble)}")
-            self.target.begin()
+            trouble = self._trouble(model) if model and check.infers else ""
+            if trouble:
+                return _Verdict(Outcome.BLOCKED, trouble)
+            self.target.begin(scope(check, row))
             observation = check.body(self.target, *([model] if model else []), *row.values)
         except Unmet as unmet:
             return self._unmet(check, row, unmet)
@@ -96,8 +103,26 @@ class Judge:
         return _Verdict(Outcome.OBSERVED if observes else Outcome.PASS, "", safe(observation or ""))
 
     def _model(self, check: Check, row: Row) -> Model | None:
+        if row.model is not None:
+            return self._find(row.model)
         role = check.role_of(row)
         return None if role is None else self.target.model(role, crc32(f"{check.id}[{row.id}]".encode()) % 256)
+
+    def _find(self, name: str) -> Deployed:
+        """Return a model that the survey has described; it keeps its answers from one check to the next."""
+        if name not in self._deployed:
+            self._deployed[name] = deployed.of_dict(self.survey.models[name])
+        return self._deployed[name]
+
+    def _trouble(self, model: Model) -> str:
+        """Say why the model cannot be used at all; empty where it can."""
+        if not isinstance(model, Deployed):
+            trouble = self.target.trouble(model)
+            return f"{model.name} answers no plain request: {safe(trouble)}" if trouble else ""
+        if not model.trouble:
+            for name in (PLAIN, FULL) if "binary_tensor_data" in self.survey.offered else (PLAIN,):
+                model.answer(self.target, name)
+        return safe(model.trouble, 800)
 
     def _unmet(self, check: Check, row: Row, unmet: Unmet) -> _Verdict:
         if unmet.reply is not None and _is_too_large(unmet.reply):

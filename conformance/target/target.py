@@ -1,11 +1,15 @@
-"""The target as checks see it: send a request in one of several manners, get a reply; every exchange is recorded."""
+"""The target as checks see it: send a request in one of several manners, get a reply; every exchange is recorded.
+
+What is sent together is one `Call`. It knows where in the run it belongs, so that a recording of all calls can stand in
+for the target later (`replay`).
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
@@ -27,6 +31,24 @@ RESTART_PATIENCE = 5.0
 UNREACHED = (502, 503, 504)
 
 
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Messages that were sent together, and what came of them.
+
+    Attributes:
+        scope: what they were sent for, as `begin` was told.
+        index: the place of the call in its scope.
+        exchanges: as many as were answered, failed or broke; fewer than messages where a connection was closed.
+        lost: why the target could not be reached, or None.
+    """
+
+    scope: str
+    index: int
+    messages: tuple[Message, ...]
+    exchanges: tuple[Exchange, ...] = ()
+    lost: str | None = None
+
+
 class Target:
     """One server under judgement.
 
@@ -35,6 +57,7 @@ class Target:
         placements: role -> version and tensor names of that model, where they are not those of the role.
         exchanges: what was sent since `begin`, in order.
         lost: why no connection can be made any more, or None.
+        journal: is told every call, where there is one.
     """
 
     def __init__(self, settings: Settings, roles: dict[str, str] | None = None) -> None:
@@ -43,15 +66,18 @@ class Target:
         self.placements: Mapping[str, Placement] = {}
         self.exchanges: list[Exchange] = []
         self.lost: str | None = None
+        self.journal: Callable[[Call], None] | None = None
+        self._scope, self._calls = "", 0
         self._troubles: dict[str, str | None] = {}
 
     @cached_property
     def _sender(self) -> Sender:
         return Sender(self.settings)
 
-    def begin(self) -> None:
-        """Start a new record of exchanges."""
+    def begin(self, scope: str) -> None:
+        """Start a new record of exchanges: for a row of a check, say, or for the survey."""
         self.exchanges = []
+        self._scope, self._calls = scope, 0
 
     def close(self) -> None:
         """Close every connection."""
@@ -72,6 +98,7 @@ class Target:
         find says nothing about its requirement.
         """
         if model.role.name not in self._troubles:
+            self.begin(f"role {model.role.name}")
             self._troubles[model.role.name] = self._trouble(model)
         return self._troubles[model.role.name]
 
@@ -96,7 +123,7 @@ class Target:
 
     def send(self, message: Message, *, fresh: bool = False) -> Reply:
         """Send a message; `fresh` asks for a connection of its own."""
-        return self._record(self._patiently(lambda: self._sender.send(message, fresh=fresh)))
+        return self._call([message], lambda: [self._patiently(lambda: self._sender.send(message, fresh=fresh))])[0]
 
     def send_in_pieces(self, message: Message, places: Sequence[int], *, chunked: bool = False) -> Reply:
         """Send the body in TCP segments, or in chunks, cut at the given offsets; the head goes out in one write."""
@@ -112,7 +139,7 @@ class Target:
                 answer = connection.receive(message)
             return replace(answer, failure=answer.failure if answer.status else broken or answer.failure, note=note)
 
-        return self._record(self._patiently(exchange))
+        return self._call([message], lambda: [self._patiently(exchange)])[0]
 
     def send_on_one_connection(self, messages: Sequence[Message], *, pipelined: bool = False) -> list[Reply]:
         """Send messages on one connection, each after the answer to the one before, or all at once.
@@ -135,16 +162,43 @@ class Target:
                         break
             return answers
 
-        return [self._record(exchange) for exchange in self._patiently(exchanges)]
+        return self._call(messages, lambda: self._patiently(exchanges))
 
     def send_together(self, messages: Sequence[Message]) -> list[Reply]:
         """Send all messages at the same time, each on a connection of its own; replies are in the same order."""
-        with ThreadPoolExecutor(len(messages)) as pool:
-            exchanges = list(pool.map(self._send_fresh, messages))
         note = f"one of {len(messages)} in flight"
-        return [self._record(replace(exchange, note=f"{note}{exchange.note}")) for exchange in exchanges]
+
+        def exchanges() -> list[Exchange]:
+            with ThreadPoolExecutor(len(messages)) as pool:
+                return [replace(found, note=note + found.note) for found in pool.map(self._send_fresh, messages)]
+
+        return self._call(messages, exchanges)
 
     # --- bookkeeping ---
+
+    def _call(self, messages: Sequence[Message], exchange: Callable[[], Sequence[Exchange]]) -> list[Reply]:
+        """Make a call, write it down, and return a reply for each exchange."""
+        call = Call(self._scope, self._calls, tuple(messages))
+        self._calls += 1
+        try:
+            found = self._exchanged(call, exchange)
+        except TargetLost as lost:
+            self._write_down(replace(call, lost=str(lost)))
+            raise
+        first = len(self.exchanges)
+        numbered = [replace(one, number=first + index) for index, one in enumerate(found)]
+        self.exchanges += numbered
+        self._write_down(replace(call, exchanges=tuple(numbered)))
+        return [Reply(one) for one in numbered]
+
+    def _exchanged(self, call: Call, exchange: Callable[[], Sequence[Exchange]]) -> Sequence[Exchange]:
+        """Return what came of a call."""
+        del call
+        return exchange()
+
+    def _write_down(self, call: Call) -> None:
+        if self.journal:
+            self.journal(call)
 
     def _send_fresh(self, message: Message) -> Exchange:
         """Send one of many; again after a reset, which a server's queue of connections, if it is short, may cause."""
@@ -157,20 +211,6 @@ class Target:
             note = f", sent again after {attempt} resets"
             time.sleep(pause)
         return replace(exchange, note=note)
-
-    def _record(self, exchange: Exchange) -> Reply:
-        numbered = replace(exchange, number=len(self.exchanges))
-        self.exchanges.append(numbered)
-        if exchange.status in UNREACHED:
-            self._patiently(lambda: self._look_behind_the_gateway(exchange))
-        return Reply(numbered)
-
-    def _look_behind_the_gateway(self, exchange: Exchange) -> None:
-        """See whether such a status is about one request, or whether the server behind a gateway is gone."""
-        status = self._sender.send(Message("/v2", method="GET"), fresh=True).status
-        if status in UNREACHED:
-            request = f"{exchange.message.method} {exchange.message.path}"
-            raise Unreachable(f"{self.settings.url} answers everything with HTTP {status}, at first {request}")
 
     def _patiently(self, exchange: Callable[[], T]) -> T:
         """Run an exchange; when no connection can be made, give the server time to come back.
