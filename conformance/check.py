@@ -31,6 +31,7 @@ class Row:
         answers: the requirements of this row, where rows differ in them.
         thorough: left out by the `quick` profile, because it is slow or one of many alike.
         needs: extensions that the row rests on beside that of its requirements: binary data to send, for instance.
+        model: the name of the deployed model that it is about, whatever that computes.
         dangerous: what it sends has ended servers; run last, and only where that is asked for.
     """
 
@@ -41,6 +42,7 @@ class Row:
     thorough: bool = False
     needs: tuple[str, ...] = ()
     dangerous: bool = False
+    model: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

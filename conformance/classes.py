@@ -66,7 +66,8 @@ def parse(text: str) -> ClassText:
     if not rest:
         raise ClassTextError(f"no colon in {shown(text)}")
     if not _NUMBER.fullmatch(value):
-        raise ClassTextError(f"value {shown(value)} is no number")
+        comma = ": a point stands before decimals, not a comma" if _NUMBER.fullmatch(value.replace(",", ".")) else ""
+        raise ClassTextError(f"value {shown(value)} is no number{comma}")
     if not _INDEX.fullmatch(rest[0]):
         raise ClassTextError(f"index {shown(rest[0])} is no number of decimal digits")
     return ClassText(value, int(rest[0]), rest[1] if len(rest) == 2 else None)

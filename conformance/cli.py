@@ -10,10 +10,16 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NoReturn
 
-from conformance import __version__, ledger, requirements_page, roles
+from conformance import __version__, init_command, ledger, replay_command, requirements_page, roles
+from conformance.export import ExportError
+from conformance.export import command as export_command
+from conformance.init_command import InitError
+from conformance.replay_command import ReplayError
+from conformance.report import compare_command, report_command
+from conformance.report.reading import ReportError
 
 PROGRAM = "oip-conformance"
 
@@ -22,6 +28,11 @@ EXAMPLES = """examples:
   oip-conformance explain BIN-ORD-O                one requirement: statement, sources, checks
   oip-conformance requirements > docs/requirements.md
   oip-conformance roles                            every model role: what to deploy to have it judged
+  oip-conformance init --target-url http://host:8000 -o target.toml    a role map of that server
+  oip-conformance models export --format triton DIR    all roles as models of a real server
+  oip-conformance replay evidence                  the failed checks of a run, judged again
+  oip-conformance compare a.json b.json -o all.html    what their servers meet, side by side
+  oip-conformance report run.json -o run.html      pages and badges of a JSON report
   oip-conformance serve --port 8000                the reference server; more with: serve --help
 
 To judge a server: pytest --target-url=http://host:8000
@@ -35,11 +46,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         serve(arguments[1:])
     options = _parser().parse_args(arguments)
     try:
-        _show(_explain(options.id) if options.command == "explain" else PAGES[options.command]())
-    except ledger.UnknownRequirementError as error:
+        done = COMMANDS[options.command](options)
+        text, status = done if isinstance(done, tuple) else (done, 0)
+        _show(text)
+    except (ledger.UnknownRequirementError, InitError, ExportError, ReplayError, ReportError) as error:
         print(f"{PROGRAM}: error: {error}", file=sys.stderr)
         return 2
-    return 0
+    return status
 
 
 def _show(text: str) -> None:
@@ -59,7 +72,7 @@ def serve(arguments: Sequence[str]) -> NoReturn:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         PROGRAM,
-        description="Companion of the conformance suite: explains requirements and starts the reference server.",
+        description="Companion of the suite: explains requirements, exports models, starts the reference server.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -70,6 +83,11 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_argument("id", nargs="?", metavar="ID", help="for instance BIN-ORD-O; without it, all ids with levels")
     commands.add_parser("requirements", help="print docs/requirements.md")
     commands.add_parser("roles", help="print every model role with its signature")
+    init_command.add(commands)
+    replay_command.add(commands)
+    export_command.add(commands)
+    compare_command.add(commands)
+    report_command.add(commands)
     commands.add_parser("serve", help="start the reference server with the arguments that follow")
     return parser
 
@@ -109,4 +127,13 @@ def _signature(specs: Sequence[roles.TensorSpec]) -> str:
     return ", ".join(f"{spec.name} {spec.datatype} {list(spec.shape)}" for spec in specs)
 
 
-PAGES = {"requirements": _requirements, "roles": _roles}
+COMMANDS: Mapping[str, Callable[[argparse.Namespace], str | tuple[str, int]]] = {
+    "explain": lambda options: _explain(options.id),
+    "requirements": lambda _: _requirements(),
+    "roles": lambda _: _roles(),
+    "init": init_command.run,
+    "replay": replay_command.run,
+    "models": export_command.run,
+    "compare": compare_command.run,
+    "report": report_command.run,
+}

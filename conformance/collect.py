@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +14,38 @@ from conformance import checks
 from conformance.check import Check, Row, all_rows
 from conformance.judge import Judge
 from conformance.outcome import Outcome
+from conformance.report.failure import block
 from conformance.report.result import CheckResult
 
 FOLDER = Path(checks.__file__).parent
 JUDGE: pytest.StashKey[Judge] = pytest.StashKey()
 
 
-def collected_rows(profile: str, *, dangerous: bool = False) -> list[tuple[Check, Row]]:
-    """Return what a whole run of a profile consists of, with the rows that have ended servers or without them."""
-    return [(check, row) for check, row in all_rows(checks.load()) if _belongs(check, row, profile, dangerous)]
+def collected_rows(profile: str, *, dangerous: bool = False, models: Sequence[str] = ()) -> list[tuple[Check, Row]]:
+    """Return what a whole run of a profile consists of, with the rows that have ended servers or without them.
+
+    A run of models consists of what needs no role: their relations, and what the server says of itself.
+    """
+    modules = modules_for(models)
+    found = [case for name in modules for case in rows_of_module(name, models)]
+    return [(check, row) for check, row in found if _belongs(check, row, profile, dangerous)]
+
+
+def modules_for(models: Sequence[str]) -> tuple[str, ...]:
+    """Return the modules of a run."""
+    return ("metadata", checks.RELATIONS) if models else checks.MODULES
+
+
+def rows_of_module(name: str, models: Sequence[str]) -> list[tuple[Check, Row]]:
+    """Return the rows of a module in a run: of these models, or of the roles where there are none."""
+    cases = all_rows(checks.of_module(name))
+    if name == checks.RELATIONS:
+        return [(check, _about(model, row)) for check, row in cases for model in models]
+    return [(check, row) for check, row in cases if not models or check.role_of(row) is None]
+
+
+def _about(model: str, row: Row) -> Row:
+    return replace(row, id=f"{model}-{row.id}" if row.id else model, model=model)
 
 
 def _belongs(check: Check, row: Row, profile: str, dangerous: bool) -> bool:
@@ -36,7 +60,7 @@ class CheckFile(pytest.File):
     def collect(self) -> Iterable[pytest.Item]:
         """Return an item for each row that belongs to the profile."""
         profile, dangerous = (self.config.getoption(f"conformance_{name}") for name in ("profile", "dangerous"))
-        for check, row in all_rows(checks.of_module(self.path.stem)):
+        for check, row in rows_of_module(self.path.stem, models_of(self.config)):
             if _belongs(check, row, profile, dangerous):
                 name = f"{check.name}[{row.id}]" if row.id else check.name
                 yield CheckItem.from_parent(self, name=name, check=check, row=row)
@@ -61,16 +85,24 @@ class CheckItem(pytest.Item):
     def runtest(self) -> None:
         """Judge the row; the outcome is in `result`, never an exception."""
         self.result = self.config.stash[JUDGE](self.check, self.row)
-        self.user_properties.append(("requirements", " ".join(self.result.requirements)))  # for JUnit
+        requirements = " ".join(self.result.requirements)
+        properties = {"check": self.result.label, "outcome": str(self.result.outcome), "requirements": requirements}
+        self.user_properties.extend(properties.items())  # for JUnit
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """Return where the check stands."""
         return self.path, self.check.body.__code__.co_firstlineno, f"{self.check.id}[{self.row.id}]"
 
 
+def models_of(config: pytest.Config) -> list[str]:
+    """Return the models that are to be judged by relations, each once."""
+    return list(dict.fromkeys(config.getoption("conformance_models")))
+
+
 def collect_file(file_path: Path, parent: pytest.Collector) -> CheckFile | None:
     """Return a collector if the file is a module of the suite."""
-    if file_path.parent != FOLDER or file_path.stem not in checks.MODULES or file_path.suffix != ".py":
+    known = modules_for(models_of(parent.config))
+    if file_path.parent != FOLDER or file_path.stem not in known or file_path.suffix != ".py":
         return None
     collector: CheckFile = CheckFile.from_parent(parent, path=file_path, nodeid=file_path.stem)
     return collector
@@ -102,6 +134,29 @@ def fill_report(report: pytest.TestReport, result: CheckResult) -> None:
         report.longrepr = (report.location[0], report.location[1] or 0, result.message)
     elif report.outcome == "failed":
         report.longrepr = f"{result.label}\n{result.claim}\n{result.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class Crash:
+    """The line by which pytest's own reports name a failure."""
+
+    message: str
+
+
+class Told(str):
+    """A failure as pytest's own reports take it: the whole text, and a line that names it."""
+
+    reprcrash: Crash
+
+
+def tell(report: pytest.TestReport, result: CheckResult, rerun: str) -> None:
+    """Say in pytest's own report what failed, for JUnit and `-r`; not in a worker, where it could not be sent on."""
+    if report.outcome != "failed":
+        return
+    told = Told("\n".join(block(result, rerun)))
+    of = f"{result.failure.level} {result.failure.requirement}: " if result.failure else ""
+    told.reprcrash = Crash(of + result.message.partition("\n")[0])
+    report.longrepr = told
 
 
 def arrange(config: pytest.Config, items: list[pytest.Item], never: Sequence[str]) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from conformance.text import element, elements
+from conformance.text import elements, safe, shown_shape
 from conformance.wire import strings
 from conformance.wire.datatypes import DATATYPES
 from conformance.wire.response import Output
@@ -23,6 +23,11 @@ Array = np.ndarray[Any, Any]
 
 # Relative error of a decimal number in JSON that still counts as the same; one unit in the last place always does.
 JSON_TOLERANCE: Mapping[str, float] = {"FP16": 1e-3, "BF16": 1e-2, "FP32": 1e-6, "FP64": 1e-14}
+
+
+FEW = 4  # elements that a message shows at once
+LONG = 16  # bytes of a BYTES element that it shows
+ROOM = 140  # characters for elements around a wrong one
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,25 +50,58 @@ def difference(
         body: of the answer.
         through_json: whether the values travelled as JSON on the way in or out; None: by the output's own form.
     """
-    wanted = f"{expected.name} {expected.datatype} {list(expected.shape)}"
+    whole = f"{expected.name} {expected.datatype} {list(expected.shape)}"
     if output is None:
-        return Difference(f"output {wanted}", "no output of that name")
+        return Difference(f"output {whole}", "no output of that name")
     if (output.datatype, output.shape) != (expected.datatype, expected.shape):
-        shape = "no valid shape" if output.shape is None else str(list(output.shape))
-        return Difference(wanted, f"{output.name} {output.datatype} {shape}")
+        return _of_kind(expected, output)
     if output.array is None:
-        reason = "; ".join(map(str, output.findings)) or "no values"
-        return Difference(f"{wanted} = {elements(expected.array)}", f"values that cannot be read: {reason}")
+        reason = "; ".join(finding.told for finding in output.findings) or "there are none"
+        return Difference(f"{whole} = {elements(expected.array)}", f"no values that can be read: {reason}")
     approximate = (not output.binary) if through_json is None else through_json
     index = _first(expected, output.array, approximate=approximate)
     if index is None:
         return None
-    return Difference(
-        f"{wanted} = {elements(expected.array, index)}",
-        f"{elements(output.array, index)}: element {index} is {element(output.array.reshape(-1)[index])}, "
-        f"expected {element(expected.array.reshape(-1)[index])}",
-        _offset(output, index, body),
+    return Difference(*_of_values(whole, expected.array, output.array, index), _offset(output, index, body))
+
+
+def _of_kind(expected: Tensor, output: Output) -> Difference:
+    """Return how an output of another datatype or shape differs; what is right of the two is left out."""
+    wanted, found = [], []
+    if output.datatype != expected.datatype:
+        wanted.append(f"datatype {expected.datatype}")
+        found.append(f"datatype {safe(output.datatype, 40)}" if output.datatype else "no datatype")
+    if output.shape != expected.shape:
+        wrong = [finding.actual for finding in output.findings if finding.kind == "shape-invalid"]
+        wanted.append(f"shape {list(expected.shape)}")
+        absent = wrong == ["nothing"]
+        found.append("no shape" if absent else f"shape {wrong[0]}" if wrong else shown_shape(output.shape))
+    return Difference(f"{expected.name} with {' and '.join(wanted)}", " and ".join(found))
+
+
+def _of_values(whole: str, expected: Array, actual: Array, index: int) -> tuple[str, str]:
+    """Return what was expected and what came: all elements of a small tensor, or those around the first wrong one."""
+    place = str(index if expected.ndim == 1 else list(map(int, np.unravel_index(index, expected.shape))))
+    right, wrong = (array.reshape(-1)[index : index + 1] for array in (expected, actual))
+    byte = _first_byte(right[0], wrong[0])
+    if expected.size <= FEW:
+        also = f": element {place} differs{byte}" if expected.size > 1 or byte else ""
+        return f"{whole} = {elements(expected)}", f"{elements(actual)}{also}"
+    around = [f", in {elements(array, index)}" for array in (expected, actual)]
+    if sum(map(len, around)) > ROOM:
+        around = ["", ""]
+    return (
+        f"element {place} of {whole} to be {elements(right)[1:-1]}{around[0]}",
+        f"{elements(wrong)[1:-1]}{byte}{around[1]}",
     )
+
+
+def _first_byte(right: Any, wrong: Any) -> str:
+    """Return from where on two BYTES elements differ, unless what is shown of them tells."""
+    if not isinstance(right, bytes) or right[:LONG] != wrong[:LONG]:
+        return ""
+    pairs = enumerate(zip(right, wrong, strict=False))
+    return f" from byte {next((k for k, (a, b) in pairs if a != b), min(len(right), len(wrong)))} on"
 
 
 def _first(expected: Tensor, actual: Array, *, approximate: bool) -> int | None:

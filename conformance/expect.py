@@ -18,7 +18,7 @@ from conformance.outcome import TargetLost, Unmet
 from conformance.roles import Model
 from conformance.target.exchange import Reply
 from conformance.target.target import Target
-from conformance.text import safe
+from conformance.text import element, safe
 from conformance.wire.request import InferRequest, Message
 from conformance.wire.response import Output
 from conformance.wire.tensor import Tensor
@@ -43,7 +43,7 @@ class Expectation:
     def answered(self) -> Expectation:
         """A whole answer with a 2xx status came."""
         if not self.reply.succeeded:
-            raise self.unmet("an answer with a 2xx status", safe(self.reply.outcome()))
+            raise self.unmet(*_unanswered(self.reply))
         return self
 
     def output(self, name: str) -> Output:
@@ -51,26 +51,26 @@ class Expectation:
         self.answered()
         output = self.reply.answer.output(name)
         if output is None:
-            found = f"outputs {[safe(n, 60) for n in self.reply.answer.names()]}"
-            raise self.unmet(f"an output {name}", found, requirement=blame.of_output(self.reply, name))
+            about = blame.of_output(self.reply, name)
+            raise self.unmet(f"an output {name}", _outputs(self.reply), requirement=about)
         return output
 
     def tensors(self, expected: Iterable[Tensor], *, through_json: bool | None = None) -> Expectation:
         """Each of the tensors is among the outputs, with its datatype, shape and values."""
         self.answered()
-        answer = self.reply.answer
         for tensor in expected:
-            found = difference(tensor, answer.output(tensor.name), self.reply.body, through_json=through_json)
+            found = difference(tensor, self.output(tensor.name), self.reply.body, through_json=through_json)
             if found:
                 other = blame.of_output(self.reply, tensor.name)
                 raise self.unmet(found.expected, found.actual, found.offset, requirement=other)
         return self
 
     def forms(self, forms: Mapping[str, str]) -> Expectation:
-        """Each named output came in its form, `binary` or `json`."""
+        """Each named output came in its form, `binary` or `json`. One with data and size, or with neither, has none."""
         for name, form in forms.items():
-            actual = "binary" if self.output(name).binary else "json"
-            if actual != form:
+            output = self.output(name)
+            actual = "binary" if output.binary else "json"
+            if actual != form and not any(finding.kind in _FORMLESS for finding in output.findings):
                 raise self.unmet(f"{name} as {_FORMS[form]}", f"{name} as {_FORMS[actual]}")
         return self
 
@@ -81,27 +81,31 @@ class Expectation:
             raise self.unmet(f"{finding.field}: {finding.expected}", finding.actual, finding.offset)
         return self
 
-    def refused(self) -> Expectation:
-        """The request was refused: an answer came, whole, and its status says that it is an error."""
+    def refused(self, fault: str = "") -> Expectation:
+        """The request was refused for its fault: an answer came, whole, and its status says that it is an error."""
         status = self.reply.status
         if status is None or self.reply.exchange.failure:
             raise self.unmet("an error answer", safe(self.reply.outcome()))
         if status < 400:
-            raise self.unmet("a refusal with a 4xx status", f"HTTP {status}: {_gist(self.reply)}")
+            reason = f" for {fault}" if fault else ""
+            raise self.unmet(f"a refusal with a 4xx status{reason}", _gist(self.reply))
         return self
 
 
+# Statuses that are about the path or the method.
+ELSEWHERE = (301, 302, 303, 307, 308, 404, 405, 501)
+_FORMLESS = ("data-missing", "data-and-size")  # found and judged with the sizes
 _FORMS = {"binary": "binary data", "json": "JSON"}
 
 
-def refuses(target: Target, model: Model, message: Message) -> Reply:
-    """Expect that a message is refused and that the server answers a good request right afterwards.
+def refuses(target: Target, model: Model, message: Message, fault: str = "") -> Reply:
+    """Expect that a message is refused for its fault and that the server answers a good request right afterwards.
 
     Both go out on connections of their own. What the refusal looks like is judged by `errors.refusal-is-an-oip-error`
     on the same messages.
     """
     reply = target.send(message, fresh=True)
-    expect(reply).refused()
+    expect(reply).refused(fault)
     still_answers(target, model)
     return reply
 
@@ -120,7 +124,30 @@ def still_answers(target: Target, model: Model) -> None:
         raise Unmet("a good request answered after the refusal", safe(reply.outcome()), reply, requirement="OIP-ALIVE")
 
 
+def _unanswered(reply: Reply) -> tuple[str, str]:
+    """Return what was expected of an answer that did not come, and what came."""
+    exchange, status = reply.exchange, reply.status
+    if status is not None and 200 <= status < 300:
+        return "a whole answer with a 2xx status", safe(f"HTTP {status}, {exchange.failure}")
+    where = f" to {exchange.message.method} {exchange.message.path}" if status in ELSEWHERE else ""
+    return f"an answer with a 2xx status{where}", safe(reply.outcome())
+
+
 def _gist(reply: Reply) -> str:
     """Return what a wrongly accepted request was answered."""
     outputs = [f"{safe(output.name, 60)} {safe(output.datatype, 20)}" for output in reply.answer.outputs]
-    return f"outputs {outputs}" if outputs else safe(reply.body[:120].decode("utf-8", "replace"))
+    text = safe(reply.body[:120].decode("utf-8", "replace"))
+    return f"HTTP {reply.status} with {', '.join(outputs)}" if outputs else f"HTTP {reply.status}: {text or 'no body'}"
+
+
+def _outputs(reply: Reply) -> str:
+    """Return which outputs an answer has, or why it has none."""
+    answer = reply.answer
+    if answer.outputs:
+        return f"outputs {', '.join(safe(name, 60) or '(without a name)' for name in answer.names())}"
+    if answer.document is not None:
+        wrong = answer.of_kind("outputs-missing", "outputs-invalid", "output-invalid")
+        return wrong[0].told if wrong else "no outputs"
+    coding = reply.header("Content-Encoding")
+    what = f"a body in the coding {safe(coding, 20)}" if coding else "a body that is no JSON object"
+    return f"{what}: {element(reply.body, 24) if reply.body else 'nothing'}"

@@ -83,16 +83,24 @@ class Hooks:
         result = _result(report)
         return collect.STATUS[result.outcome] if result else None
 
+    @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keep a result; the controller gets those of the workers too."""
+        """Keep a result, and tell pytest's own reports of it; the controller gets those of the workers too."""
         result = _result(report)
         if result:
             self.run.results.append(result)
+            if not self.is_worker:
+                collect.tell(report, result, self.run.rerun)
+
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Note why the run ends here: Ctrl-C, or a plugin that stops it with a reason."""
+        self.run.stopped = str(excinfo.value) or "interrupted"
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> Generator[None, None, None]:
         """Conclude: write reports, set the exit status, and print the verdict as the last line."""
         if not self.is_worker:
+            self.run.stopped = self.run.stopped or str(session.shouldfail or session.shouldstop or "")
             session.exitstatus = self.run.finish(int(exitstatus))
         yield
         if not self.is_worker:

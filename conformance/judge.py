@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 import traceback
 from dataclasses import dataclass, field
@@ -11,13 +10,16 @@ from zlib import crc32
 
 from conformance import deployed, ledger
 from conformance.check import Check, Row
-from conformance.deployed import FULL, PLAIN, Deployed
+from conformance.deployed import FULL, MIXED, PLAIN, Deployed
 from conformance.outcome import UNMET, Blocked, NotApplicable, Outcome, TargetLost, Unmet
+from conformance.report import evidence
 from conformance.report.failure import describe
 from conformance.report.result import NO_MODEL, CheckResult, Failure
 from conformance.roles import Model
 from conformance.roles import load as load_roles
 from conformance.target.exchange import Reply
+from conformance.target.replay import NotRecordedError
+from conformance.target.secrets import hide
 from conformance.target.survey import Survey
 from conformance.target.target import Target
 from conformance.text import safe
@@ -62,8 +64,8 @@ class Judge:
             str(entry.extension),
             verdict.outcome,
             list(check.requirements(row)),
-            verdict.message,
-            verdict.observation,
+            hide(verdict.message, self.target.settings.secrets),
+            hide(verdict.observation, self.target.settings.secrets),
             round(time.monotonic() - started, 6),
             len(self.target.exchanges),
             verdict.failure,
@@ -95,10 +97,13 @@ class Judge:
             return _Verdict(Outcome.BLOCKED, safe(str(blocked)))
         except NotApplicable as reason:
             return _Verdict(Outcome.NOT_APPLICABLE, safe(str(reason)))
+        except NotRecordedError as missing:
+            return _Verdict(Outcome.ERROR, safe(str(missing)))
         except TargetLost as lost:
             return _Verdict(Outcome.ERROR, f"the target is gone: {safe(str(lost))}")
         except Exception:  # a fault of the suite's own must be seen, and must not end the run
-            return _Verdict(Outcome.ERROR, f"the suite failed: {traceback.format_exc()}")
+            trace = "\n".join(safe(line) for line in traceback.format_exc().splitlines())
+            return _Verdict(Outcome.ERROR, f"the suite failed: {trace}")
         observes = ledger.requirement(check.requirements(row)[0]).level == "OBSERVE"
         return _Verdict(Outcome.OBSERVED if observes else Outcome.PASS, "", safe(observation or ""))
 
@@ -120,7 +125,8 @@ class Judge:
             trouble = self.target.trouble(model)
             return f"{model.name} answers no plain request: {safe(trouble)}" if trouble else ""
         if not model.trouble:
-            for name in (PLAIN, FULL) if "binary_tensor_data" in self.survey.offered else (PLAIN,):
+            self.target.begin(f"model {model.name}")
+            for name in (PLAIN, FULL, MIXED) if "binary_tensor_data" in self.survey.offered else (PLAIN,):
                 model.answer(self.target, name)
         return safe(model.trouble, 800)
 
@@ -131,22 +137,28 @@ class Judge:
         outcome = UNMET[ledger.requirement(requirement).level]
         if outcome is Outcome.ADVISORY and self.strict:
             outcome = Outcome.FAIL
-        secrets = {name.lower() for name, _ in self.target.settings.headers if name.lower() != "host"}
-        failure = describe(unmet, requirement, secrets, self._write_evidence(check, row, unmet))
+        failure = self._failure(check, row, unmet, requirement)
         message = f"expected {failure.expected}, got {failure.actual}"
         observation = failure.actual if outcome is Outcome.OBSERVED else ""
         return _Verdict(outcome, message, observation, failure)
 
-    def _write_evidence(self, check: Check, row: Row, unmet: Unmet) -> str | None:
-        """Write request and answer of a failed check into a folder of its own; return the request's path."""
+    def _failure(self, check: Check, row: Row, unmet: Unmet, requirement: str) -> Failure:
+        """Describe what is unmet, and leave the evidence where that is asked for."""
+        settings = self.target.settings
         if self.evidence is None or unmet.reply is None:
-            return None
-        folder = self.evidence / re.sub(r"[^\w.\-]+", "_", f"{check.id}-{row.id}" if row.id else check.id)
-        folder.mkdir(parents=True, exist_ok=True)
-        request = folder / "request.bin"
-        request.write_bytes(unmet.reply.exchange.message.body)
-        (folder / "response.bin").write_bytes(unmet.reply.body)
-        return str(request)
+            return describe(unmet, requirement, settings)
+        folder = self.evidence / evidence.folder_name(check.id, row.id)
+        failure = describe(unmet, requirement, settings, str(folder / "request.bin"))
+        placements = {role: placement.to_dict() for role, placement in self.target.placements.items()}
+        about = {
+            "check": check.id,
+            "row": row.id,
+            "url": settings.url,
+            "placements": placements,
+            "survey": self.survey.to_dict(),
+        }
+        evidence.write(folder, about, failure, unmet.reply.exchange, settings)
+        return failure
 
 
 @dataclass(frozen=True, slots=True)

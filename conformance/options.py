@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from conformance.report import formats
 from conformance.target import settings
 from conformance.target.settings import Settings, SettingsError
 
 if TYPE_CHECKING:
     from conformance.target.config import TargetConfig
+    from conformance.target.har import Recording
 
 EXTENSIONS = ("binary_tensor_data", "raw", "classification")
 PROFILES = ("certify", "quick", "explore")
@@ -64,6 +66,13 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "type": float,
         "help": "seconds to wait for a connection and for the next byte of an answer (default: 10)",
     },
+    "--model": {
+        "dest": "conformance_models",
+        "metavar": "NAME",
+        "action": "append",
+        "default": [],
+        "help": "judge this deployed model by relations alone, whatever it computes (repeatable); no role is needed",
+    },
     "--extension": {
         "dest": "conformance_extensions",
         "metavar": "NAME",
@@ -94,12 +103,19 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "metavar": "PATH",
         "action": "append",
         "default": [],
-        "help": "write a report (repeatable); by its suffix: .json",
+        "help": "write a report (repeatable); by its suffix: .json, .html, .md, .svg (a badge), .shields.json (a badge "
+        "that shields.io draws); `oip-conformance report` makes the others of a .json later",
     },
     "--conformance-evidence": {
         "dest": "conformance_evidence",
         "metavar": "DIR",
-        "help": "write request and answer of each check that is not met into a folder of its own",
+        "help": "write run.har, a recording of every exchange, and a folder for each check that is not met: bytes, and "
+        "programs that send them again",
+    },
+    "--target-replay": {
+        "dest": "target_replay",
+        "metavar": "FILE",
+        "help": "judge a recording (run.har) instead of a server; the other options have to be those of its run",
     },
 }
 
@@ -128,6 +144,8 @@ def target_url(options: Any, ini: Callable[[str], Any]) -> str | None:
     Raises:
         pytest.UsageError: the file about the target cannot be used, or names none.
     """
+    if options.target_replay:
+        return _recording(options.target_replay).url
     url = given("target_url", options.target_url, ini)
     file = given("target_config", options.target_config, ini)
     if url or not file:
@@ -212,11 +230,34 @@ def report_paths(config: pytest.Config) -> list[Path]:
     """
     paths = [Path(text) for text in config.getoption("conformance_reports")]
     for path in paths:
-        if path.suffix != ".json":
-            raise pytest.UsageError(f"--conformance-report {path}: unknown suffix {path.suffix!r}, known is .json")
+        if formats.suffix(path) is None:
+            known = ", ".join(formats.FORMATS)
+            raise pytest.UsageError(f"--conformance-report {path}: unknown suffix {path.suffix!r}, known are {known}")
         if not path.absolute().parent.is_dir():
             raise pytest.UsageError(f"--conformance-report {path}: no folder {path.absolute().parent}")
     return paths
+
+
+def recording(config: pytest.Config) -> Recording | None:
+    """Return the recording that is judged instead of a server, or None.
+
+    Raises:
+        pytest.UsageError: it cannot be read, or the profile sends other requests each time.
+    """
+    file = config.option.target_replay
+    if file and config.option.conformance_profile == "explore":
+        raise pytest.UsageError("--target-replay: the requests of --conformance-profile=explore are not the same twice")
+    return _recording(file) if file else None
+
+
+@cache
+def _recording(file: str) -> Recording:
+    from conformance.target import har
+
+    try:
+        return har.load(Path(file))
+    except har.HarError as error:
+        raise pytest.UsageError(f"--target-replay: {error}") from error
 
 
 def evidence_folder(config: pytest.Config) -> Path | None:

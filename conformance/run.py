@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from random import SystemRandom
 from typing import Any
 
 import hypothesis
 import pytest
 
-from conformance import checks, options
-from conformance.check import all_rows
-from conformance.collect import FOLDER, JUDGE, collected_rows
+from conformance import ledger, options
+from conformance.collect import FOLDER, JUDGE, collected_rows, models_of
 from conformance.judge import Judge
 from conformance.outcome import TargetLost
-from conformance.report import json_report, terminal
+from conformance.report import formats, github, json_report, terminal
 from conformance.report.result import CheckResult
 from conformance.report.verdict import Verdict, conclude
+from conformance.target import har
+from conformance.target import models as deployed
 from conformance.target import survey as surveys
 from conformance.target.reference import ReferenceServer
+from conformance.target.replay import Replayed
+from conformance.target.secrets import hide
 from conformance.target.settings import SettingsError
 from conformance.target.survey import Survey
 from conformance.target.target import Target
@@ -33,6 +40,9 @@ class Run:
     Attributes:
         results: in the order in which they came.
         verdict: None until the run is finished.
+        report: the JSON report; None where nobody asks for one, and until the run is finished.
+        missing: the rows that should have been run and were not, by extension.
+        stopped: why pytest ended the run before its end, in its own words; else empty.
     """
 
     def __init__(self, config: pytest.Config, url: str, told: dict[str, Any] | None = None) -> None:
@@ -50,8 +60,13 @@ class Run:
         self.profile: str = config.getoption("conformance_profile")
         self.reports = options.report_paths(config)
         self.file = options.target_config(config)
+        self.models = models_of(config)
+        self.evidence = options.evidence_folder(config)
         self.results: list[CheckResult] = []
         self.verdict: Verdict | None = None
+        self.report: dict[str, Any] | None = None
+        self.missing: dict[str, list[str]] = {}
+        self.stopped = ""
         self.started = _now()
         self._told = told or {}
         self.seed = self._seed()
@@ -68,8 +83,13 @@ class Run:
         if self._url == options.REFERENCE:
             self._server = ReferenceServer()
             self._url = self._server.url
-        self.target = Target(options.make_settings(self.config, self._url))
-        self._shown_url = self.target.settings.url  # without credentials
+        settings = options.make_settings(self.config, self._url)
+        self._shown_url = settings.url  # without credentials
+        recording = options.recording(self.config)
+        self.target = Target(settings) if recording is None else Replayed(settings, recording.calls)
+        if self.evidence is not None:
+            self.target.journal = har.Journal(self.evidence, _process(self.config), settings)
+        self.target.begin("survey")
         self.survey = Survey(**self._told["survey"]) if self._told else self._take_survey()
         self.target.roles = self.survey.roles
         self.target.placements = self.file.roles or {}
@@ -77,26 +97,39 @@ class Run:
             self.target,
             self.survey,
             self.config.getoption("conformance_strict"),
-            options.evidence_folder(self.config),
+            self.evidence,
         )
 
     def _take_survey(self) -> Survey:
+        wanted = options.extensions(self.config)
         try:
-            survey = surveys.take(self.target, options.extensions(self.config), self.file.roles)
+            if self.models:
+                survey = deployed.take(self.target, self.models, wanted, self.file.models)
+            else:
+                survey = surveys.take(self.target, wanted, self.file.roles)
         except (TargetLost, SettingsError) as error:
-            self.verdict = Verdict("incomplete", [str(error)])
+            self.verdict = Verdict("incomplete", [hide(str(error), self.target.settings.secrets)])
             return Survey()
-        url, reason = self._shown_url, ""
-        if not survey.roles and survey.silence:
-            reason = f"{url}/v2 answers nothing of use ({survey.silence}): look at the path of the URL, and whether"
-            reason += " a gateway wants a --target-header"
-        elif not survey.roles:
-            reason = f"{url} serves none of the suite's model roles: `oip-conformance roles` says what to deploy"
-        elif not survey.offered:
-            reason = f"{url} offers none of the extensions: it lists none, and requests that use them are not answered"
+        survey = survey.without(self.target.settings.secrets)
+        reason = self._nothing_to_judge(survey)
         if reason:
             self.verdict = Verdict("incomplete", [reason])
         return survey
+
+    def _nothing_to_judge(self, survey: Survey) -> str:
+        """Return why nothing can be judged; empty where something can."""
+        url = self._shown_url
+        troubles = [model["trouble"] for model in survey.models.values() if model["trouble"]]
+        if troubles and not survey.offered:
+            return "; ".join(troubles)
+        if not (survey.roles or survey.models) and survey.silence:
+            hint = "look at the path of the URL, and whether a gateway wants a --target-header"
+            return f"{url}/v2 answers nothing of use ({survey.silence}): {hint}"
+        if not (survey.roles or survey.models):
+            return f"{url} serves none of the suite's model roles: `oip-conformance roles` says what to deploy"
+        if not survey.offered:
+            return f"{url} offers none of the extensions: it lists none, and requests that use them are not answered"
+        return ""
 
     def for_worker(self) -> dict[str, Any]:
         """Return what a worker has to know."""
@@ -133,16 +166,17 @@ class Run:
     def finish(self, exitstatus: int) -> int:
         """Conclude the run, write the reports, and return the exit status."""
         if self.verdict is not None:  # there was nothing to judge
+            self._merge_recordings({})
             self._write_reports(complete=False)
             return self.verdict.exit_status
         if not hasattr(self, "survey") or self.config.option.collectonly:
             return exitstatus
-        places = _places()
+        places = _places(self.models)
         self.results.sort(key=lambda result: places[result.id, result.row])
-        run = {(result.id, result.row) for result in self.results}
-        whole = collected_rows(self.profile, dangerous=self.config.option.conformance_dangerous)
-        missing = [f"{c.id}[{r.id}]" for c, r in whole if (c.id, r.id) not in run]
-        self.verdict = conclude(self.results, missing, self._lost())
+        self.missing = self._find_missing()
+        missing = [label for labels in self.missing.values() for label in labels]
+        self.verdict = conclude(self.results, missing, self._lost(), self.stopped)
+        self._merge_recordings(places)
         self._write_reports(complete=not missing)
         narrowed = bool(missing) and not self._lost()
         own_files = self.config.args != [str(FOLDER)]
@@ -150,15 +184,31 @@ class Run:
             return exitstatus
         return self.verdict.exit_status
 
+    def _find_missing(self) -> dict[str, list[str]]:
+        """Return the rows that should have been run and were not, by extension."""
+        run = {(result.id, result.row) for result in self.results}
+        dangerous = self.config.option.conformance_dangerous
+        missing: dict[str, list[str]] = {}
+        for check, row in collected_rows(self.profile, dangerous=dangerous, models=self.models):
+            if (check.id, row.id) not in run:
+                extension = str(ledger.requirement(check.requirements(row)[0]).extension)
+                missing.setdefault(extension, []).append(f"{check.id}[{row.id}]")
+        return missing
+
+    def _merge_recordings(self, places: Mapping[tuple[str, str], int]) -> None:
+        if self.evidence is not None:
+            order = {f"{check}[{row}]": place for (check, row), place in places.items()}
+            har.merge(self.evidence, self._shown_url, order)
+
     def _lost(self) -> str | None:
         """Return why the target is gone; workers say it in their results."""
         gone = "the target is gone: "
         return next((r.message.removeprefix(gone) for r in self.results if r.message.startswith(gone)), None)
 
     def _write_reports(self, *, complete: bool) -> None:
-        if not self.reports or self.verdict is None:
+        if self.verdict is None or not (self.reports or github.is_there(os.environ)):
             return
-        report = json_report.build(
+        self.report = json_report.build(
             self.results,
             self.survey,
             self.verdict,
@@ -168,12 +218,17 @@ class Run:
             started=self.started,
             finished=_now(),
             complete=complete,
+            missing=self.missing,
         )
         for path in self.reports:
-            try:
-                json_report.write(report, path)
-            except OSError as error:
-                sys.stderr.write(f"cannot write the report {path}: {error.strerror}\n")
+            self._attempt(f"the report {path}", partial(formats.write, self.report, path))
+        self._attempt("the summary of the step", partial(github.summarize, self.report, os.environ))
+
+    def _attempt(self, what: str, write: Callable[[], None]) -> None:
+        try:
+            write()
+        except OSError as error:
+            sys.stderr.write(f"cannot write {what}: {error.strerror}\n")
 
     def _options(self) -> dict[str, Any]:
         """Return what shaped the verdict; names of headers, never their values."""
@@ -183,10 +238,17 @@ class Run:
             "strict": self.config.getoption("conformance_strict"),
             "extensions": options.extensions(self.config),
             "timeout_s": self.target.settings.timeout,
+            "models": self.models,
             "headers": [name for name, _ in self.target.settings.headers],
         }
 
     # --- what the user sees ---
+
+    @property
+    def rerun(self) -> str:
+        """The command that runs the suite against this target, without what selects checks."""
+        named = [f" --model {shlex.quote(name)}" for name in self.models]
+        return f"pytest --target-url={options.REFERENCE if self._server else self._shown_url}{''.join(named)}"
 
     def header(self) -> list[str]:
         """Return the lines above the run."""
@@ -196,10 +258,9 @@ class Run:
         """Show the summary and everything that was not met."""
         if not self.results:
             return
-        rerun = f"pytest --target-url={options.REFERENCE if self._server else self._shown_url}"
         sections = (
-            ("summary", terminal.summary(self.results, self.survey)),
-            ("failures", terminal.failures(self.results, rerun)),
+            ("summary", terminal.summary(self.results, self.survey, self.missing)),
+            ("failures", terminal.failures(self.results, self.rerun)),
             ("advice", terminal.advice(self.results)),
             ("observations", terminal.observations(self.results)),
             ("not judged", terminal.not_judged(self.results, self.survey)),
@@ -215,6 +276,8 @@ class Run:
         reporter: Any = self.config.pluginmanager.get_plugin("terminalreporter")
         if reporter is None or self.verdict is None:
             return
+        for command in github.commands(self.report, os.environ):
+            reporter.write_line(command)
         line = terminal.verdict_line(self.verdict, self._shown_url, self.results)
         reporter.write_line(line, **{terminal.COLORS[self.verdict.verdict]: True, "bold": True})
 
@@ -227,9 +290,15 @@ class Run:
             self._server = None
 
 
-def _places() -> dict[tuple[str, str], int]:
+def _places(models: Sequence[str]) -> dict[tuple[str, str], int]:
     """Return the place of each row in the suite, so that workers' results come in one order."""
-    return {(check.id, row.id): index for index, (check, row) in enumerate(all_rows(checks.load()))}
+    rows = collected_rows("explore", dangerous=True, models=models)
+    return {(check.id, row.id): index for index, (check, row) in enumerate(rows)}
+
+
+def _process(config: pytest.Config) -> str:
+    """Return what tells the processes of a run apart."""
+    return str(getattr(config, "workerinput", {}).get("workerid", ""))
 
 
 def _now() -> str:

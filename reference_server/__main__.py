@@ -1,22 +1,25 @@
 """`python -m reference_server`: serve until SIGTERM or SIGINT.
 
-Prints one line, its URL, when it accepts connections; nothing else unless something goes wrong.
+Prints one line, its URL, when it accepts connections; with `--grpc-port` a second one, `grpc HOST:PORT`. Nothing else
+unless something goes wrong.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
+import os
 import signal
 import socket
 import sys
-from collections.abc import Iterator
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from difflib import get_close_matches
 
 import uvicorn
 
 from reference_server import app, faults, http_body, models
-from reference_server.http_protocol import OipHttpProtocol
+from reference_server.uvicorn_config import uvicorn_config
 
 BACKLOG = 2048
 KEEP_ALIVE_SECONDS = 30
@@ -31,11 +34,14 @@ def arguments() -> argparse.Namespace:
         "--port", type=int, default=8000, help="port to listen on, 0 for a free one (default: %(default)s)"
     )
     parser.add_argument(
+        "--grpc-port", type=int, metavar="PORT", help="serve over gRPC too, on this port, 0 for a free one"
+    )
+    parser.add_argument(
         "--max-body",
         type=int,
         default=http_body.DEFAULT_LIMIT,
         metavar="BYTES",
-        help="refuse larger request bodies with status 413 (default: %(default)s)",
+        help="refuse larger request bodies with status 413, and larger messages (default: %(default)s)",
     )
     parser.add_argument("--fault", metavar="NAME", help="serve with this fault, to see a check fail")
     parser.add_argument("--list-faults", action="store_true", help="print every fault with the requirements it breaks")
@@ -73,35 +79,58 @@ def url(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
+def require_grpc() -> None:
+    """End the program where gRPC is not installed."""
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # its own lines about what is reported here
+    try:
+        for name in ("grpc", "tritonclient.grpc"):
+            importlib.import_module(name)
+    except Exception as error:  # packages that do not fit each other raise all kinds
+        print(f"--grpc-port needs the extra grpc: pip install 'oip-conformance[grpc]' ({error})", file=sys.stderr)
+        raise SystemExit(2) from None
+
+
+@contextmanager
+def grpc_door(served: Mapping[str, models.Model], host: str, port: int, max_body: int) -> Iterator[str]:
+    """Serve over gRPC until the end of the block, which gets the line that says where."""
+    from reference_server.grpc_server import GrpcServer  # its packages are there only with the extra
+
+    try:
+        server = GrpcServer(served, host, port, max_body)
+    except OSError as error:
+        raise SystemExit(f"cannot listen on {host} port {port}: {error}") from None
+    with server:
+        yield f"grpc {server.address}"
+
+
 def main() -> None:
     """Serve."""
     options = arguments()
     if options.list_faults:
         print("\n".join(fault_lines()))
         return
+    if options.grpc_port is not None:
+        require_grpc()
     # uvicorn handles both signals while it serves and raises them again afterwards: this makes the end a clean one.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: sys.exit(0))
     with faults.switched_on(faults.load()[options.fault]) if options.fault else nullcontext():
-        serve(listen(options.host, options.port), options.max_body)
+        serve(listen(options.host, options.port), options.max_body, options.grpc_port)
 
 
-def serve(listener: socket.socket, max_body: int) -> None:
-    """Serve on a listening socket until a signal comes."""
-    config = uvicorn.Config(
-        app.create(models.load(), max_body),
-        http=OipHttpProtocol,
-        ws="none",
-        lifespan="off",
+def serve(listener: socket.socket, max_body: int, grpc_port: int | None) -> None:
+    """Serve on a listening socket, and over gRPC where it has a port, until a signal comes."""
+    served = models.load()
+    config = uvicorn_config(
+        app.create(served, max_body),
         log_level="error",
-        access_log=False,
-        server_header=False,
-        date_header=False,
-        timeout_keep_alive=KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+        keep_alive_seconds=KEEP_ALIVE_SECONDS,
+        shutdown_seconds=SHUTDOWN_SECONDS,
     )
-    print(url(listener), flush=True)
-    uvicorn.Server(config).run(sockets=[listener])
+    host = listener.getsockname()[0]
+    with nullcontext() if grpc_port is None else grpc_door(served, host, grpc_port, max_body) as line:
+        print(url(listener), *([line] if line else []), sep="\n", flush=True)
+        uvicorn.Server(config).run(sockets=[listener])
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from reference_server import http_body, metadata, request, response
+from reference_server import codings, http_body, metadata, request, response
 from reference_server.errors import InferenceError, shown
 from reference_server.framing import HEADER
 from reference_server.models import VERSION, Model
@@ -48,11 +48,23 @@ class Service:
         return JSONResponse({"name": self.find(http).name, "ready": True})
 
     async def infer(self, http: Request) -> Response:
-        """POST /v2/models/{model}[/versions/{version}]/infer."""
-        body = await http_body.read(http, self.max_body)
+        """Return the answer to an inference request, in no coding."""
+        body = await self.read_body(http)
         model = self.find(http)
         wanted = request.parse(model, http.headers.getlist(HEADER), body)
         return response.build(model, wanted, model.run(wanted.inputs))
+
+    async def infer_coded(self, http: Request) -> Response:
+        """POST /v2/models/{model}[/versions/{version}]/infer: the answer, in a coding that the client accepts."""
+        answer = await self.infer(http)
+        coding = codings.chosen(http)
+        return answer if coding is None else codings.encoded(answer, coding)
+
+    async def read_body(self, http: Request) -> bytes:
+        """Return the body of a request as it was before its coding."""
+        coding = codings.of_request(http)
+        body = await http_body.read(http, self.max_body)
+        return body if coding is None else codings.decoded(body, coding, self.max_body)
 
     def find(self, http: Request) -> Model:
         """Return the model that the path names."""
@@ -78,7 +90,7 @@ def create(models: Mapping[str, Model], max_body: int = http_body.DEFAULT_LIMIT)
         routes += [
             Route(path, service.model_metadata),
             Route(f"{path}/ready", service.model_ready),
-            Route(f"{path}/infer", service.infer, methods=["POST"]),
+            Route(f"{path}/infer", service.infer_coded, methods=["POST"]),
         ]
     handlers: dict[Any, Any] = {
         InferenceError: refused,

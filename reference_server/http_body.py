@@ -24,8 +24,6 @@ class UnreadBodyError(InferenceError):
 
 async def read(request: Request, limit: int) -> bytes:
     """Return the body; refuse one over `limit` bytes as soon as that is known, and one that cannot be read right."""
-    if (coding := request.headers.get("content-encoding", "identity").lower()) != "identity":
-        raise InferenceError(f"Content-Encoding is {coding!r}, but only identity is supported", status=415)
     if "upgrade" in request.headers:  # the HTTP parser stops at the head of such a request
         raise UnreadBodyError("Upgrade is not supported with an inference request")
     too_large = UnreadBodyError(f"the body is over the limit of {limit} bytes", status=413)

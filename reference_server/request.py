@@ -111,10 +111,11 @@ def parse_input(model: Model, spec: TensorSpec, entry: Object, rest: framing.Bin
         return tensors.decode_json(datatype, shape, data)
     if data is not None:
         raise InferenceError("has both data and parameters.binary_data_size")
-    if rest is None:
+    if rest is None and size:
         raise InferenceError(f"parameters.binary_data_size needs the header {framing.HEADER}, which is not provided")
     tensors.check_size(datatype, shape, size)
-    return tensors.decode_binary(datatype, shape, rest.take(size))
+    # The header is for binary data that are present, and the documents do not say whether no bytes are: both are taken.
+    return tensors.decode_binary(datatype, shape, rest.take(size) if rest is not None else memoryview(b""))
 
 
 # --- outputs -------------------------------------------------------------------------------------------------------

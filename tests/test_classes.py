@@ -34,6 +34,9 @@ REFUSED = [
     ("10;2", 'no colon in "10;2"'),
     (":2", 'value "" is no number'),
     ("cat:2", 'value "cat" is no number'),
+    ("3,5:2", 'value "3,5" is no number: a point stands before decimals, not a comma'),
+    ("-3,50e1:2", 'value "-3,50e1" is no number: a point stands before decimals, not a comma'),
+    ("1,234,567:2", 'value "1,234,567" is no number'),
     ("0x10:2", 'value "0x10" is no number'),
     ("1_0:2", 'value "1_0" is no number'),
     ("e5:2", 'value "e5" is no number'),
@@ -68,6 +71,8 @@ def test_what_is_no_class_is_refused(text: str, message: str) -> None:
     [
         ("2:0.75", ClassText("0.75", 2)),
         ("0.75,2", ClassText("0.75", 2)),
+        ("3,5:2", ClassText("3.5", 2)),
+        ("-3,50e1:2:cat", ClassText("-3.50e1", 2, "cat")),
         ("0.75 : 2 : cat", ClassText("0.75", 2, "cat")),
         (" 0.75:2", ClassText("0.75", 2)),
         ("0.75;2;cat", ClassText("0.75", 2, "cat")),

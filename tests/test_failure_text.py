@@ -12,13 +12,15 @@ from threading import Thread
 import pytest
 
 from conformance.outcome import Outcome, Unmet
-from conformance.report.failure import block, curl, describe
+from conformance.report.failure import block, curl, curl_headers, describe
 from conformance.report.result import CheckResult
 from conformance.target.exchange import Exchange, Reply
+from conformance.target.settings import Settings
 from conformance.text import safe
 from conformance.wire.request import Message, frame
 from conformance.wire.tensor import Tensor
 
+HOST = Settings("http://h")
 REQUEST = frame(
     "/v2/models/multi/infer",
     {
@@ -36,7 +38,7 @@ def exchange(body: bytes = HEAD + bytes.fromhex("03000000 61626301"), message: M
 
 
 def result(unmet: Unmet) -> CheckResult:
-    failure = describe(unmet, "BIN-ORD-O", set())
+    failure = describe(unmet, "BIN-ORD-O", HOST)
     return CheckResult(
         "ordering.response-follows-its-json", "INT32-BYTES", "response_follows_its_json", "Bytes follow the JSON.",
         "ordering", "binary_tensor_data", Outcome.FAIL, ["BIN-ORD-O"], failure=failure,
@@ -115,7 +117,7 @@ def test_the_curl_line_sends_the_same_bytes(tmp_path: Path, as_file: bool, messa
         thread = Thread(target=server.handle_request)
         thread.start()
         sent = Exchange(0, message, f"http://127.0.0.1:{server.server_port}{REQUEST.path}")
-        command = curl(sent, set(), str(file) if as_file else None)
+        command = curl(sent, HOST, str(file) if as_file else None)
         subprocess.run(["bash", "-c", command], check=True, capture_output=True, timeout=30)
         thread.join()
     ((path, headers, body),) = Recorder.seen
@@ -125,11 +127,25 @@ def test_the_curl_line_sends_the_same_bytes(tmp_path: Path, as_file: bool, messa
 
 
 def test_the_curl_line_keeps_secrets() -> None:
-    message = REQUEST.with_header("Authorization", "hunter2")
-    command = curl(exchange(message=message), {"authorization", "x-key"})
-    assert "hunter2" not in command
-    assert {"Authorization: ...", "x-key: ..."} <= set(shlex.split(command))
+    settings = Settings("http://h", (("Authorization", "hunter2"), ("X-Key", "hunter3"), ("Host", "models")))
+    command = curl(exchange(), settings)
+    assert "hunter" not in command
+    assert {"Authorization: ...", "X-Key: ...", "Host: models"} <= set(shlex.split(command))
+
+
+@pytest.mark.parametrize(
+    ("message", "options"),
+    [
+        (Message("/x", method="GET"), []),
+        (Message("/x"), ["-H", "Content-Type:"]),
+        (Message("/x", body=b"{}"), ["-H", "Content-Type:"]),
+        (Message("/x", (("Content-Type", "a/b"), ("Empty", "")), b"{}"), ["-H", "Content-Type: a/b", "-H", "Empty;"]),
+        (Message("/x", (("Content-Type", "a/b"),), b"x" * 2**20), ["-H", "Content-Type: a/b", "-H", "Expect:"]),
+    ],
+)
+def test_curl_adds_no_headers_of_its_own(message: Message, options: list[str]) -> None:
+    assert curl_headers(message, []) == options
 
 
 def test_a_large_body_is_not_put_into_the_command() -> None:
-    assert curl(exchange(message=REQUEST.with_body(b"x" * 5000)), set()).startswith("(a body of 5000 bytes: ")
+    assert curl(exchange(message=REQUEST.with_body(b"x" * 5000)), HOST).startswith("(a body of 5000 bytes: ")

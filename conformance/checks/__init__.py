@@ -24,6 +24,9 @@ MODULES = (
     "golden",
 )
 
+# Checks that no role is needed for: each is run on every model that is named with --model, and not at all without.
+RELATIONS = "relations"
+
 
 @cache
 def of_module(name: str) -> tuple[Check, ...]:

@@ -42,7 +42,10 @@ ANSWERS: tuple[Row, ...] = (
     Row("binary", (asking(want="binary"),), role="multi", needs=BINARY),
     Row("binary-by-default", (asking(binary_data_output=True),), role="multi", needs=BINARY),
     Row(
-        "binary-without-elements", (lambda m: m.request([m.tensor([0, 2])], want="binary"),), role="emit", needs=BINARY
+        "binary-without-elements",
+        (lambda m: m.request([m.tensor([0, 2])], send="json", want="binary"),),
+        role="emit",
+        needs=BINARY,
     ),
     Row("mixed", (asking(outputs=_MULTI_MIXED),), role="multi", needs=BINARY),
     Row("raw", (_raw,), role="raw_two_outputs", needs=("raw",)),
@@ -55,10 +58,10 @@ def meets(reply: Reply, requirement: str) -> None:
     expect(reply, "OIP-ANSWER").answered()
     document = reply.answer.document
     if document is None and not reply.answer.of_kind("json-not-object"):
-        raise Unmet("JSON", "an answer that is none", reply, requirement="OIP-JSON")
+        raise Unmet("JSON", "; ".join(finding.told for finding in reply.answer.findings), reply, requirement="OIP-JSON")
     for fault in faults("response", document if document is not None else []):
         if _decides(fault) == requirement:
-            raise Unmet(f"{fault.place}: {fault.expected}", fault.actual, reply)
+            raise Unmet(f"{fault.place} in the answer to be {fault.expected}", fault.actual, reply)
 
 
 def _decides(fault: Fault) -> str | None:

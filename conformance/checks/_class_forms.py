@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 from conformance import blame
 from conformance.check import Row, check, rows
 from conformance.checks._classes import BINARY, ITEMS, SCORES, TAKEN, ask, scored, texts
+from conformance.checks._values import blocked_where, is_right, is_right_alone
 from conformance.compare import difference
 from conformance.expect import expect
 from conformance.outcome import Unmet
 from conformance.roles import Model
 from conformance.target.exchange import Reply
 from conformance.target.target import Target
-from conformance.text import safe
+from conformance.text import element
 from conformance.wire import strings
+from conformance.wire.outputs import Output as ReadOutput
 from conformance.wire.request import ABSENT, Output
 from conformance.wire.tensor import Tensor
 
@@ -81,7 +84,23 @@ def binary_data_is_obeyed(
             expect(reply, requirement).forms({name: "binary" if binary else "json"})
         return  # the server does so with any output, which is for the checks of the parameter itself
     right = texts(ask(target, model, tensors, Output(name, classification=2)), name)
-    _same_texts(reply, name, right)
+    with blocked_where(lambda: not _are_written(target, right, reply.answer.output(name)), _UNWRITTEN):
+        _same_texts(reply, name, right)
+
+
+_UNWRITTEN = "the same texts are wrong as binary data, too, where they are no classes"
+
+
+def _are_written(target: Target, right: Sequence[str], found: ReadOutput | None) -> bool:
+    """Say whether a model that returns BYTES writes these texts right in one dimension, and in the shape of the classes."""
+    octets = [text.encode("utf-8", "surrogateescape") for text in right]
+    matrices = target.model("rank2_bytes")
+    shape = found.shape if found else None
+    if matrices is not None and shape is not None and len(shape) == 2 and prod(shape) == len(octets):
+        square = matrices.tensor(octets, shape)
+        if not is_right(target, matrices, [square], "written"):
+            return False
+    return is_right_alone(target, Tensor.of("INPUT", "BYTES", octets), "written")
 
 
 def _plain_obeys(target: Target, model: Model, tensors: Sequence[Tensor], binary: bool, for_all: Any) -> bool:
@@ -93,14 +112,19 @@ def _plain_obeys(target: Target, model: Model, tensors: Sequence[Tensor], binary
 
 def _same_texts(reply: Reply, name: str, right: Sequence[str], requirement: str | None = None) -> None:
     """Expect an answer of one output to hold these texts, as binary data or as JSON."""
-    expected = f"the texts that come without binary_data: {safe(str(right))}"
+    expected = f"{_listed(right)}, as without binary_data"
     if expect(reply).output(name).binary:
         tail = reply.body[reply.answer.json_end :]
         if tail != strings.encode([text.encode("utf-8", "surrogateescape") for text in right]):
-            actual = f"{len(tail)} bytes of binary data: {safe(str(tail))}"
+            actual = f"{len(tail)} bytes that are not these as BYTES elements: {element(tail, 24)}"
             raise Unmet(expected, actual, reply, requirement=requirement, offset=reply.answer.json_end)
     elif texts(reply, name) != list(right):
-        raise Unmet(expected, safe(str(texts(reply, name))), reply, requirement=requirement)
+        raise Unmet(expected, _listed(texts(reply, name)), reply, requirement=requirement)
+
+
+def _listed(found: Sequence[str]) -> str:
+    texts = [element(text.encode("utf-8", "surrogateescape")) for text in found[:8]]
+    return ", ".join(texts) + (", ..." if len(found) > 8 else "")
 
 
 @check("classification.binary-data-output", answers="CLS-BDO")
@@ -113,5 +137,7 @@ def binary_data_output(target: Target, model: Model, values: Any) -> str:
     name, tensors = scored(model), [model.tensor(values)]
     wanted = [Output(name, classification=2)]
     reply = target.infer(model.request(tensors, send="json", outputs=wanted, binary_data_output=True))
-    _same_texts(reply, name, texts(ask(target, model, tensors, *wanted), name), "CLS-BIN")
+    right = texts(ask(target, model, tensors, *wanted), name)
+    with blocked_where(lambda: not _are_written(target, right, reply.answer.output(name)), _UNWRITTEN):
+        _same_texts(reply, name, right, "CLS-BIN")
     return "binary data" if expect(reply).output(name).binary else "JSON"

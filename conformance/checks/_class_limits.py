@@ -19,21 +19,24 @@ from conformance.checks._classes import (
     TAKEN,
     Send,
     ask,
+    classes_of,
     entries,
     ranking,
     scored,
     shown,
-    shown_shape,
     texts,
 )
 from conformance.checks._refusals import Refusal, refusal_rows
+from conformance.checks._values import is_right
 from conformance.classes import ClassText
 from conformance.expect import expect, refuses, still_answers
-from conformance.outcome import Unmet
+from conformance.outcome import Blocked, Unmet
 from conformance.roles import Model
 from conformance.target.exchange import Reply
 from conformance.target.target import Target
+from conformance.text import shown_shape
 from conformance.wire.request import Message, Output
+from conformance.wire.tensor import Tensor
 
 # --- numbers beyond the classes, and what is no number --------------------------------------------------------------
 
@@ -59,8 +62,8 @@ def no_class_is_made_up(target: Target, model: Model, values: Any, count: int) -
     found = len(listed)
     shape = expect(reply).output(name).shape or ()
     if found != there * batch or math.prod(shape) != found:
-        expected = f"a refusal, or {there} classes" + (f" for each of {batch} items" if model.role.batching else "")
-        raise Unmet(expected, f"{found} classes under {shown_shape(shape)}", reply)
+        expected = f"a refusal, or {classes_of(there)}" + (f" for each of {batch} items" if model.role.batching else "")
+        raise Unmet(expected, f"{classes_of(found)} under {shown_shape(shape)}", reply)
     for part in (listed[k * there : (k + 1) * there] for k in range(batch)):
         if len({entry.index for entry in part}) != there:
             raise Unmet(f"{there} different indices", shown(part), reply)
@@ -95,7 +98,7 @@ def number_with_a_point(target: Target, model: Model) -> str:
         return f"refused: {reply.outcome()}"
     found = len(texts(reply, "SCORES"))
     if found != 2:
-        raise Unmet("2 classes or a refusal", f"{found} classes", reply, requirement=TAKEN)
+        raise Unmet("2 classes or a refusal", classes_of(found), reply, requirement=TAKEN)
     return "taken for 2"
 
 
@@ -116,9 +119,9 @@ REFUSALS: tuple[Refusal, ...] = (
 
 @check("classification.what-is-no-number-is-refused", answers="CLS-NEG")
 @rows(*refusal_rows(REFUSALS))
-def what_is_no_number_is_refused(target: Target, model: Model, message: Any) -> None:
+def what_is_no_number_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """A count that is negative, a fraction, a string or a boolean is refused."""
-    refuses(target, model, message(model))
+    refuses(target, model, refusal.message(model), refusal.told)
 
 
 # --- datatypes that need not be served ------------------------------------------------------------------------------
@@ -150,6 +153,13 @@ def _alike_in_fp32(target: Target, listed: Sequence[ClassText], values: Sequence
     return entries(ask(target, model, [model.tensor(values)], wanted), wanted.name) == listed
 
 
+def _expect_read(target: Target, tensor: Tensor) -> None:
+    """Raise Blocked where a cast shows that the server reads these scores wrong, classified or not."""
+    casting = target.model(f"cast_{tensor.datatype.lower()}_fp32")
+    if casting is not None and not is_right(target, casting, [tensor], "read"):
+        raise Blocked(f"{tensor.datatype} elements are read wrong from binary data, too")
+
+
 def _read(reply: Reply, name: str) -> list[ClassText]:
     """Return the classes of an output; where there are none, the fault is that of this datatype."""
     try:
@@ -168,7 +178,8 @@ def _right_or_refused(target: Target, model: Model, values: Sequence[Any], send:
     listed = _read(reply, scored(model))
     right = classes.in_order(listed, scores) and classes.values_right(listed, scores)
     if not right and not _alike_in_fp32(target, listed, values):
-        raise Unmet(f"a refusal, or {ranking(scores, len(values))}", shown(listed), reply)
+        _expect_read(target, tensor)
+        raise Unmet(f"a refusal, or {shown(ranking(scores, len(values)))}", shown(listed), reply)
 
 
 @check("classification.nan-somewhere", answers="CLS-NAN", role="scores")

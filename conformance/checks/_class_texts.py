@@ -13,6 +13,7 @@ from conformance.checks._classes import (
     INFINITE,
     ITEMS,
     SCORES,
+    WRITTEN,
     Classified,
     Send,
     ask,
@@ -24,6 +25,7 @@ from conformance.classes import ClassText, Scores
 from conformance.outcome import Unmet
 from conformance.roles import Model
 from conformance.target.target import Target
+from conformance.wire.finding import shown as quoted
 from conformance.wire.request import Output
 
 
@@ -44,7 +46,7 @@ def text_is_value_index_label(target: Target, model: Model, values: Any) -> None
         try:
             classes.parse(text)
         except classes.ClassTextError as error:
-            raise Unmet("value:index or value:index:label", str(error), reply) from error
+            raise Unmet(WRITTEN, f"{quoted(text)}: {error}", reply) from error
 
 
 @check("classification.value-is-the-score", answers="CLS-VALUE")

@@ -20,8 +20,9 @@ from conformance.outcome import Unmet
 from conformance.roles import Model
 from conformance.target.exchange import Reply
 from conformance.target.target import Target
-from conformance.text import safe
+from conformance.text import safe, shown_shape
 from conformance.wire import strings
+from conformance.wire.finding import shown as quoted
 from conformance.wire.request import Output
 from conformance.wire.tensor import Tensor
 
@@ -30,6 +31,8 @@ Rule = Callable[[Sequence[Item]], bool]
 
 # What every classification rests on; a check that cannot read its classes stops at one of these.
 TAKEN, FORMAT = "CLS-HTTP-NUM", "CLS-FMT"
+ROOM = 70  # characters of classes that a message shows, and one class more
+WRITTEN = "a class written value:index or value:index:label"
 
 # What a row needs that sends binary data, or asks for them.
 BINARY = ("binary_tensor_data",)
@@ -68,8 +71,8 @@ def texts(reply: Reply, name: str) -> list[str]:
     else:
         found = [text for text in _flat(document["outputs"][output.index].get("data")) if isinstance(text, str)]
     if not found:
-        plain = f"{safe(name, 60)} {safe(output.datatype, 20)} of {shown_shape(output.shape)}, without any"
-        raise Unmet(f"classes of {name} as texts", plain, reply, requirement=TAKEN)
+        plain = f"{safe(name, 60)} {safe(output.datatype, 20)} with {shown_shape(output.shape)}, without texts"
+        raise Unmet(f"{name} as classes, which are texts", plain, reply, requirement=TAKEN)
     return found
 
 
@@ -83,27 +86,41 @@ def entries(reply: Reply, name: str) -> list[ClassText]:
     for text in texts(reply, name):
         entry = classes.understand(text)
         if entry is None:
-            raise Unmet("value:index or value:index:label", safe(text, 80), reply, requirement=FORMAT)
+            raise Unmet(WRITTEN, quoted(text), reply, requirement=FORMAT)
         found.append(entry)
     return found
 
 
-def shown(listed: Sequence[ClassText]) -> str:
-    """Return classes as a message shows them."""
-    parts = [f"{e.value}:{e.index}" if e.label is None else f"{e.value}:{e.index}:{e.label}" for e in listed[:8]]
-    more = f" ... ({len(listed)} classes)" if len(listed) > 8 else ""
-    return safe(f"[{', '.join(part if len(part) <= 60 else part[:57] + '...' for part in parts)}{more}]", 500)
+def classes_of(count: int) -> str:
+    """Return a number of classes in words."""
+    return f"{count} class{'' if count == 1 else 'es'}"
 
 
-def shown_shape(shape: Sequence[int] | None) -> str:
-    """Return a shape as a message shows it."""
-    return "no valid shape" if shape is None else f"shape {list(shape)}"
+def shown(listed: Sequence[ClassText], first: int = 0) -> str:
+    """Return classes as a message shows them: up to eight of them, from `first` on, on some hundred characters."""
+    texts = [text if len(text) <= 60 else text[:57] + "..." for text in map(spelled, listed[first : first + 8])]
+    room = next((k for k in range(2, len(texts)) if sum(map(len, texts[:k])) > ROOM), len(texts))
+    before = f"... from class {first}: " if first else ""
+    more = ", ..." if len(listed) > first + room else ""
+    return safe(f"[{before}{', '.join(texts[:room])}{more}]", 500)
 
 
-def ranking(scores: Scores, count: int) -> str:
-    """Return the right classes as a message shows them, without labels."""
+def spelled(entry: ClassText) -> str:
+    """Return a class as it is written."""
+    return f"{entry.value}:{entry.index}" + ("" if entry.label is None else f":{entry.label}")
+
+
+def ranking(scores: Scores, count: int) -> list[ClassText]:
+    """Return the right classes, without labels."""
     values = classes.numbers(scores)
-    return shown([ClassText(str(values[place]), place) for place in classes.highest(scores, count)])
+    return [ClassText(str(values[place]), place) for place in classes.highest(scores, count)]
+
+
+def first_wrong(listed: Sequence[ClassText], right: Sequence[ClassText]) -> int:
+    """Return where a list that is too long to be shown should be shown from: one class before the first wrong one."""
+    wrong = (k for k, (a, b) in enumerate(zip(listed, right, strict=False)) if (a.value, a.index) != (b.value, b.index))
+    at = next(wrong, 0)
+    return 0 if at < 2 or (len(right) <= 8 and sum(len(spelled(entry)) for entry in right) <= ROOM) else at - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,10 +187,11 @@ class Classified:
             return
         own = self._own_scores()
         if own is None or not rule(self.items(own)):
-            raise Unmet(expected or self._right(), shown(self.listed), self.reply)
-
-    def _right(self) -> str:
-        return " and ".join(ranking(row, len(part)) for part, row in self.items())
+            pairs = [(part, ranking(row, len(part))) for part, row in self.items()]
+            firsts = [first_wrong(*pair) for pair in pairs]
+            right = " and ".join(shown(row, first) for (_, row), first in zip(pairs, firsts, strict=True))
+            came = " and ".join(shown(part, first) for (part, _), first in zip(pairs, firsts, strict=True))
+            raise Unmet(expected or f"{self.name} as classes {right}", came, self.reply)
 
     def _own_scores(self) -> Scores | None:
         """Return the output that the server gives without classification; None unless it has the right form."""

@@ -70,7 +70,8 @@ def answered_as(case: Case, model: Model, reply: Reply) -> None:
     """Expect of an answer what the case says of it: outputs, forms, values, framing and id."""
     expect(reply, "OIP-ANSWER" if case.level == "MUST" else None).answered()
     if text := blame.of_text(reply):
-        raise Unmet("JSON in UTF-8", "; ".join(map(str, reply.answer.findings)), reply, requirement=text)
+        reason = "; ".join(finding.told for finding in reply.answer.findings)
+        raise Unmet("JSON in UTF-8, and nothing behind it", reason, reply, requirement=text)
     _has_outputs(case, reply)
     for output in case.outputs:
         _has_form(case, reply, output)

@@ -2,12 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from conformance.check import Row
 from conformance.roles import Model
 from conformance.wire.request import Message
+
+# What a request is refused for, by requirement; names of faults say no more than what is wrong with it.
+SUBJECTS: Mapping[str, str] = {
+    "BIN-IHCL-MISSING": "binary data without Inference-Header-Content-Length",
+    **{
+        f"BIN-NEG-IHCL-{fault}": "its Inference-Header-Content-Length"
+        for fault in ("LONG", "SIGN", "TEXT", "CUT", "LAX")
+    },
+    **{f"BIN-NEG-{fault}": "its binary_data_size" for fault in ("SHORT", "SHAPE", "SIGN", "TYPE")},
+    "BIN-NEG-EXTRA": "bytes behind those that the inputs declare",
+    "BIN-NEG-BOTH": "an input with both data and binary_data_size",
+    "BIN-NEG-NEITHER": "an input with neither data nor binary_data_size",
+    "BIN-NEG-FRAME": "lengths in front of its BYTES elements",
+    "BIN-NEG-PARAM": "a parameter that is no boolean",
+    "RAW-ONE": "a raw request to a model of several inputs",
+    "RAW-VAR2": "a raw request to several variable dimensions",
+    "RAW-STR-SHAPE": "a raw request to BYTES of a shape other than [1]",
+    "RAW-SIZE": "a raw body that does not fit the input",
+    "RAW-B1": "a raw request of two items",
+    "CLS-NEG": "its parameter classification",
+    "OIP-ERR-SIGNATURE": "an input against the model's metadata",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +49,17 @@ class Refusal:
     role: str
     message: Callable[[Model], Message]
 
+    @property
+    def told(self) -> str:
+        """The fault as a message names it."""
+        subject = SUBJECTS.get(self.requirement)
+        words = re.sub("right in ([0-9]+) bits", r"right only modulo 2^\1", self.fault.replace("-", " "))
+        words = re.sub("2 to the ([0-9]+)", r"2^\1", words)
+        return f"{subject}: {words}" if subject else words
+
     def row(self) -> Row:
         """Return the row of a check that sends it."""
-        return Row(self.fault, (self.message,), role=self.role, answers=(self.requirement,))
+        return Row(self.fault, (self,), role=self.role, answers=(self.requirement,))
 
 
 def refusal_rows(refusals: Iterable[Refusal]) -> list[Row]:

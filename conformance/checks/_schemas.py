@@ -74,7 +74,21 @@ def _faults(error: ValidationError) -> Iterator[Fault]:
     if error.validator == "required" and isinstance(error.validator_value, list):
         for name in error.validator_value:
             if isinstance(error.instance, dict) and name not in error.instance:
-                yield Fault((*path, name), "required", "a value", None)
+                yield Fault((*path, name), "required", "there", None)
         return
     rule = str(error.validator)
-    yield Fault(path, rule, f"{rule} {json.dumps(error.validator_value)[:120]}", error.instance)
+    yield Fault(path, rule, _asked(rule, error.validator_value), error.instance)
+
+
+def _asked(rule: str, value: Any) -> str:
+    """Return what a keyword of the schema asks for, in words."""
+    if rule == "type":
+        return " or ".join(_TYPES[name] for name in ([value] if isinstance(value, str) else value))
+    return f"{rule} {json.dumps(value)[:120]}"
+
+
+_TYPES = {
+    **{name: f"a {name}" for name in ("string", "number", "boolean")},
+    **{name: f"an {name}" for name in ("array", "integer", "object")},
+    "null": "null",
+}

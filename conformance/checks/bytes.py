@@ -335,9 +335,9 @@ REFUSALS: tuple[Refusal, ...] = (
 
 @check("bytes.misframed-strings-are-refused", answers="BIN-NEG-FRAME")
 @rows(*refusal_rows(REFUSALS))
-def misframed_strings_are_refused(target: Target, model: Model, message: Callable[[Model], Message]) -> None:
+def misframed_strings_are_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """A BYTES input whose length prefixes do not add up is refused."""
-    refuses(target, model, message(model))
+    refuses(target, model, refusal.message(model), refusal.told)
 
 
 # --- explored ---------------------------------------------------------------------------------------------------------

@@ -45,16 +45,16 @@ from conformance.checks._classes import (
     Classified,
     Send,
     ask,
+    classes_of,
     each,
     scored,
-    shown_shape,
     texts,
 )
 from conformance.expect import expect
 from conformance.outcome import Unmet
 from conformance.roles import Model
 from conformance.target.target import Target
-from conformance.text import safe
+from conformance.text import safe, shown_shape
 from conformance.wire.request import Output
 
 __all__ = [
@@ -126,7 +126,7 @@ def as_many_as_asked(target: Target, model: Model, values: Any, count: int) -> N
     # In a shape of another rank, which is for the checks of the shape, the last dimension is something else.
     last = shape[-1] if shape and len(shape) == 1 + model.role.batching else found
     if last != count:
-        raise Unmet(f"{count} classes", f"{last} classes", reply)
+        raise Unmet(f"{classes_of(count)} of {scored(model)}", classes_of(last), reply)
 
 
 # --- datatype and shape ---------------------------------------------------------------------------------------------
@@ -146,7 +146,8 @@ def datatype_is_bytes(target: Target, model: Model, values: Any) -> None:
     texts(reply, scored(model))
     datatype = expect(reply).output(scored(model)).datatype
     if datatype != "BYTES":
-        raise Unmet("datatype BYTES", f"datatype {safe(datatype, 60) or 'absent'}", reply)
+        found = f"datatype {safe(datatype, 60)}" if datatype else "no datatype"
+        raise Unmet(f"datatype BYTES of the classes in {scored(model)}", found, reply)
 
 
 @check("classification.shape-is-count", answers="CLS-SHAPE-NB")
@@ -164,7 +165,7 @@ def shape_is_count(target: Target, model: Model, values: Any, count: int) -> Non
     texts(reply, scored(model))
     shape = expect(reply).output(scored(model)).shape
     if shape is None or len(shape) != 1:
-        raise Unmet(f"shape [{count}]", shown_shape(shape), reply)
+        raise Unmet(f"shape [{count}] of the classes in {scored(model)}", shown_shape(shape), reply)
 
 
 @check("classification.shape-is-batch-and-count", answers="CLS-SHAPE-B")
@@ -184,7 +185,7 @@ def shape_is_batch_and_count(target: Target, model: Model, values: Any, count: i
     texts(reply, scored(model))
     shape = expect(reply).output(scored(model)).shape
     if shape is None or len(shape) != 2 or shape[0] != len(values):
-        raise Unmet(f"shape [{len(values)}, {count}]", shown_shape(shape), reply)
+        raise Unmet(f"shape [{len(values)}, {count}] of the classes in {scored(model)}", shown_shape(shape), reply)
 
 
 @check("classification.flattens-row-by-row", answers="CLS-SHAPE-NB")

@@ -44,16 +44,16 @@ FIRST_OF_EACH = {refusal.requirement: identity for identity, refusal in reversed
 
 @check("errors.impossible-request-has-an-error-status", answers="OIP-ERR-CODE")
 @rows(*refusal_rows(refusal for refusal in REFUSALS if refusal.requirement == "OIP-ERR-CODE"))
-def impossible_request_has_an_error_status(target: Target, model: Model, message: Make) -> None:
+def impossible_request_has_an_error_status(target: Target, model: Model, refusal: Refusal) -> None:
     """A request that cannot be carried out is refused."""
-    refuses(target, model, message(model))
+    refuses(target, model, refusal.message(model), refusal.told)
 
 
 @check("errors.input-against-the-metadata-is-refused", answers="OIP-ERR-SIGNATURE")
 @rows(*refusal_rows(refusal for refusal in REFUSALS if refusal.requirement == "OIP-ERR-SIGNATURE"))
-def input_against_the_metadata_is_refused(target: Target, model: Model, message: Make) -> None:
+def input_against_the_metadata_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """An input that contradicts the model's metadata, or that the model does not have, is refused."""
-    refuses(target, model, message(model))
+    refuses(target, model, refusal.message(model), refusal.told)
 
 
 @check("errors.refusal-is-an-oip-error", answers=("OIP-ERR", "OIP-ERR-STATUS", "OIP-JSON"))
@@ -69,7 +69,7 @@ def refusal_is_an_oip_error(target: Target, model: Model, message: Make) -> None
         raise expectation.unmet('a JSON object with the string "error"', f"HTTP {reply.status}: {text or 'no body'}")
     for finding in parse(reply.body).findings:
         if finding.kind == "json-not-utf8":
-            raise expect(reply, "OIP-JSON").unmet("JSON in UTF-8", str(finding), finding.offset)
+            raise expect(reply, "OIP-JSON").unmet("JSON in UTF-8", finding.told, finding.offset)
     if reply.status is not None and reply.status >= 500:
         raise expect(reply, "OIP-ERR-STATUS").unmet("a 4xx status", safe(reply.outcome()))
 

@@ -82,7 +82,7 @@ def invalid_case_is_refused(target: Target, model: Model, case: Case) -> None:
     reply = target.send(_golden.message(case, model), fresh=True)
     if reply.succeeded:
         _is_unharmed(case, model, reply)
-    expect(reply).refused()
+    expect(reply).refused(case.name.replace("-", " "))
     still_answers(target, model)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from conformance.check import Row, check, rows
 from conformance.checks._framing import WRONG_LENGTH
 from conformance.checks._header_refusals import LAX, PLAIN, REFUSALS, VALUES
-from conformance.checks._refusals import refusal_rows
+from conformance.checks._refusals import Refusal, refusal_rows
 from conformance.checks._values import blocked_where
 from conformance.expect import expect, refuses, still_answers
 from conformance.outcome import Unmet
@@ -205,6 +205,11 @@ def _media_type(reply: Reply) -> str:
     return (reply.header("Content-Type") or "").partition(";")[0].strip().lower()
 
 
+def _content_type(reply: Reply) -> str:
+    given = reply.header("Content-Type")
+    return "no Content-Type" if given is None else f"Content-Type: {safe(given, 60)}"
+
+
 @check("headers.binary-answer-has-inference-header", answers="BIN-IHCL-O")
 @rows(*BINARY_ANSWERS)
 def binary_answer_has_inference_header(target: Target, model: Model, ask: Ask) -> None:
@@ -292,7 +297,7 @@ def binary_answer_is_an_octet_stream(target: Target, model: Model, ask: Ask) -> 
     reply = target.infer(ask(model))
     expectation = expect(reply) if _is_cut(reply) else expect(reply).answered()
     if _has_binary_data(reply) and _media_type(reply) != OCTET_STREAM:
-        raise expectation.unmet(OCTET_STREAM, safe(_media_type(reply), 60) or "no Content-Type")
+        raise expectation.unmet(f"Content-Type: {OCTET_STREAM}", _content_type(reply))
 
 
 @check("headers.json-answer-is-application-json", answers="BIN-CT-JSON")
@@ -302,7 +307,7 @@ def json_answer_is_application_json(target: Target, model: Model, ask: Ask) -> N
     reply = target.infer(ask(model))
     expectation = expect(reply).answered()
     if not _has_binary_data(reply) and _media_type(reply) != JSON:
-        raise expectation.unmet(JSON, safe(_media_type(reply), 60) or "no Content-Type")
+        raise expectation.unmet(f"Content-Type: {JSON}", _content_type(reply))
 
 
 @check("headers.empty-outputs-have-a-right-header-or-none", answers=("BIN-EMPTY-IHCL", "BIN-IHCL-LEN"))
@@ -323,17 +328,17 @@ def empty_outputs_have_a_right_header_or_none(target: Target, model: Model, shap
 
 @check("headers.impossible-length-is-refused", answers=tuple({refusal.requirement: None for refusal in PLAIN}))
 @rows(*refusal_rows(PLAIN))
-def impossible_length_is_refused(target: Target, model: Model, message: Callable[[Model], Message]) -> None:
+def impossible_length_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """A binary request whose inference header is missing, or is no place where its JSON ends, is refused."""
-    refuses(target, model, message(model))
+    refuses(target, model, refusal.message(model), refusal.told)
 
 
 @check("headers.odd-spelling-of-the-length-is-refused", answers=("BIN-NEG-IHCL-LAX", "BIN-NEG-IHCL-TEXT"))
-@rows(*[Row(refusal.fault, (refusal.message,), role=refusal.role) for refusal in LAX])
-def odd_spelling_of_the_length_is_refused(target: Target, model: Model, message: Callable[[Model], Message]) -> None:
+@rows(*[Row(refusal.fault, (refusal,), role=refusal.role) for refusal in LAX])
+def odd_spelling_of_the_length_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """An inference header that is not spelled in plain digits is refused, and at the least never shifts a tensor."""
-    reply = target.send(message(model), fresh=True)
+    reply = target.send(refusal.message(model), fresh=True)
     if reply.succeeded:
         expect(reply, "BIN-NEG-IHCL-TEXT").tensors(model.expected([model.tensor(VALUES)]))
-    expect(reply).refused()
+    expect(reply).refused(refusal.told)
     still_answers(target, model)

@@ -40,7 +40,7 @@ def plain_request_is_answered(target: Target, model: Model) -> None:
     if reply.status not in _NOT_THERE:
         expect(reply, "OIP-ANSWER").answered()
     if expect(reply).answered().reply.status != 200:
-        raise Unmet("HTTP 200", f"HTTP {reply.status}", reply)
+        raise Unmet("status 200 for an inference", f"status {reply.status}", reply)
     for tensor in model.expected(model.sample()):
         if speaks_json:
             expect(reply, "OIP-ANSWER").tensors([tensor])
@@ -54,7 +54,7 @@ def metadata_have_status_200(target: Target, model: Model, of: str) -> None:
     """Server metadata are a GET of v2, model metadata of v2/models/NAME, with status 200."""
     reply = target.get(model.path if of == "model" else "/v2")
     if expect(reply).answered().reply.status != 200:
-        raise Unmet("HTTP 200", f"HTTP {reply.status}", reply)
+        raise Unmet(f"status 200 for {of} metadata", f"status {reply.status}", reply)
 
 
 # --- what an answer says of itself -------------------------------------------------------------------------------------
@@ -104,8 +104,8 @@ def answer_is_json_in_utf_8(target: Target, model: Model, make: Make) -> None:
 def _is_json(reply: Reply) -> None:
     expect(reply, "OIP-ANSWER").answered()
     if requirement := blame.of_text(reply):
-        findings = "; ".join(map(str, reply.answer.findings))
-        raise Unmet("JSON in UTF-8", findings, reply, requirement=requirement)
+        findings = "; ".join(finding.told for finding in reply.answer.findings)
+        raise Unmet("JSON in UTF-8, and nothing behind it", findings, reply, requirement=requirement)
 
 
 # --- which outputs -----------------------------------------------------------------------------------------------------

@@ -56,7 +56,7 @@ def model_metadata_describes_the_model(target: Target, model: Model) -> None:
         for spec in specs:
             name = named.get(spec.name, spec.name)
             if name not in described:
-                raise Unmet(f"{name} in {member}", f"{member} {shown(list(described))}", reply)
+                raise Unmet(f"{name} among the {member} in model metadata", f"{member} {shown(list(described))}", reply)
             _compare(reply, spec, described[name], batching=model.role.batching)
 
 
@@ -66,29 +66,34 @@ def _lists(target: Target, name: str) -> None:
     document, _ = parse(reply.body)
     listed = document.get("extensions") if isinstance(document, dict) else None
     if not isinstance(listed, list) or name not in listed:
-        raise Unmet(f"{name} among the extensions", f"extensions {listed!r}", reply)
+        raise Unmet(f"{name} among the extensions in server metadata", f"extensions {shown(listed)}", reply)
 
 
 def _document(reply: Reply, schema: str, members: tuple[str, ...]) -> dict[str, Any]:
     """Return the JSON object of an answer, which fits the schema at least in these members."""
     expect(reply).answered()
+    kind = schema.replace("_", " ")
     document, findings = parse(reply.body)
     if not isinstance(document, dict):
-        raise Unmet("a JSON object", str(findings[0]) if findings else shown(document), reply)
+        raise Unmet(f"a JSON object as {kind}", findings[0].told if findings else shown(document), reply)
     for fault in faults(schema, document):
         if fault.path[0] in members:
-            raise Unmet(f"{fault.place}: {fault.expected}", fault.actual, reply)
+            raise Unmet(f"{fault.place} in {kind} to be {fault.expected}", fault.actual, reply)
     return document
 
 
 def _compare(reply: Reply, spec: TensorSpec, described: dict[str, Any], *, batching: bool) -> None:
     """Expect that a described tensor is the role's."""
     if described["datatype"] != spec.datatype:
-        raise Unmet(f"{spec.name}: datatype {spec.datatype}", shown(described["datatype"]), reply)
+        raise Unmet(
+            f"{spec.name} with datatype {spec.datatype} in model metadata",
+            f"datatype {shown(described['datatype'])}",
+            reply,
+        )
     shape = described["shape"]
     if not (_fits(spec.shape, shape) or (batching and shape and _fits(spec.shape, shape[1:]))):
         wanted = f"{list(spec.shape)}" + (f" or {[-1, *spec.shape]}" if batching else "")
-        raise Unmet(f"{spec.name}: shape {wanted}", shown(shape), reply)
+        raise Unmet(f"{spec.name} with shape {wanted} in model metadata", f"shape {shown(shape)}", reply)
 
 
 def _fits(declared: tuple[int, ...], shape: list[Any]) -> bool:

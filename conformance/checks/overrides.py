@@ -191,6 +191,6 @@ REFUSALS: tuple[Refusal, ...] = (
 
 @check("overrides.parameter-of-wrong-type-is-refused")
 @rows(*refusal_rows(REFUSALS))
-def parameter_of_wrong_type_is_refused(target: Target, model: Model, message: Callable[[Model], Message]) -> None:
+def parameter_of_wrong_type_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """A binary_data or binary_data_output that is no boolean is refused."""
-    refuses(target, model, message(model))
+    refuses(target, model, refusal.message(model), refusal.told)

@@ -7,22 +7,22 @@ reads binary data, and the fault, wherever it is, is no fault of raw requests.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from conformance.check import Row, check, rows
 from conformance.checks._framing import FRAMING, is_framed
 from conformance.checks._raw_refusals import REFUSALS, TWO_ITEMS
-from conformance.checks._refusals import refusal_rows
+from conformance.checks._refusals import Refusal, refusal_rows
+from conformance.checks._values import blocked_where, is_right_alone
 from conformance.expect import expect, refuses, still_answers
-from conformance.outcome import Unmet
+from conformance.outcome import Blocked, Unmet
 from conformance.roles import Model
 from conformance.samples import sample_tensor
 from conformance.target.exchange import Reply
 from conformance.target.target import Target
-from conformance.text import safe
+from conformance.text import safe, shown_shape
 from conformance.wire.datatypes import DATATYPES
-from conformance.wire.request import Message
 from conformance.wire.tensor import Tensor
 
 
@@ -47,8 +47,21 @@ def agrees(target: Target, model: Model, reply: Reply, *candidates: Tensor, requ
             unmet.append(found)
         else:
             return
-    if not reply.succeeded or not any(_answers_alike(target, model, reply, tensor) for tensor in candidates):
-        raise unmet[0]
+    if reply.succeeded and any(_answers_alike(target, model, reply, tensor) for tensor in candidates):
+        return
+    strings = [tensor for tensor in candidates if tensor.datatype == "BYTES"]
+    if reply.succeeded and not all(is_right_alone(target, tensor, "written") for tensor in strings):
+        raise Blocked("BYTES alone are written wrong, too")
+    raise Blocked(_UNTAKEN) if not _takes_any(target) else unmet[0]
+
+
+_UNTAKEN = "not even three bytes are taken as a raw request"
+
+
+def _takes_any(target: Target) -> bool:
+    """Say whether the simplest of raw requests is answered; that it is, is a matter of RAW-IHCL0 alone."""
+    model = target.model("identity_uint8")
+    return model is None or target.infer(model.raw(b"\x01\x02\x03")).succeeded
 
 
 def _answers_alike(target: Target, model: Model, reply: Reply, tensor: Tensor) -> bool:
@@ -90,7 +103,9 @@ OPAQUE = (
 @rows(*OPAQUE)
 def header_0_makes_the_body_data(target: Target, model: Model, body: bytes) -> None:
     """With an inference header of 0 the whole body is tensor data, whatever it looks like."""
-    agrees(target, model, target.infer(model.raw(body)), model.tensor(list(body)))
+    reply = target.infer(model.raw(body))
+    expect(reply).answered()
+    agrees(target, model, reply, model.tensor(list(body)))
 
 
 # Every datatype but BYTES, and casts, which show the body read and the answer written apart.
@@ -125,7 +140,9 @@ def body_is_binary_tensor_data(target: Target, model: Model, shape: Sequence[int
 )
 def model_of_one_input_is_served(target: Target, model: Model) -> None:
     """A raw request to a model with one input is answered."""
-    expect(ask(target, model, _sample(model))).answered()
+    reply = ask(target, model, _sample(model))
+    with blocked_where(lambda: not _takes_any(target), _UNTAKEN):
+        expect(reply).answered()
 
 
 @check("raw.variable-dimension-is-deduced", answers=("RAW-VAR", "RAW-ENC"))
@@ -159,13 +176,18 @@ def _has_shape(target: Target, model: Model, shape: Sequence[int]) -> None:
     """Expect the first output in the input's shape, and with the right values, which are a matter of RAW-ENC."""
     tensor = _sample(model, shape)
     reply = ask(target, model, tensor)
-    expect(reply).answered()
+    with blocked_where(lambda: not _takes_any(target), _UNTAKEN):
+        expect(reply).answered()
     output = expect(reply, "RAW-OUT").output(model.role.outputs[0].name)
     if output.shape != tensor.shape:
-        actual = "no valid shape" if output.shape is None else f"shape {list(output.shape)}"
         # Behind the right batch it is the item that has the wrong shape.
         one_item = model.role.batching and (output.shape or ())[:1] == (1,) != output.shape
-        raise Unmet(f"shape {list(tensor.shape)}", actual, reply, requirement="RAW-VAR" if one_item else None)
+        raise Unmet(
+            f"{output.name} with {shown_shape(tensor.shape)}",
+            shown_shape(output.shape),
+            reply,
+            requirement="RAW-VAR" if one_item else None,
+        )
     agrees(target, model, reply, tensor, requirement="RAW-ENC")
 
 
@@ -220,7 +242,8 @@ ANSWERS = (
 def _any_raw(target: Target, model: Model) -> Reply:
     """Send a raw request that every server takes which takes any; expect an answer."""
     reply = target.infer(model.raw(bytes(_sample(model).to_bytes())))
-    expect(reply, "RAW-STR" if model.role.inputs[0].datatype == "BYTES" else "RAW-ONE").answered()
+    with blocked_where(lambda: not _takes_any(target), _UNTAKEN):
+        expect(reply, "RAW-STR" if model.role.inputs[0].datatype == "BYTES" else "RAW-ONE").answered()
     return reply
 
 
@@ -241,8 +264,9 @@ def answer_is_framed_like_others(target: Target, model: Model) -> None:
     right = [data[name] for name in reply.answer.names() if name in data]
     tail = reply.body[reply.answer.json_end :]
     if tail != b"".join(right) and tail == b"".join(reversed(right)):  # no role here has more than two
-        expected = f"the data of {' and '.join(name for name in reply.answer.names() if name in data)}"
-        raise Unmet(expected, "the same in another order", reply, requirement="BIN-ORD-O", offset=reply.answer.json_end)
+        names = [name for name in reply.answer.names() if name in data]
+        expected = f"the binary data of {' before those of '.join(names)}, as in the JSON"
+        raise Unmet(expected, "the same in reverse", reply, requirement="BIN-ORD-O", offset=reply.answer.json_end)
 
 
 # --- refusals -------------------------------------------------------------------------------------------------------
@@ -254,30 +278,30 @@ def _refusals(requirement: str) -> list[Row]:
 
 @check("raw.model-of-several-inputs-is-refused", answers="RAW-ONE")
 @rows(*_refusals("RAW-ONE"))
-def model_of_several_inputs_is_refused(target: Target, model: Model, message: Callable[[Model], Message]) -> None:
+def model_of_several_inputs_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """A raw request to a model with more than one input is refused."""
-    refuses(target, model, message(model))
+    refuses(target, model, refusal.message(model), refusal.told)
 
 
 @check("raw.several-variable-dimensions-are-refused", answers="RAW-VAR2")
 @rows(*_refusals("RAW-VAR2"))
-def several_variable_dimensions_are_refused(target: Target, model: Model, message: Callable[[Model], Message]) -> None:
+def several_variable_dimensions_are_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """A raw request to an input with more than one variable dimension is refused."""
-    refuses(target, model, message(model))
+    refuses(target, model, refusal.message(model), refusal.told)
 
 
 @check("raw.other-bytes-shapes-are-refused", answers="RAW-STR-SHAPE")
 @rows(*_refusals("RAW-STR-SHAPE"))
-def other_bytes_shapes_are_refused(target: Target, model: Model, message: Callable[[Model], Message]) -> None:
+def other_bytes_shapes_are_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """A raw request to a BYTES input of a shape other than [1] is refused."""
-    refuses(target, model, message(model))
+    refuses(target, model, refusal.message(model), refusal.told)
 
 
 @check("raw.body-that-does-not-fit-is-refused", answers="RAW-SIZE")
 @rows(*_refusals("RAW-SIZE"))
-def body_that_does_not_fit_is_refused(target: Target, model: Model, message: Callable[[Model], Message]) -> None:
+def body_that_does_not_fit_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """A raw body that does not fill the input exactly is refused."""
-    refuses(target, model, message(model))
+    refuses(target, model, refusal.message(model), refusal.told)
 
 
 @check("raw.two-items-are-refused", answers=("RAW-B1", "RAW-SIZE"), role="raw_batching")
@@ -287,16 +311,25 @@ def two_items_are_refused(target: Target, model: Model) -> None:
     output = reply.answer.output(model.role.outputs[0].name) if reply.succeeded else None
     # One item in the answer: the second was not taken for one, but dropped.
     dropped = output is not None and output.shape is not None and output.shape[:1] == (1,)
-    expect(reply, "RAW-SIZE" if dropped else "RAW-B1").refused()
+    expect(reply, "RAW-SIZE" if dropped else "RAW-B1").refused(TWO_ITEMS.told)
     still_answers(target, model)
 
 
 @check("raw.body-without-header-is-refused", answers=("RAW-IHCL0", "BIN-IHCL-MISSING"))
 @rows(*[Row(row.id, row.values, role=row.role) for row in _refusals("BIN-IHCL-MISSING")])
-def body_without_header_is_refused(target: Target, model: Model, message: Callable[[Model], Message]) -> None:
+def body_without_header_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """A raw body without an inference header is no raw request, and refused."""
-    expect(target.send(message(model), fresh=True), "BIN-IHCL-MISSING").refused()
+    expect(target.send(refusal.message(model), fresh=True), "BIN-IHCL-MISSING").refused(refusal.told)
     still_answers(target, model)
+
+
+def _nothing(model: Model) -> Tensor:
+    """Return what an empty body stands for: no elements, or one empty string."""
+    spec = model.role.inputs[0]
+    if spec.datatype == "BYTES":
+        return model.tensor([b""], (1,))
+    shape = [max(size, 0) for size in spec.shape]
+    return model.tensor([], [1, *shape] if model.role.batching else shape)
 
 
 # --- observed -------------------------------------------------------------------------------------------------------
@@ -320,5 +353,7 @@ def empty_body(target: Target, model: Model) -> str:
         return f"no elements, shape {list(output.array.shape)}"
     if output.array is not None and output.datatype == "BYTES" and output.array.reshape(-1).tolist() == [b""]:
         return "one empty string"
-    actual = f"{safe(output.datatype, 20)} {output.shape}"
+    actual = f"{safe(output.datatype, 20)} {shown_shape(output.shape)}"
+    if not is_right_alone(target, _nothing(model), "written"):
+        raise Blocked(f"such an output is written wrong in any answer: {actual}")
     raise Unmet("no elements, an empty string, or a refusal", actual, reply, requirement="RAW-VAR")

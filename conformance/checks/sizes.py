@@ -6,13 +6,14 @@ same request without the fault. The requests that have to be refused stand in `_
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 from conformance.check import Row, check, rows
-from conformance.checks._refusals import refusal_rows
+from conformance.checks._refusals import Refusal, refusal_rows
 from conformance.checks._size_refusals import LEFT_OVER, REFUSALS, claims
+from conformance.checks._values import blocked_where, is_right_alone, takes_several
 from conformance.expect import Expectation, expect, refuses, still_answers
-from conformance.outcome import Blocked
+from conformance.outcome import Blocked, Unmet
 from conformance.roles import Model
 from conformance.target.exchange import Reply
 from conformance.target.target import Target
@@ -25,6 +26,11 @@ __all__ = ["REFUSALS"]
 
 # No other place of the requests in which they travel reads like this.
 BOOLEANS = Tensor.of("IN_BOOL", "BOOL", [True, False, True, True, False])
+EIGHT_BYTES = (
+    Tensor.of("IN_INT64", "INT64", [0x0101010101010101]),
+    Tensor.of("IN_BOOL", "BOOL", [True, False, True, True, False, False, True, False]),
+    Tensor.of("IN_FP32", "FP32", [1.5, -2.25]),
+)
 # As long in characters as in bytes: counting the wrong ones is another matter.
 ASCII = Tensor.of("IN_BYTES", "BYTES", ["one", "", "three"])
 
@@ -42,10 +48,35 @@ def input_takes_the_bytes_it_declares(target: Target, multi: Model, binary: tupl
     """Each binary input takes as many bytes as its binary_data_size says, so that the next one begins right."""
     strings = Tensor.of("IN_BYTES", "BYTES", [b"s" * (k % 7) for k in range(count)])
     sample = {tensor.name: tensor for tensor in multi.sample()} | {"IN_BYTES": strings, "IN_BOOL": BOOLEANS}
-    order = [*binary, *[name for name in sample if name not in binary]]
-    tensors = [sample[name] for name in order]
+
+    def is_wrong_elsewhere() -> bool:
+        alone = (sample[name] for name in binary)
+        return not (
+            takes_several(target)
+            and all(is_right_alone(target, tensor, "read") for tensor in alone)
+            and _are_kept_apart(target, multi, binary)
+        )
+
+    with blocked_where(is_wrong_elsewhere, "one of them alone, or two of eight bytes each, are wrong too"):
+        _expect_bools(target, multi, sample, binary)
+
+
+def _expect_bools(target: Target, multi: Model, sample: Mapping[str, Tensor], binary: Sequence[str]) -> None:
+    """Expect the right BOOL elements where these inputs are binary data, in this order and before all others."""
+    tensors = [sample[name] for name in (*binary, *[name for name in sample if name not in binary])]
     reply = target.infer(multi.request(tensors, send=binary))
     expect(reply).tensors([tensor for tensor in multi.expected(tensors) if tensor.name == "OUT_BOOL"])
+
+
+def _are_kept_apart(target: Target, multi: Model, binary: Sequence[str]) -> bool:
+    """Say whether BOOL elements come right among inputs of eight bytes; numbers stand for strings."""
+    order = [name if name != "IN_BYTES" else "IN_FP32" for name in binary]
+    sample = {tensor.name: tensor for tensor in (*multi.sample(), *EIGHT_BYTES)}
+    try:
+        _expect_bools(target, multi, sample, order)
+    except Unmet:
+        return False
+    return True
 
 
 # --- answers -----------------------------------------------------------------------------------------------------
@@ -85,7 +116,7 @@ def output_without_elements_states_its_size(
         _free(expect(reply), output, "data-missing", "size-not-integer", "size-negative")
         if 0 in (output.shape or ()) and output.binary and output.declared_size != 0:
             field = f"outputs[{output.index}].parameters.binary_data_size"
-            raise expect(reply).unmet(f"{field} 0", str(output.declared_size))
+            raise expect(reply).unmet(f"{field}: 0", str(output.declared_size))
 
 
 @check("sizes.all-binary-outputs-state-their-sizes", answers="BIN-SIZE-O")
@@ -108,7 +139,7 @@ def _states_sizes(reply: Reply, model: Model) -> None:
         right = sizes.get(output.name) if output.native_size is None else output.native_size
         if output.declared_size != right and not (fills and output.native_size is None):
             field = f"outputs[{output.index}].parameters.binary_data_size"
-            raise expectation.unmet(f"{field} {right}", str(output.declared_size))
+            raise expectation.unmet(f"{field}: {right}, the bytes of {output.name}", str(output.declared_size))
 
 
 def _free(expectation: Expectation, output: Output, *kinds: str) -> None:
@@ -167,9 +198,9 @@ def json_output_without_elements_has_data(target: Target, emit: Model, counts: l
 
 @check("sizes.wrong-size-is-refused", answers=tuple({refusal.requirement: None for refusal in REFUSALS}))
 @rows(*refusal_rows(REFUSALS))
-def wrong_size_is_refused(target: Target, model: Model, message: Callable[[Model], Message]) -> None:
+def wrong_size_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """A request whose sizes do not say, once and rightly, which bytes belong to which input is refused."""
-    refuses(target, model, message(model))
+    refuses(target, model, refusal.message(model), refusal.told)
 
 
 @check("sizes.bytes-left-over-alter-no-tensor", answers="BIN-EXTRA-SAFE")

@@ -163,7 +163,7 @@ def _uncompressed(target: Target, model: Model, form: CodedForm, length: int) ->
         message = salted_request(model, form, length, 1).message()
     expected = model.expected(sent)
     try:
-        expect(target.send(message)).tensors(expected)
+        expect(target.send(message)).tensors(expected).free_of(*WRONG_LENGTH)
     except Unmet:
         raise Blocked("the same request without compression is answered wrongly") from None
     return message, expected

@@ -14,24 +14,30 @@ from conformance import ledger
 from conformance.outcome import Unmet
 from conformance.report.result import CheckResult, Failure
 from conformance.target.exchange import Exchange, Reply
+from conformance.target.secrets import hide, hide_bytes
+from conformance.target.settings import Settings
 from conformance.text import safe
 from conformance.wire import annotate
 from conformance.wire.request import INFERENCE_HEADER, Message
 
 # A body up to this many bytes is part of the command itself; a longer one has to be a file.
 INLINE_LIMIT = 4096
+# From this size on curl asks for leave to send (RFC 9110 10.1.1), which no other client does.
+EXPECTS = 1024 * 1024
 RULER = 118
+LONGEST_COMMAND = 16 * 1024  # characters; more than any body that is part of it makes
 
 
-def describe(unmet: Unmet, requirement: str, secrets: Collection[str], body_file: str | None = None) -> Failure:
+def describe(unmet: Unmet, requirement: str, settings: Settings, body_file: str | None = None) -> Failure:
     """Return the failure that an `Unmet` stands for.
 
     Args:
         unmet: what the body raised.
         requirement: the ledger id that it is about.
-        secrets: names of headers whose values are not shown, in lower case.
+        settings: of the target, for what must not be shown.
         body_file: where the request's body was written, for the command that repeats it.
     """
+    values = settings.secrets
     entry = ledger.requirement(requirement)
     reply = unmet.reply
     return Failure(
@@ -39,11 +45,11 @@ def describe(unmet: Unmet, requirement: str, secrets: Collection[str], body_file
         str(entry.level),
         entry.statement,
         "; ".join(map(str, entry.sources)),
-        safe(unmet.expected, 600),
-        safe(unmet.actual, 600),
+        safe(hide(unmet.expected, values), 600),
+        safe(hide(unmet.actual, values), 600),
         _sent(reply.exchange) if reply else "",
-        _bytes(reply, unmet.offset) if reply and unmet.offset is not None else [],
-        curl(reply.exchange, secrets, body_file) if reply else "",
+        _bytes(reply, unmet.offset, values) if reply and unmet.offset is not None else [],
+        safe(curl(reply.exchange, settings, body_file), LONGEST_COMMAND) if reply else "",
     )
 
 
@@ -67,10 +73,10 @@ def _line(name: str, text: str) -> str:
     return f"      {name:<9} {text}"
 
 
-def _bytes(reply: Reply, offset: int) -> list[str]:
+def _bytes(reply: Reply, offset: int, values: Collection[str]) -> list[str]:
     """Return hexadecimal rows around an offset of the answer's body, the row that begins there with its field named."""
-    label = safe(annotate.label(reply.answer, offset))
-    rows = annotate.hex_window(reply.body, offset).splitlines()
+    label = safe(hide(annotate.label(reply.answer, offset), values))
+    rows = annotate.hex_window(hide_bytes(reply.body, values), offset).splitlines()
     return [f"{row}   <- {label}" if int(row.split()[0], 16) == offset else row for row in rows]
 
 
@@ -97,16 +103,16 @@ def _tensors(message: Message) -> list[str]:
     return [f"inputs {'; '.join(inputs)}", *([f"outputs {'; '.join(outputs)}"] if outputs else [])]
 
 
-def curl(exchange: Exchange, secrets: Collection[str], body_file: str | None = None) -> str:
+def curl(exchange: Exchange, settings: Settings, body_file: str | None = None) -> str:
     """Return a shell command that sends the request again and prints the answer with its headers."""
     message = exchange.message
-    command = ["curl", "-sS", "-i", "-o", "-", "-X", message.method]
-    for name, value in message.headers:
-        command += ["-H", f"{name}: {'...' if name.lower() in secrets else value}"]
-    command += [part for name in sorted(secrets) for part in ("-H", f"{name}: ...")]
+    shown = [f"{name}: {value if name.lower() == 'host' else '...'}" for name, value in settings.headers]
+    names = [name for name, _ in settings.headers]
+    command = ["curl", "-sS", "-i", "-o", "-", "-X", message.method, *curl_headers(message, names)]
+    command += [part for header in shown for part in ("-H", header)]
     url = shlex.quote(exchange.url)
-    if not message.body:
-        return f"{shlex.join(command)} {url}"
+    if not message.body:  # with a Content-Length of 0, where a request can have a body
+        return f"{shlex.join([*command, *(['--data-binary', ''] if message.method == 'POST' else [])])} {url}"
     if body_file is not None:
         return f"{shlex.join([*command, '--data-binary', '@' + body_file])} {url}"
     if len(message.body) > INLINE_LIMIT:
@@ -115,3 +121,18 @@ def curl(exchange: Exchange, secrets: Collection[str], body_file: str | None = N
         return f"{shlex.join([*command, '--data-binary', message.body.decode()])} {url}"
     encoded = b64encode(message.body).decode()
     return f"echo {encoded} | base64 -d | {shlex.join([*command, '--data-binary', '@-'])} {url}"
+
+
+def curl_headers(message: Message, named: Collection[str]) -> list[str]:
+    """Return curl's -H options for a message, those included that keep curl from adding headers of its own.
+
+    Args:
+        message: what is sent.
+        named: names of further headers that the command gives.
+    """
+    options = [part for name, value in message.headers for part in ("-H", f"{name}: {value}" if value else f"{name};")]
+    given = {name.lower() for name in (*named, *(name for name, _ in message.headers))}
+    for name, is_added in (("Content-Type", message.method == "POST"), ("Expect", len(message.body) >= EXPECTS)):
+        if is_added and name.lower() not in given:
+            options += ["-H", f"{name}:"]
+    return options

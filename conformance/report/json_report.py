@@ -10,15 +10,20 @@ import json
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from conformance import __version__, data
+from conformance.report import models
 from conformance.report import verdict as verdicts
 from conformance.report.result import CheckResult
 from conformance.report.verdict import Verdict
 from conformance.target.survey import Survey
+from conformance.text import safe
 
 SCHEMA = 1
+LONGEST = 200  # characters of a name that a server gives
+MOST_LISTED = 200  # extensions that a server lists
 
 
 @cache
@@ -51,8 +56,22 @@ def build(
     started: str,
     finished: str,
     complete: bool,
+    missing: verdicts.Missing = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """Return the report as plain data. `started` and `finished` are UTC times in ISO 8601."""
+    """Return the report as plain data.
+
+    Args:
+        results: of every check that was run.
+        survey: of the target.
+        verdict: on the results.
+        url: of the target, without credentials.
+        options: what shaped the verdict.
+        seed: of Hypothesis, where it explored.
+        started: a UTC time in ISO 8601; so is `finished`.
+        finished: when the last check was.
+        complete: whether all was run that should be.
+        missing: labels of the rows that were not, by extension.
+    """
     report: dict[str, Any] = {
         "schema": SCHEMA,
         "suite": {"name": "oip-conformance", "version": __version__, "digest": suite_digest()},
@@ -62,15 +81,16 @@ def build(
         "seed": seed,
         "target": {
             "url": url,
-            "name": survey.name,
-            "version": survey.version,
-            "extensions_listed": survey.listed,
+            "name": survey.name and safe(survey.name, LONGEST),
+            "version": survey.version and safe(survey.version, LONGEST),
+            "extensions_listed": [safe(name, LONGEST) for name in survey.listed[:MOST_LISTED]],
             "extensions_offered": sorted(survey.offered),
             "roles": survey.roles,
+            **({"models": models.described(survey)} if survey.models else {}),
         },
         "verdict": verdict.verdict,
         "why": verdict.why,
-        "extensions": verdicts.of_extensions(results, survey.offered),
+        "extensions": verdicts.of_extensions(results, survey.offered, missing),
         "requirements": verdicts.of_requirements(results),
         "checks": _checks(results),
     }
@@ -96,14 +116,3 @@ def digest(report: Mapping[str, Any]) -> str:
     body = {key: value for key, value in report.items() if key != "footer"}
     text = json.dumps(body, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
-
-
-def write(report: Mapping[str, Any], path: Path) -> None:
-    """Write the report, whole or not at all.
-
-    Raises:
-        OSError: it cannot be written there.
-    """
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(json.dumps(report, indent=1, ensure_ascii=True) + "\n", encoding="utf-8")
-    partial.replace(path)

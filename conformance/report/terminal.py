@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from conformance import ledger, roles
 from conformance.options import EXTENSIONS
 from conformance.outcome import Outcome
+from conformance.report import models
 from conformance.report.failure import block
 from conformance.report.result import NO_MODEL, CheckResult
-from conformance.report.verdict import Verdict, of_extensions
+from conformance.report.verdict import Missing, Verdict, musts, of_extensions, of_requirements
 from conformance.target.survey import Survey
 from conformance.text import safe
 
@@ -26,6 +28,7 @@ COLUMNS = (
 )
 COLORS = {"conformant": "green", "nonconformant": "red", "incomplete": "yellow"}
 LISTED_ROWS = 6
+LONGEST_WHY = 1200  # characters
 
 
 def header(url: str, survey: Survey, profile: str, seed: int | None) -> list[str]:
@@ -36,15 +39,19 @@ def header(url: str, survey: Survey, profile: str, seed: int | None) -> list[str
         f"target      {safe(url)}: {server}",
         f"extensions  {', '.join(offered) or 'none offered'}",
         *[f"            {name} is not offered: {safe(survey.refusals[name], 120)}" for name in survey.refusals],
-        f"roles       {len(survey.roles)} of {len(roles.load())} filled",
+        *(
+            models.header(survey)
+            if survey.models
+            else [f"roles       {len(survey.roles)} of {len(roles.load())} filled"]
+        ),
         f"profile     {profile}{'' if seed is None else f', seed {seed} (repeat with --hypothesis-seed={seed})'}",
     ]
 
 
-def summary(results: Sequence[CheckResult], survey: Survey) -> Iterator[str]:
-    """Yield the table of outcomes by extension and area."""
+def summary(results: Sequence[CheckResult], survey: Survey, missing: Missing = MappingProxyType({})) -> Iterator[str]:
+    """Yield the table of outcomes by extension and area; `missing` are the rows that were not run, by extension."""
     yield f"{'':34}" + "".join(f"{heading:>9}" for _, heading in COLUMNS)
-    for name, entry in of_extensions(results, survey.offered).items():
+    for name, entry in of_extensions(results, survey.offered, missing).items():
         own = [result for result in results if result.extension == name]
         if not own:
             continue
@@ -64,7 +71,7 @@ def failures(results: Sequence[CheckResult], rerun: str) -> Iterator[str]:
     bad = [r for outcome in (Outcome.FAIL, Outcome.ERROR, Outcome.BLOCKED) for r in results if r.outcome is outcome]
     for first, *others in _alike(bad):
         yield from block(first, rerun)
-        yield from _others(others)
+        yield from _others(first, others)
         yield ""
 
 
@@ -73,14 +80,18 @@ def advice(results: Sequence[CheckResult]) -> Iterator[str]:
     for first, *others in _alike([result for result in results if result.outcome is Outcome.ADVISORY]):
         yield f"{first.failure.requirement if first.failure else '':16} {first.label}: {first.claim}"
         yield f"      {first.message}"
-        yield from _others(others)
+        yield from _others(first, others)
 
 
 def _alike(results: Iterable[CheckResult]) -> Iterable[list[CheckResult]]:
-    """Return the results of one check that miss one requirement together, in the order of the first of each."""
+    """Return results together in the order of the first: of one check that miss one requirement, or blocked alike."""
     groups: dict[tuple[object, ...], list[CheckResult]] = {}
     for result in results:
-        key = (result.id, result.outcome, result.failure and result.failure.requirement)
+        key = (
+            result.message if result.outcome is Outcome.BLOCKED else result.id,
+            result.outcome,
+            result.failure and result.failure.requirement,
+        )
         groups.setdefault(key, []).append(result)
     return groups.values()
 
@@ -98,6 +109,7 @@ def observations(results: Sequence[CheckResult]) -> Iterator[str]:
 
 def not_judged(results: Sequence[CheckResult], survey: Survey) -> Iterator[str]:
     """Yield what was not judged for want of a model, and which to deploy, those first that most depends on."""
+    yield from models.not_judged(results, survey)
     waiting: dict[str, list[CheckResult]] = {}
     for result in results:
         role = result.message.removeprefix(NO_MODEL) if result.message.startswith(NO_MODEL) else ""
@@ -107,8 +119,8 @@ def not_judged(results: Sequence[CheckResult], survey: Survey) -> Iterator[str]:
         return
     judged = _judged_musts(results)
     needed = dict(_fewest({role: _musts(found) - judged for role, found in waiting.items()}))
-    count, musts = sum(map(len, waiting.values())), sum(map(len, needed.values()))
-    yield f"{count} checks had no model to run on; {musts} MUSTs were therefore not judged."
+    count, unjudged = sum(map(len, waiting.values())), sum(map(len, needed.values()))
+    yield f"{count} checks had no model to run on; {unjudged} MUSTs were therefore not judged."
     yield "Deploy these roles to judge them (`oip-conformance models export` writes them for several servers):"
     for role, found in needed.items():
         yield f"      {role:28}{_shortened(sorted(found))}"
@@ -128,7 +140,7 @@ def _fewest(musts: Mapping[str, set[str]]) -> Iterator[tuple[str, set[str]]]:
 
 def verdict_line(verdict: Verdict, url: str, results: Sequence[CheckResult]) -> str:
     """Return the last line of a run."""
-    why = f": {safe('; '.join(verdict.why))}" if verdict.why else ""
+    why = f": {safe('; '.join(verdict.why), LONGEST_WHY)}" if verdict.why else ""
     if not results:
         return f"{verdict.verdict}{why}"
     return f"{safe(url)} is {verdict.verdict}{why} ({_must_count(results)})"
@@ -136,12 +148,13 @@ def verdict_line(verdict: Verdict, url: str, results: Sequence[CheckResult]) -> 
 
 def _must_count(results: Sequence[CheckResult]) -> str:
     """Return how many MUSTs of the ledger were judged."""
-    total = sum(entry.level == "MUST" for entry in ledger.load().values())
-    return f"{len(_judged_musts(results))} of {total} MUSTs judged"
+    counts = musts(of_requirements(results))
+    return f"{counts.judged} of {counts.total} MUSTs judged"
 
 
-def _judged_musts(results: Iterable[CheckResult]) -> set[str]:
-    return _musts(result for result in results if result.outcome in (Outcome.PASS, Outcome.FAIL))
+def _judged_musts(results: Sequence[CheckResult]) -> set[str]:
+    judged = [entry for entry in of_requirements(results) if entry["verdict"] in (Outcome.PASS, Outcome.FAIL)]
+    return {entry["id"] for entry in judged if entry["level"] == "MUST"}
 
 
 def _musts(results: Iterable[CheckResult]) -> set[str]:
@@ -159,7 +172,7 @@ def _shortened(names: Sequence[str]) -> str:
     return ", ".join(names[:LISTED_ROWS]) + more
 
 
-def _others(others: Sequence[CheckResult]) -> Iterator[str]:
+def _others(first: CheckResult, others: Sequence[CheckResult]) -> Iterator[str]:
     if others:
-        named = _shortened([result.row for result in others])
+        named = _shortened([result.row if result.id == first.id else result.label for result in others])
         yield f"      And       {len(others)} other row{'s' if len(others) > 1 else ''}: {named}"

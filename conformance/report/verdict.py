@@ -8,13 +8,16 @@ incomplete      it cannot be said: target lost, nothing offered, something block
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from conformance import ledger
 from conformance.outcome import UNMET, Outcome
 from conformance.report.result import CheckResult
+
+Missing = Mapping[str, Collection[str]]
 
 EXIT_STATUS = {"conformant": 0, "nonconformant": 1, "incomplete": 6}
 
@@ -48,20 +51,24 @@ class Verdict:
         return EXIT_STATUS[self.verdict]
 
 
-def conclude(results: Sequence[CheckResult], missing: Collection[str] = (), lost: str | None = None) -> Verdict:
+def conclude(
+    results: Sequence[CheckResult], missing: Collection[str] = (), lost: str | None = None, stopped: str = ""
+) -> Verdict:
     """Return the verdict of a run.
 
     Args:
         results: of every check that was run.
         missing: labels of the rows that should have been run and were not.
         lost: why the target can no longer be reached, or None.
+        stopped: why the run was ended, where it was.
     """
     counts = Counter(result.outcome for result in results)
     judged = counts.total() - counts[Outcome.NOT_APPLICABLE]
+    because = f": {stopped}" if stopped else ""
     if lost:
         return Verdict("incomplete", [f"the target is gone: {lost}", *_failures(counts)])
     if missing:
-        return Verdict("incomplete", [f"{_checks(len(missing))} not run", *_failures(counts)])
+        return Verdict("incomplete", [f"{_checks(len(missing))} not run{because}", *_failures(counts)])
     if counts[Outcome.FAIL]:
         return Verdict("nonconformant", _failures(counts))
     if not judged:
@@ -81,16 +88,51 @@ def _checks(count: int) -> str:
     return f"{count} check" if count == 1 else f"{count} checks"
 
 
-def of_extensions(results: Sequence[CheckResult], offered: Collection[str]) -> dict[str, dict[str, Any]]:
-    """Return for each extension, and for the protocol beneath them, whether it is offered, its verdict and counts."""
+def of_extensions(
+    results: Sequence[CheckResult], offered: Collection[str], missing: Missing = MappingProxyType({})
+) -> dict[str, dict[str, Any]]:
+    """Return for each extension, and for the protocol beneath them, whether it is offered, its verdict and counts.
+
+    Args:
+        results: of every check that was run.
+        offered: the extensions that are judged.
+        missing: labels of the rows that should have been run and were not, by extension.
+    """
     extensions: dict[str, dict[str, Any]] = {}
     for name in ("protocol", "binary_tensor_data", "raw", "classification"):
         own = [result for result in results if result.extension == name]
         counts = Counter(str(result.outcome) for result in own)
         is_offered = name == "protocol" or name in offered
-        verdict = conclude(own).verdict if is_offered else "not_applicable"
+        verdict = conclude(own, missing.get(name, ())).verdict if is_offered else "not_applicable"
         extensions[name] = {"offered": is_offered, "verdict": verdict, "counts": dict(sorted(counts.items()))}
     return extensions
+
+
+@dataclass(frozen=True, slots=True)
+class Musts:
+    """How many MUSTs of the ledger were met, not met, could not be judged, and were not there to be judged."""
+
+    met: int
+    failed: int
+    stuck: int
+    absent: int
+
+    @property
+    def judged(self) -> int:
+        """How many were met or not met."""
+        return self.met + self.failed
+
+    @property
+    def total(self) -> int:
+        """How many there are."""
+        return self.met + self.failed + self.stuck + self.absent
+
+
+def musts(requirements: Iterable[Mapping[str, Any]]) -> Musts:
+    """Return the counts of the MUSTs among requirements as the report has them."""
+    counts = Counter(entry["verdict"] for entry in requirements if entry["level"] == "MUST")
+    met, failed, absent = (counts[o] for o in (Outcome.PASS, Outcome.FAIL, Outcome.NOT_APPLICABLE))
+    return Musts(met, failed, counts.total() - met - failed - absent, absent)
 
 
 def of_requirements(results: Sequence[CheckResult]) -> list[dict[str, Any]]:

@@ -32,6 +32,17 @@ class Placement:
     version: str = ""
     names: Names = field(default_factory=Names)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data."""
+        inputs, outputs = dict(self.names.inputs), dict(self.names.outputs)
+        return {"model": self.model, "version": self.version, "inputs": inputs, "outputs": outputs}
+
+    @classmethod
+    def of_dict(cls, entry: Mapping[str, Any]) -> Placement:
+        """Return what `to_dict` made plain data of, or what a file has of it."""
+        names = Names(entry.get("inputs", {}), entry.get("outputs", {}))
+        return cls(entry["model"], entry.get("version", ""), names)
+
 
 @dataclass(frozen=True, slots=True)
 class TargetConfig:

@@ -17,6 +17,7 @@ from conformance.deployed import (
     Deployed,
     as_tensor,
     differing,
+    has_classes,
     is_ordinary,
     is_spoken,
     raw_body,
@@ -31,23 +32,22 @@ from conformance.target.settings import SettingsError
 from conformance.target.survey import Survey
 from conformance.target.target import Target
 from conformance.text import safe
-from conformance.wire.datatypes import DATATYPES, INTEGERS
+from conformance.wire.datatypes import DATATYPES
 from conformance.wire.finding import shown
 from conformance.wire.json_text import parse
 from conformance.wire.request import Output
 
 GUESSES = 48  # plain requests before a model counts as one that answers none
-SCORED = (*INTEGERS, "FP32", "FP64")
 
 HOW_TO_GIVE = (
-    "give inputs that it takes in the file of --target-config, for each input a table"
-    " [models.{model}.inputs.INPUT] with shape = [...] and data = [...]"
+    "give inputs that it takes in the file of --target-config, a table [models.{model}.inputs.INPUT] for each,"
+    " with shape = [...] and data = [...]"
 )
 
 
 def take(
     target: Target, names: Sequence[str], wanted: Sequence[str] = (), given: Mapping[str, Given] | None = None
-) -> tuple[Survey, list[Deployed]]:
+) -> Survey:
     """Ask the target what it offers, and for these models.
 
     Args:
@@ -66,7 +66,7 @@ def take(
     for extension in EXTENSIONS:
         surveys.decide(survey, extension, wanted, _probe(target, extension, models))
     survey.models = {model.name: model.to_dict() for model in models}
-    return survey, models
+    return survey
 
 
 # --- one model ----------------------------------------------------------------------------------------------------
@@ -80,7 +80,7 @@ def find(target: Target, name: str, given: Given) -> Deployed:
         SettingsError: there is no such model, its metadata do not say what to send, or `given` does not fit it.
     """
     inputs, outputs = _signature(target, name)
-    model = Deployed(role_of(name, inputs, outputs), name)
+    model = Deployed(role_of(name, inputs, outputs), name, declared={spec.name: spec.datatype for spec in outputs})
     try:
         model, reply = _answering(target, _silenced(model), given)
     except SettingsError as error:
@@ -131,12 +131,16 @@ def _answering(target: Target, model: Deployed, given: Given) -> tuple[Deployed,
         found, _ = _taken(target, replace(model, json_trouble=refusal), given)
     if found is not None:
         return found
-    trouble = f"{model.name} answers no plain request with {'the' if given else 'any'} inputs that were tried"
-    return replace(model, trouble=f"{trouble}; at last: {refusal}; {HOW_TO_GIVE.format(model=model.name)}"), None
+    inputs = "the inputs that are given" if given else "inputs made from its metadata"
+    trouble = f"{model.name} answers no plain request with {inputs}: {refusal}; {HOW_TO_GIVE.format(model=model.name)}"
+    return replace(model, trouble=trouble), None
 
 
 def _taken(target: Target, model: Deployed, given: Given) -> tuple[tuple[Deployed, Reply] | None, str]:
-    """Return the model with the first inputs that it takes and the answer, or nothing; and the last refusal."""
+    """Return the model with the first inputs that it takes and the answer, or nothing; and the first refusal.
+
+    The first inputs fit the metadata best, so that their refusal says most.
+    """
     best: tuple[Deployed, Reply] | None = None
     refusal = ""
     for tensors in islice(guesses(model.role.inputs, given), GUESSES):
@@ -145,7 +149,7 @@ def _taken(target: Target, model: Deployed, given: Given) -> tuple[tuple[Deploye
         tried = replace(model, tensors=tensors, replies={})
         reply = target.infer(tried.plain())
         if not _answers(reply):
-            refusal = safe(reply.outcome())
+            refusal = refusal or safe(reply.outcome())
         elif _tells(reply):
             return (tried, reply), refusal
         else:
@@ -216,9 +220,10 @@ def _probe(target: Target, extension: str, models: Sequence[Deployed]) -> Iterat
 
 
 def _classes(target: Target, model: Deployed) -> Iterator[Reply]:
-    """Ask for classes of the first output that has scores, and some of them; classes of none have ended servers."""
+    """Ask for the highest class of the first output that has classes."""
     for output in model.replies[PLAIN].answer.outputs:
-        if output.datatype in SCORED and output.array is not None and output.array.size:
-            wanted = [Output(output.name, classification=1)]
+        tensor = as_tensor(output)
+        if tensor is not None and has_classes(tensor):
+            wanted = [Output(tensor.name, classification=1)]
             yield target.infer(model.request(send=model.sends, outputs=wanted))
             return

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit, urlunsplit
 
+from conformance.target import secrets
+
 # Characters that RFC 9110 section 5.6.2 allows in a header name.
 _TOKEN = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
@@ -43,6 +45,11 @@ class Settings:
     def base_path(self) -> str:
         """The path in front of `/v2`; empty for most targets."""
         return urlsplit(self.url).path
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must not be shown, wherever a server repeats it."""
+        return secrets.of(self.headers)
 
     def ssl_context(self) -> ssl.SSLContext:
         """Return the context for https, verifying unless told otherwise.

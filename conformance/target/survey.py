@@ -7,7 +7,7 @@ so is a check whose role is missing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from conformance.options import EXTENSIONS
@@ -15,6 +15,7 @@ from conformance.roles import Model
 from conformance.roles import load as load_roles
 from conformance.target.config import Placement
 from conformance.target.exchange import Reply
+from conformance.target.secrets import hide
 from conformance.target.settings import SettingsError
 from conformance.target.target import Target
 from conformance.text import safe
@@ -52,6 +53,17 @@ class Survey:
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, as workers and reports take it."""
         return asdict(self)
+
+    def without(self, secrets: Sequence[str]) -> Survey:
+        """Return a survey whose texts of the server's hold none of these."""
+        return replace(
+            self,
+            name=self.name and hide(self.name, secrets),
+            version=self.version and hide(self.version, secrets),
+            listed=[hide(entry, secrets) for entry in self.listed],
+            refusals={extension: hide(told, secrets) for extension, told in self.refusals.items()},
+            silence=hide(self.silence, secrets),
+        )
 
 
 def take(target: Target, wanted: Sequence[str] = (), placements: Mapping[str, Placement] | None = None) -> Survey:

@@ -69,7 +69,7 @@ class Finding:
 
     Attributes:
         kind: a key of `KINDS`.
-        field: where, in words: "header", "outputs[0].shape", "tensor 1 OUT0 element 2".
+        field: where, in words: "Inference-Header-Content-Length", "outputs[0].shape", "tensor 1 OUT0 element 2".
         offset: the byte in the body (in the buffer, for a decoder that sees no more), None where no byte is to blame.
         expected: what should stand there.
         actual: what does.
@@ -88,6 +88,14 @@ class Finding:
         if self.kind not in KINDS:
             raise ValueError(f"unknown kind of finding: {self.kind!r}")
 
+    @property
+    def told(self) -> str:
+        """The finding as part of a sentence about what came instead of something else."""
+        place = "" if self.offset is None else f" at byte {self.offset}"
+        if self.kind == "json-invalid":
+            return f"text that is no JSON{place}: {self.actual}"
+        return f"{self.field}{place}: {self.actual} instead of {self.expected}"
+
     def __str__(self) -> str:
         place = "" if self.offset is None else f" at byte {self.offset}"
         return f"{self.kind}: {self.field}{place}: expected {self.expected}, got {self.actual}"
@@ -104,7 +112,7 @@ class DecodeError(Exception):
 def shown(value: Any) -> str:
     """Return a JSON value as JSON, short enough for a message: long texts are cut, large arrays only counted."""
     if isinstance(value, str):
-        return json.dumps(value) if len(value) <= 60 else json.dumps(value[:60]) + "..."
+        return json.dumps(value) if len(value) <= 60 else f"{json.dumps(value[:60])}... ({len(value)} characters)"
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 128:
         return f"an integer of {value.bit_length()} bits"  # Python refuses to write out very long ones
     if isinstance(value, list) and (len(value) > 8 or any(isinstance(item, list | dict) for item in value)):

@@ -89,8 +89,10 @@ def described(index: int, item: Mapping[str, Any], names: dict[str, int]) -> Out
     dimensions = _dimensions(shape)
     if dimensions is None:
         dimensions = _dimensions(_integers(shape))
-        kind = "shape-invalid" if dimensions is None else "shape-no-integers"
-        report(kind, ".shape", "an array of dimensions", shown_member(shape))
+        if dimensions is None:
+            report("shape-invalid", ".shape", "an array of dimensions", shown_member(shape))
+        else:
+            report("shape-no-integers", ".shape", "dimensions written as integers", shown_member(shape))
     binary, size = _declared_size(item, report)
     return Output(
         index=index,

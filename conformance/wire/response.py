@@ -19,10 +19,10 @@ from typing import Any, Final
 from conformance.wire.finding import Finding, shown
 from conformance.wire.json_text import Parsed, parse, parse_prefix
 from conformance.wire.outputs import Output, cut, decoded, described, shown_member
+from conformance.wire.request import INFERENCE_HEADER
 
 __all__ = ["Answer", "Output", "take_apart"]
 
-HEADER: Final = "header"
 BLANKS: Final = b" \t\r\n"
 # Faults that hide how many bytes belong to tensors: with a header, bytes left over are then no second fault.
 _HIDE_SIZES: Final = frozenset(
@@ -81,12 +81,22 @@ def take_apart(body: bytes, inference_header: str | None) -> Answer:
     outputs = [decoded(output, items[output.index], body) for output in outputs]
     findings = [*header_findings, *parsed.findings, *member_findings]
     if inference_header is None and end < len(body) and any(output.binary for output in outputs):
-        findings.append(Finding("inference-header-missing", HEADER, None, str(end), "no header"))
+        findings.append(
+            Finding("inference-header-missing", INFERENCE_HEADER, None, f"{end}, where the JSON ends", "no such header")
+        )
     for output in outputs:
         findings += output.findings
     hidden = inference_header is not None and _HIDE_SIZES.intersection(finding.kind for finding in findings)
     if leftover is not None and parsed.is_json and not hidden:
-        findings.append(Finding("trailing-bytes", "body", leftover, f"{leftover} bytes", f"{len(body)} bytes"))
+        findings.append(
+            Finding(
+                "trailing-bytes",
+                "body",
+                leftover,
+                f"{leftover} bytes, where JSON and tensors end",
+                f"{len(body)} bytes",
+            )
+        )
     return Answer(body, document, end, tuple(outputs), tuple(findings))
 
 
@@ -122,21 +132,21 @@ def _find_json(body: bytes, header: str | None) -> tuple[int, Parsed, list[Findi
     if end is None or (covered.is_json and (length == end or not _states_sizes_from(body, end))):
         return length, covered, []
     kind = "inference-header-cuts-json" if length < end else "inference-header-covers-binary"
-    return end, parse(body[:end]), [Finding(kind, HEADER, length, str(end), str(length))]
+    return end, parse(body[:end]), [Finding(kind, INFERENCE_HEADER, length, f"{end}, where the JSON ends", str(length))]
 
 
 def _header_fault(header: str, size: int) -> Finding | None:
     """Return what keeps the header from being a place in the body."""
     expected = f"a number from 1 to {size}"
     if re.fullmatch("-[0-9]+", header):
-        return Finding("inference-header-negative", HEADER, None, expected, shown(header))
+        return Finding("inference-header-negative", INFERENCE_HEADER, None, expected, shown(header))
     if not re.fullmatch("[0-9]+", header):
-        return Finding("inference-header-text", HEADER, None, "decimal digits", shown(header))
+        return Finding("inference-header-text", INFERENCE_HEADER, None, "decimal digits", shown(header))
     digits = header.lstrip("0")
     if not digits:
-        return Finding("inference-header-zero", HEADER, None, expected, shown(header))
+        return Finding("inference-header-zero", INFERENCE_HEADER, None, expected, shown(header))
     if len(digits) > 18 or int(digits) > size:
-        return Finding("inference-header-beyond-body", HEADER, size, expected, shown(header))
+        return Finding("inference-header-beyond-body", INFERENCE_HEADER, size, expected, shown(header))
     return None
 
 

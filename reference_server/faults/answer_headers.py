@@ -166,7 +166,7 @@ def content_length_in_letters_of_the_text(original: Any, protocol: Any, transpor
     original(protocol, Rewriting(transport, change))
 
 
-@fault("http_protocol.OipHttpProtocol.connection_made", breaks=("BIN-CL", "OIP-ID", "OIP-ANSWER"))
+@fault("http_protocol.OipHttpProtocol.connection_made", breaks=("BIN-CL", "OIP-ANSWER"))
 def content_length_counts_an_end_of_line(original: Any, protocol: Any, transport: Any) -> None:
     """Content-Length counts two bytes that are never sent, when the answer has an id."""
 

@@ -99,7 +99,7 @@ def sizes_added_up(original: Any, answer: Object) -> Any:
 
 @fault(
     "response.output_part",
-    breaks=("BIN-SIZE-O", "BIN-ENC-ALL-O", "BIN-ENC-BYTES-O", "RAW-VAR", "BIN-BDO-OVT", "BIN-BDO-T", "BIN-OUT-T"),
+    breaks="BIN-SIZE-O",
 )
 def size_of_nothing_left_out(original: Any, model: Model, wish: OutputWish, tensor: Tensor) -> Part:
     """A binary output of no bytes states no size."""
@@ -126,14 +126,14 @@ def binary_strings_repeated_as_data(original: Any, model: Model, wish: OutputWis
     return entry, data
 
 
-@fault("response.output_part", breaks=("BIN-SIZE-J", "BIN-BDO-OVF"))
+@fault("response.output_part", breaks="BIN-SIZE-J")
 def json_output_of_size_zero(original: Any, model: Model, wish: OutputWish, tensor: Tensor) -> Part:
     """A JSON output has a size of 0."""
     entry, data = original(model, wish, tensor)
     return entry | ({"parameters": {"binary_data_size": 0}} if data is None else {}), data
 
 
-@fault("response.encode", breaks=("BIN-SIZE-J", "BIN-BDO-OVF", "BIN-MIX-O", "BIN-OUT-F", "BIN-OUT-N"))
+@fault("response.encode", breaks=("BIN-SIZE-J", "OIP-ANSWER"))
 def json_output_keeps_the_size_of_the_one_before(original: Any, answer: Object) -> Any:
     """A JSON output behind a binary one has the parameters of that one, which were not cleared."""
     for before, entry in itertools.pairwise(answer.get("outputs", [])):
@@ -142,7 +142,7 @@ def json_output_keeps_the_size_of_the_one_before(original: Any, answer: Object) 
     return original(answer)
 
 
-@fault("response.output_part", breaks=("BIN-SIZE-J", "BIN-ENC-ALL-I"))
+@fault("response.output_part", breaks="BIN-SIZE-J")
 def empty_data_left_out(original: Any, model: Model, wish: OutputWish, tensor: Tensor) -> Part:
     """A JSON output without elements has no `data`."""
     entry, data = original(model, wish, tensor)

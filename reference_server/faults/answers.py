@@ -152,7 +152,7 @@ def several_outputs_by_their_names(original: Any, answer: Answer) -> bytes:
     return octets
 
 
-@fault("response.output_part", breaks=("OIP-SHAPE", "RAW-VAR"))
+@fault("response.output_part", breaks="OIP-SHAPE")
 def empty_outputs_with_their_declared_shape(original: Any, *arguments: Any) -> tuple[Answer, Any]:
     """An output without elements has the shape of the model's metadata, in which -1 stands for any size."""
     entry, data = original(*arguments)
@@ -178,6 +178,13 @@ def dimensions_of_json_data_as_strings(
     entry, data = original(model, wish, tensor)
     strings = not wish.binary and wish.classes is None
     return entry | {"shape": [str(extent) if strings else extent for extent in entry["shape"]]}, data
+
+
+@fault("response.output_part", breaks="OIP-SHAPE")
+def dimensions_with_a_point(original: Any, model: Model, wish: OutputWish, tensor: Tensor) -> tuple[Answer, Any]:
+    """The dimensions of every output are written as floating point numbers, all that one library has."""
+    entry, data = original(model, wish, tensor)
+    return entry | {"shape": [float(extent) for extent in entry["shape"]]}, data
 
 
 # --- which outputs ---------------------------------------------------------------------------------------------------

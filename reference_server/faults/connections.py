@@ -11,7 +11,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from reference_server import http_body, request, response
+from reference_server import request, response
 from reference_server.errors import InferenceError
 from reference_server.faults import fault
 from reference_server.framing import HEADER
@@ -235,7 +235,7 @@ _gathered: list[dict[str, Tensor]] = []
 
 async def _in_turns(service: Any, http: Request, mix: Callable[[Model, InferRequest], InferRequest]) -> Response:
     """Answer a request as the server does, but let others with an id that are in flight come in between; then `mix`."""
-    body = await http_body.read(http, service.max_body)
+    body = await service.read_body(http)
     model = service.find(http)
     wanted = request.parse(model, http.headers.getlist(HEADER), body)
     _last["wanted"] = _last[model.name] = wanted

@@ -34,7 +34,7 @@ def number(values: Sequence[str]) -> int | None:
 # --- where the JSON of a request ends ------------------------------------------------------------------------------
 
 
-@fault("request.parse", breaks=("BIN-IHCL-I", "OIP-ID"))
+@fault("request.parse", breaks="BIN-IHCL-I")
 def request_header_counts_characters(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
     """The inference header of a request is taken for a number of characters, not of bytes."""
     length = number(values)
@@ -85,7 +85,7 @@ def header_without_binary_data_refused(original: Any, model: Model, values: Sequ
     return original(model, values, body)
 
 
-@fault("framing.json_length", breaks=("BIN-IHCL-JSON", "BIN-ENC-ALL-I"))
+@fault("framing.json_length", breaks="BIN-IHCL-JSON")
 def header_equal_to_the_body_refused(original: Any, values: Sequence[str], body_length: int) -> Any:
     """An inference header that equals the length of the body counts as one beyond it."""
     if number(values) == body_length:
@@ -93,7 +93,7 @@ def header_equal_to_the_body_refused(original: Any, values: Sequence[str], body_
     return original(values, body_length)
 
 
-@fault("app.Service.infer", breaks=("BIN-IHCL-JSON", "BIN-ENC-ALL-I"))
+@fault("app.Service.infer", breaks="BIN-IHCL-JSON")
 async def octet_stream_taken_for_raw_without_binary_data(original: Any, service: Any, http: Request) -> Any:
     """A request of type application/octet-stream is refused when no bytes follow its JSON."""
     body = await http.body()
@@ -224,7 +224,7 @@ def digits_in_front_of_the_header_read(original: Any, values: Sequence[str], bod
 
 @fault(
     "app.Service.infer",
-    breaks=("BIN-CT-REQ", "BIN-MIX-I", "BIN-ORD-I", "BIN-SIZE-I", "OIP-ANSWER"),
+    breaks=("BIN-CT-REQ", "OIP-ANSWER"),
 )
 async def octet_stream_of_two_tensors_refused(original: Any, service: Any, http: Request) -> Any:
     """A request of type application/octet-stream is refused when it holds more than one binary tensor."""

@@ -92,7 +92,7 @@ def nested_data_read_by_columns(original: Any, data: list[Any], shape: tuple[int
     return [data[row][column] for column in range(shape[1]) for row in range(shape[0])]
 
 
-@fault("tensors.decode_json", breaks=("OIP-DATA", "BIN-ENC-ROW-O", "OIP-ANSWER"))
+@fault("tensors.decode_json", breaks=("OIP-DATA", "OIP-ANSWER"))
 def flat_strings_read_by_columns(original: Any, datatype: str, shape: tuple[int, ...], data: Any) -> Tensor:
     """Flat strings of rank 2 are read column by column, into an array of columns."""
     tensor: Tensor = original(datatype, shape, data)
@@ -108,7 +108,7 @@ def _nested(items: list[Any], shape: Sequence[int]) -> list[Any]:
     return items
 
 
-@fault("response.output_part", breaks=("OIP-DATA", "BIN-ENC-ROW-I", "OIP-ANSWER"))
+@fault("response.output_part", breaks=("OIP-DATA", "OIP-ANSWER"))
 def strings_returned_by_columns(original: Any, model: Model, wish: OutputWish, tensor: Tensor) -> tuple[Answer, Any]:
     """Strings of rank 2 are returned in JSON as a list of columns."""
     entry, data = original(model, wish, tensor)

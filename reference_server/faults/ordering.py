@@ -30,7 +30,7 @@ def is_sound(request: Object) -> bool:
     return isinstance(inputs, list) and all(isinstance(item, dict) and "name" in item for item in inputs)
 
 
-@fault("request.parse_inputs", breaks=("BIN-ORD-I", "BIN-SIZE-I"))
+@fault("request.parse_inputs", breaks="BIN-ORD-I")
 def inputs_read_in_declared_order(original: Any, model: Model, request: Object, rest: Any) -> Any:
     """Binary inputs are read in the order in which the model declares them."""
     declared = [spec.name for spec in model.inputs]
@@ -38,13 +38,13 @@ def inputs_read_in_declared_order(original: Any, model: Model, request: Object, 
     return original(model, sorted_inputs(request, lambda i: declared.index(i["name"])) if known else request, rest)
 
 
-@fault("request.parse_inputs", breaks=("BIN-ORD-I", "BIN-MIX-I", "BIN-SIZE-I"))
+@fault("request.parse_inputs", breaks="BIN-ORD-I")
 def inputs_read_in_alphabetical_order(original: Any, model: Model, request: Object, rest: Any) -> Any:
     """Binary inputs are read in the alphabetical order of their names, as a sorted map has them."""
     return original(model, sorted_inputs(request, lambda item: str(item["name"])), rest)
 
 
-@fault("request.parse_inputs", breaks=("BIN-ORD-I", "BIN-MIX-I", "BIN-SIZE-I", "OIP-ANSWER"))
+@fault("request.parse_inputs", breaks=("BIN-ORD-I", "OIP-ANSWER"))
 def first_of_several_inputs_read_last(original: Any, model: Model, request: Object, rest: Any) -> Any:
     """Of three inputs or more, the first takes its binary data after all others."""
     several = is_sound(request) and len(request["inputs"]) > 2
@@ -66,7 +66,7 @@ def inputs_of_one_datatype_taken_in_the_order_of_the_request(original: Any, self
     return original(self, inputs)
 
 
-@fault("request.parse_input", breaks=("BIN-MIX-I", "BIN-IHCL-I", "BIN-NEG-EXTRA", "OIP-ANSWER"))
+@fault("request.parse_input", breaks=("BIN-MIX-I", "BIN-NEG-EXTRA", "OIP-ANSWER"))
 def json_inputs_take_bytes(original: Any, model: Model, spec: Any, entry: Object, rest: Any) -> Any:
     """A JSON input takes as many of the bytes behind the JSON as it would have as binary data."""
     tensor: Tensor = original(model, spec, entry, rest)
@@ -76,7 +76,7 @@ def json_inputs_take_bytes(original: Any, model: Model, spec: Any, entry: Object
     return tensor
 
 
-@fault("request.parse_inputs", breaks=("BIN-MIX-I", "BIN-IHCL-I", "BIN-SIZE-I", "OIP-ANSWER"))
+@fault("request.parse_inputs", breaks=("BIN-MIX-I", "OIP-ANSWER"))
 def json_inputs_beside_binary_ones_refused(original: Any, model: Model, request: Object, rest: Any) -> Any:
     """A request with JSON and binary inputs side by side is refused."""
     if rest is not None and is_sound(request) and 0 < sum("data" in item for item in request["inputs"]) < 4:
@@ -100,7 +100,7 @@ def json_numbers_beside_binary_data_read_as_zero(
 # --- answers ----------------------------------------------------------------------------------------------------------
 
 
-@fault("response.join", breaks=("BIN-ORD-O", "BIN-MIX-O", "OIP-ANSWER"))
+@fault("response.join", breaks=("BIN-ORD-O", "OIP-ANSWER"))
 def binary_outputs_in_reverse(original: Any, head: bytes, binary: Iterable[Octets]) -> bytes:
     """Binary data follow the JSON in the reverse of its order."""
     body: bytes = original(head, list(binary)[::-1])
@@ -131,7 +131,7 @@ def binary_outputs_in_declared_order(_original: Any, model: Model, request: Any,
     return answer(model, request, [entry for entry, _ in parts], [data for _, data in binary])
 
 
-@fault("response.build", breaks=("BIN-ORD-O", "BIN-MIX-O"))
+@fault("response.build", breaks="BIN-ORD-O")
 def outputs_sorted_by_name_in_the_json_alone(_original: Any, model: Model, request: Any, produced: Any) -> Any:
     """The JSON lists the outputs by name, their binary data are in the order of the request."""
     parts = parts_of(model, request, produced)

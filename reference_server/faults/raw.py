@@ -15,8 +15,6 @@ Inputs = dict[str, Tensor]
 Shape = tuple[int, ...]
 
 BYTES_BODY = ("RAW-STR", "RAW-STR-BODY")
-# A raw request and a body of JSON with bytes behind it look alike where nobody looks at the header.
-EVERY_RAW = ("RAW-IHCL0", "RAW-ENC", "RAW-ONE", "RAW-VAR", "RAW-B1", *BYTES_BODY, "OIP-ANSWER")
 
 
 def with_elements(inputs: Inputs, elements: Any) -> Inputs:
@@ -33,7 +31,7 @@ def is_bytes(model: Model) -> bool:
 # --- what the body is ------------------------------------------------------------------------------------------------
 
 
-@fault("framing.json_length", breaks=EVERY_RAW)
+@fault("framing.json_length", breaks=("RAW-IHCL0", "RAW-STR-BODY", "OIP-ANSWER"))
 def inference_header_0_means_none(original: Any, values: Any, body_length: int) -> int | None:
     """An inference header of 0 counts as absent, because a zero length is tested for truth."""
     return original(values, body_length) or None

@@ -39,7 +39,7 @@ def resized(entry: Object, size: object) -> Object:
 # --- which bytes an input takes ------------------------------------------------------------------------------------
 
 
-@fault("framing.BinaryData.take", breaks=("BIN-SIZE-I", "BIN-ORD-I"))
+@fault("framing.BinaryData.take", breaks="BIN-SIZE-I")
 def tensors_looked_for_at_multiples_of_eight(original: Any, rest: Any, size: int) -> Any:
     """The bytes of an input are followed by padding up to a multiple of eight, unless the body ends before."""
     taken = original(rest, size)

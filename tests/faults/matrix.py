@@ -33,7 +33,7 @@ from conformance.target.survey import Survey
 from conformance.target.target import Target
 from reference_server import app, faults, models
 from reference_server.faults import Fault, switched_on
-from reference_server.http_protocol import OipHttpProtocol
+from reference_server.uvicorn_config import uvicorn_config
 
 PROCESSES = 2
 # The server is in the same process: it sees two reads however short the pause.
@@ -83,19 +83,7 @@ class Server:
         self._socket = socket.create_server(("127.0.0.1", 0), backlog=512)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
-        config = uvicorn.Config(
-            self._dispatch,
-            interface="asgi3",
-            http=OipHttpProtocol,
-            ws="none",
-            lifespan="off",
-            log_level="critical",
-            access_log=False,
-            proxy_headers=False,
-            server_header=False,
-            date_header=False,
-            timeout_graceful_shutdown=1,
-        )
+        config = uvicorn_config(self._dispatch, log_level="critical", keep_alive_seconds=5, shutdown_seconds=1)
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]}, daemon=True)
         self._thread.start()

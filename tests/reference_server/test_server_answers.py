@@ -360,3 +360,14 @@ def test_classes_as_binary_data_beside_a_plain_output(server: Server) -> None:
     )
     classes = "0a000000 333a313a6d6964646c65 08000000 323a323a68696768"  # 3:1:middle and 2:2:high
     check(answer.status, answer.headers, answer.body, expected, classes)
+
+
+@pytest.mark.parametrize("header", [None, "96"])
+def test_binary_data_of_no_bytes_need_no_header(server: Server, header: str | None) -> None:
+    body = b'{"inputs":[{"name":"INPUT","shape":[0],"datatype":"INT32","parameters":{"binary_data_size":0}}]}'
+    answer = server.infer("identity_int32", body, header)
+    assert (answer.status, answer.body) == (
+        200,
+        b'{"model_name":"identity_int32","model_version":"1","outputs":[{"name":"OUTPUT","datatype":"INT32","shape":[0],'
+        b'"data":[]}]}',
+    )

@@ -106,13 +106,6 @@ def test_upgrade_is_refused(server: Server) -> None:
     assert answer.body == b'{"error":"Upgrade is not supported with an inference request"}'
 
 
-def test_compressed_body_is_refused(server: Server) -> None:
-    answer = server.exchange(GOOD.replace(b"\r\nHost:", b"\r\nContent-Encoding: gzip\r\nHost:"))
-    assert (answer.status, answer.body) == (
-        415, b'{"error":"Content-Encoding is \'gzip\', but only identity is supported"}',
-    )  # fmt: skip
-
-
 CHUNKED = (
     b"POST /v2/models/string_length/infer HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n"
     b"Inference-Header-Content-Length: 96\r\n\r\n"

@@ -65,6 +65,8 @@ def test_numeric_outputs_share_the_bodys_memory() -> None:
     assert np.shares_memory(output.array, np.frombuffer(body, dtype=np.uint8))
 
 
+ALL_OF_IT = ", where JSON and tensors end"
+
 # body, header: framings that are unusual and right
 TOLERATED = [
     (head(C), None),
@@ -142,7 +144,10 @@ ONE_FAULT = [
     ((stated('"datatype":"INT8"'),), "", "shape-invalid", "outputs[0].shape", None, SHAPE, "nothing"),
     ((shaped("1"),), "", "shape-invalid", "outputs[0].shape", None, SHAPE, "1"),
     ((shaped("[-1]"),), "", "shape-invalid", "outputs[0].shape", None, SHAPE, "[-1]"),
-    ((shaped("[1.0]"),), "", "shape-invalid", "outputs[0].shape", None, SHAPE, "[1.0]"),
+    ((shaped("[1.0]"),), "", "shape-no-integers", "outputs[0].shape", None, "dimensions written as integers", "[1.0]"),
+    ((shaped('["1"]'),), "", "shape-no-integers", "outputs[0].shape", None, "dimensions written as integers", '["1"]'),
+    ((shaped("[1.5]"),), "", "shape-invalid", "outputs[0].shape", None, SHAPE, "[1.5]"),
+    ((shaped('["-1"]'),), "", "shape-invalid", "outputs[0].shape", None, SHAPE, '["-1"]'),
     ((shaped("[true]"),), "", "shape-invalid", "outputs[0].shape", None, SHAPE, "[true]"),
     ((shaped(f"[0,{2**62},{2**62}]"),), "", "shape-invalid", "outputs[0].shape", None,
      SHAPE, "[0, 4611686018427387904, 4611686018427387904]"),
@@ -180,6 +185,7 @@ def test_one_fault_in_the_outputs_is_one_finding(
     text = head(*outputs)
     if kind == "trailing-bytes":
         expected, actual = (f"{len(text) + int(each[5])} bytes" for each in (expected, actual))
+        expected += ALL_OF_IT
     answer = take_apart(text + bytes.fromhex(tail), str(len(text)))
     place = None if offset is None else len(text) + offset
     assert answer.findings == (Finding(kind, field, place, expected, actual),)
@@ -190,10 +196,11 @@ def test_one_fault_in_the_outputs_is_one_finding(
 # The body of the next rows: 92 bytes of JSON, then 2 bytes of tensor.
 SMALL = b'{"outputs":[{"name":"A","datatype":"INT8","shape":[2],"parameters":{"binary_data_size":2}}]}'
 RANGE = "a number from 1 to 94"
+JSON_END = "92, where the JSON ends"
 
 # header; kind, offset, expected, actual
 HEADERS = [
-    (None, "inference-header-missing", None, "92", "no header"),
+    (None, "inference-header-missing", None, JSON_END, "no such header"),
     ("", "inference-header-text", None, "decimal digits", '""'),
     ("abc", "inference-header-text", None, "decimal digits", '"abc"'),
     ("92 ", "inference-header-text", None, "decimal digits", '"92 "'),
@@ -207,11 +214,11 @@ HEADERS = [
     ("-0", "inference-header-negative", None, RANGE, '"-0"'),
     ("0", "inference-header-zero", None, RANGE, '"0"'),
     ("95", "inference-header-beyond-body", 94, RANGE, '"95"'),
-    ("9" * 5000, "inference-header-beyond-body", 94, RANGE, '"' + "9" * 60 + '"...'),
-    ("91", "inference-header-cuts-json", 91, "92", "91"),
-    ("1", "inference-header-cuts-json", 1, "92", "1"),
-    ("93", "inference-header-covers-binary", 93, "92", "93"),
-    ("94", "inference-header-covers-binary", 94, "92", "94"),
+    ("9" * 5000, "inference-header-beyond-body", 94, RANGE, '"' + "9" * 60 + '"... (5000 characters)'),
+    ("91", "inference-header-cuts-json", 91, JSON_END, "91"),
+    ("1", "inference-header-cuts-json", 1, JSON_END, "1"),
+    ("93", "inference-header-covers-binary", 93, JSON_END, "93"),
+    ("94", "inference-header-covers-binary", 94, JSON_END, "94"),
 ]
 
 
@@ -221,7 +228,7 @@ def test_a_wrong_header_is_one_finding_and_the_tensors_are_read(
 ) -> None:
     assert len(SMALL) == 92
     answer = take_apart(SMALL + b"\x01\xff", header)
-    assert answer.findings == (Finding(kind, "header", offset, expected, actual),)
+    assert answer.findings == (Finding(kind, "Inference-Header-Content-Length", offset, expected, actual),)
     (output,) = answer.outputs
     assert output.array is not None
     assert output.array.tolist() == [1, -1]
@@ -267,7 +274,7 @@ def test_the_rows_produce_every_kind() -> None:
 def test_without_header_and_binary_outputs_bytes_after_the_json_are_left_over(text: bytes) -> None:
     answer = take_apart(text + b"}x", None)
     assert answer.findings == (
-        Finding("trailing-bytes", "body", len(text), f"{len(text)} bytes", f"{len(text) + 2} bytes"),
+        Finding("trailing-bytes", "body", len(text), f"{len(text)} bytes{ALL_OF_IT}", f"{len(text) + 2} bytes"),
     )
 
 

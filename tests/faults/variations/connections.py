@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import gzip
 import re
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from reference_server import app
 from reference_server.errors import InferenceError
@@ -97,39 +96,38 @@ def json_ends_with_the_connection(original: Any, protocol: Any, *arguments: Any)
     _ends_each(original, protocol, arguments, _old_without_length)
 
 
-@variation("app.Service.infer")
-async def answers_are_compressed_when_asked_for(original: Any, service: app.Service, http: Any) -> Response:
-    """Answers are compressed for clients that accept gzip."""
-    found: Response = await original(service, http)
-    if "gzip" not in http.headers.get("accept-encoding", ""):
-        return found
-    headers = {name: value for name, value in found.headers.items() if name != "content-length"}
-    return Response(
-        gzip.compress(bytes(found.body)), headers=headers | {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
-    )
+@variation("codings.chosen")
+def answers_are_never_compressed(_original: Any, _http: Any) -> None:
+    """Answers are not compressed, whatever a client accepts."""
 
 
-@variation("http_body.read")
-async def compressed_requests_are_decoded(original: Any, http: Any, limit: int) -> bytes:
-    """Requests may be compressed."""
-    if http.headers.get("content-encoding") != "gzip":
-        return bytes(await original(http, limit))
-    try:
-        return gzip.decompress(await http.body())
-    except (OSError, EOFError) as error:
-        raise InferenceError("the body is not in the gzip coding") from error
+@variation("codings.encoded")
+def compressed_answers_vary(original: Any, answer: Response, coding: str) -> Response:
+    """A compressed answer says that it depends on Accept-Encoding, and names its coding in capitals."""
+    found: Response = original(answer, coding)
+    found.headers.update({"Vary": "Accept-Encoding", "Content-Encoding": coding.upper()})
+    return found
+
+
+@variation("codings.decoded")
+def compressed_requests_are_refused(_original: Any, _body: bytes, coding: str, _limit: int) -> bytes:
+    """Requests must not be compressed."""
+    raise InferenceError(f"Content-Encoding {coding} is not supported", status=415)
+
+
+class _InSmallChunks(Response):
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:  # noqa: ARG002
+        headers = [pair for pair in self.raw_headers if pair[0] != b"content-length"]
+        await send({"type": "http.response.start", "status": self.status_code, "headers": headers})
+        body = bytes(self.body)
+        step = 7 if len(body) < 5000 else 4099
+        for start in range(0, len(body), step):
+            await send({"type": "http.response.body", "body": body[start : start + step], "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
 
 
 @variation("response.frame", breaks="BIN-CL-CHUNKED")
 def answers_come_in_small_chunks(original: Any, head: bytes, binary: Sequence[Any]) -> Response:
     """Answers come in chunks that end anywhere."""
-    body = bytes(original(head, binary).body)
-    step = 7 if len(body) < 5000 else 4099
-    pieces = [body[start : start + step] for start in range(0, len(body), step)]
-    headers = {name: value for name, value in original(head, binary).headers.items() if name != "content-length"}
-    return StreamingResponse(_each(pieces), headers=headers)
-
-
-async def _each(pieces: Sequence[bytes]) -> AsyncIterator[bytes]:
-    for piece in pieces:
-        yield piece
+    found: Response = original(head, binary)
+    return _InSmallChunks(bytes(found.body), headers=dict(found.headers))

@@ -36,12 +36,17 @@ def headers_nobody_asked_for(original: Any, head: bytes, binary: Sequence[Any]) 
     return found
 
 
+class _InCapitals(Response):
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        self.raw_headers = [(name.upper(), value) for name, value in self.raw_headers]
+        await super().__call__(scope, receive, send)
+
+
 @variation("response.frame")
 def headers_in_capitals(original: Any, head: bytes, binary: Sequence[Any]) -> Response:
     """The names of headers are written in capitals."""
     found: Response = original(head, binary)
-    found.raw_headers = [(name.upper(), value) for name, value in found.raw_headers]
-    return found
+    return _InCapitals(bytes(found.body), headers=dict(found.headers))
 
 
 @variation("response.frame", breaks="BIN-CL-CHUNKED")

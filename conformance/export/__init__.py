@@ -1,0 +1,100 @@
+"""Writes the model roles as folders that a real server serves: `oip-conformance models export`.
+
+Strategy: what the models compute, and the code of each server, are files of `templates/`, copied as they stand; what
+differs from role to role is data (role.json, config.pbtxt, model-settings.json), which a module for each format writes.
+Nothing that is exported imports this package, and nothing here imports `templates/`: the models are judged, too.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+from conformance import roles
+from conformance.export import kserve, mlserver, triton
+from conformance.export.format import Format, copy
+from conformance.roles import Role
+
+FORMATS: Mapping[str, Format] = {each.name: each for each in (triton.FORMAT, kserve.FORMAT, mlserver.FORMAT)}
+
+# A model's name becomes the name of a folder and a piece of a URL.
+_PREFIX = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]*)?")
+
+
+class ExportError(Exception):
+    """Why nothing was exported, in one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What an export came to.
+
+    Attributes:
+        models: role -> name of its model, in the order of `roles.toml`.
+        left_out: role -> why the format cannot serve it.
+    """
+
+    models: Mapping[str, str]
+    left_out: Mapping[str, str]
+
+
+def export(format_name: str, folder: Path, names: Iterable[str] = (), prefix: str = "") -> Exported:
+    """Write roles into `folder` as one of `FORMATS` has them, with a role map and a README.
+
+    Args:
+        format_name: key of `FORMATS`.
+        folder: absent or empty.
+        names: of the roles; by default all that the format can serve.
+        prefix: put before the name of each role to make the name of its model.
+
+    Raises:
+        ExportError: a role that is unknown or cannot be served, a folder in use, or one that cannot be written.
+    """
+    form = FORMATS[format_name]
+    chosen, left_out = _choose(form, list(dict.fromkeys(names)))
+    if not _PREFIX.fullmatch(prefix):
+        raise ExportError(f"the prefix {prefix!r} cannot begin the name of a model: use A-Z a-z 0-9 _ - .")
+    models = {role.name: prefix + role.name for role in chosen}
+    try:
+        _make_room(folder)
+        form.write(folder, {models[role.name]: role for role in chosen})
+        copy(folder, form.templates / "README.md")
+        (folder / "target.toml").write_text(_role_map(form, models), encoding="utf-8")
+    except OSError as error:
+        raise ExportError(f"cannot write {folder}: {error.strerror}") from error
+    return Exported(models, left_out)
+
+
+def _choose(form: Format, names: list[str]) -> tuple[list[Role], Mapping[str, str]]:
+    """Return the roles to write, and why others cannot be: where roles are named, that is an error."""
+    known = roles.load()
+    for name in names:
+        if name not in known:
+            close = get_close_matches(name, known)
+            raise ExportError(f"unknown role {name!r}" + (f"; did you mean {' or '.join(close)}?" if close else ""))
+    left_out = {role.name: reason for role in known.values() if (reason := form.refusal(role))}
+    for name in names:
+        if name in left_out:
+            raise ExportError(f"{form.name} cannot serve {name}: {left_out[name]}")
+    if names:
+        return [known[name] for name in known if name in names], {}
+    return [role for role in known.values() if role.name not in left_out], left_out
+
+
+def _make_room(folder: Path) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise ExportError(f"{folder} is not a folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    if any(folder.iterdir()):
+        raise ExportError(f"{folder} is not empty")
+
+
+def _role_map(form: Format, models: Mapping[str, str]) -> str:
+    """Return a role map in TOML; a JSON string of such names is one of TOML as well."""
+    head = ["# Which model fills which role: pytest --target-config=target.toml", f'url = "{form.url}"', "", "[roles]"]
+    lines = [f"{role} = {json.dumps(model)}" for role, model in models.items()]
+    return "\n".join([*head, *lines, ""])

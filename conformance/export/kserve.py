@@ -1,0 +1,17 @@
+"""`server.py`, which starts KServe's ModelServer with every model, and `roles.json` by the names of the models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from conformance.export.format import COMPUTE, TEMPLATES, Format, copy, no_bf16, plain, write_json
+from conformance.roles import Role
+
+
+def _write(folder: Path, models: Mapping[str, Role]) -> None:
+    write_json(folder / "roles.json", {name: plain(role) for name, role in models.items()})
+    copy(folder, TEMPLATES / "kserve-server" / "server.py", COMPUTE)
+
+
+FORMAT = Format("kserve", "http://127.0.0.1:8080", no_bf16, _write)

@@ -1,0 +1,34 @@
+"""A folder for `mlserver start`: settings.json, the runtime, and `NAME/` with model-settings.json and role.json.
+
+Ports and addresses are left out of settings.json, because what stands there cannot be changed by the environment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from conformance.export.format import COMPUTE, TEMPLATES, Format, copy, no_bf16, plain, tensors, write_json
+from conformance.roles import Role
+
+# With workers, which are its default, MLServer 1.7 does not start beside a recent uvloop.
+_SETTINGS = {"debug": False, "parallel_workers": 0}
+
+
+def _write(folder: Path, models: Mapping[str, Role]) -> None:
+    write_json(folder / "settings.json", _SETTINGS)
+    copy(folder, TEMPLATES / "mlserver-server" / "role_models.py", COMPUTE)
+    for name, role in models.items():
+        (folder / name).mkdir()
+        write_json(folder / name / "role.json", plain(role))
+        settings = {
+            "name": name,
+            "implementation": "role_models.RoleModel",
+            "parameters": {"uri": "./role.json"},
+            "inputs": tensors(role, role.inputs),
+            "outputs": tensors(role, role.outputs),
+        }
+        write_json(folder / name / "model-settings.json", settings)
+
+
+FORMAT = Format("mlserver", "http://127.0.0.1:8080", no_bf16, _write)

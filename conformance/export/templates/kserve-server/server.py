@@ -1,0 +1,89 @@
+"""A KServe ModelServer with the models of roles.json: `python server.py --http_port=8080`.
+
+It takes KServe's own options, and --host. KServe leaves names, datatypes and shapes of the inputs to the model.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import kserve.model_server
+import role_compute
+from kserve import InferInput, InferOutput, InferRequest, InferResponse, Model, ModelServer
+from kserve.errors import InvalidInput
+from kserve.utils.utils import generate_uuid
+
+
+class RoleModel(Model):
+    """A model role."""
+
+    def __init__(self, name: str, role: role_compute.Role) -> None:
+        """Take the role; there is nothing to load."""
+        super().__init__(name)
+        self.role = role
+        self.ready = True
+
+    def load(self) -> bool:
+        """Say that the model is ready, also after an unload by way of the repository API."""
+        self.ready = True
+        return True
+
+    def get_input_types(self) -> list[dict[str, Any]]:
+        """Return the inputs as model metadata has them."""
+        return list(self.role["inputs"])
+
+    def get_output_types(self) -> list[dict[str, Any]]:
+        """Return the outputs as model metadata has them."""
+        return list(self.role["outputs"])
+
+    def predict(self, payload: InferRequest, _headers: dict[str, str] | None = None) -> InferResponse:
+        """Answer a request."""
+        try:
+            role_compute.check(self.role, [(each.name, each.datatype, each.shape) for each in payload.inputs])
+            arrays = role_compute.run(self.role, {each.name: _array(each) for each in payload.inputs})
+        except (ValueError, TypeError, OverflowError) as error:  # numpy's, for data that are not the tensor's
+            raise InvalidInput(str(error)) from error
+        outputs = zip(self.role["outputs"], arrays)  # noqa: B905 (not in Python 3.9)
+        return InferResponse(
+            model_name=self.name,
+            response_id=payload.id or generate_uuid(),
+            infer_outputs=[
+                InferOutput(name=spec["name"], shape=list(array.shape), datatype=spec["datatype"], data=array)
+                for spec, array in outputs
+            ],
+            # What the client asked for; KServe encodes the answer by it.
+            requested_outputs=payload.request_outputs,
+            use_binary_outputs=payload.use_binary_outputs,
+        )
+
+
+def _array(given: InferInput) -> role_compute.Array:
+    array: role_compute.Array = given.as_numpy()
+    if given.datatype != "BYTES":
+        return array
+    # What came as JSON is text, what came as binary data is bytes.
+    elements = [each if isinstance(each, bytes) else str(each).encode() for each in array.flat]
+    return role_compute.texts(elements, array.shape)
+
+
+def listen_on(host: str) -> None:
+    """Choose the address to listen on, for which KServe has no option: it takes all of them."""
+
+    class RESTServer(kserve.model_server.RESTServer):
+        def __init__(self, *args: Any, **named: Any) -> None:
+            super().__init__(*args, **named)
+            self.config.host = host
+
+    kserve.model_server.RESTServer = RESTServer
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(parents=[kserve.model_server.parser])
+    parser.add_argument("--host", default="0.0.0.0", help="the address to listen on")  # noqa: S104 (KServe's own)
+    options, _ = parser.parse_known_args()
+    listen_on(options.host)
+    roles = json.loads((Path(__file__).parent / "roles.json").read_text(encoding="utf-8"))
+    ModelServer().start([RoleModel(name, role) for name, role in roles.items()])

@@ -1,0 +1,73 @@
+"""A report as a badge: an SVG file, or JSON from which shields.io draws one. Both say the same."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from html import escape
+
+from conformance.report.view import View
+from conformance.text import safe
+
+LABEL = "oip conformance"
+# Dark enough for white letters on them (WCAG AA), whoever looks.
+COLORS: Mapping[str, str] = {"conformant": "1a7f37", "nonconformant": "cf222e", "incomplete": "8a5a00"}
+ADVANCES: Mapping[str, float] = dict.fromkeys("fijlrt1 /.-", 4.4) | {"m": 10.7, "w": 9.0}
+ADVANCE = 7.0
+PADDING = 6
+
+TEMPLATE = """\
+<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="20" role="img" aria-labelledby="title">
+  <title id="title">{title}</title>
+  <clipPath id="round"><rect width="{width:g}" height="20" rx="3"/></clipPath>
+  <g clip-path="url(#round)">
+    <rect width="{left:g}" height="20" fill="#444c56"/>
+    <rect x="{left:g}" width="{right:g}" height="20" fill="#{color}"/>
+  </g>
+  <g fill="#fff" font-family="Verdana,DejaVu Sans,Geneva,sans-serif" font-size="11" aria-hidden="true">
+    <text x="{padding}" y="14" textLength="{label_length:g}">{label}</text>
+    <text x="{message_x:g}" y="14" textLength="{message_length:g}">{message}</text>
+  </g>
+</svg>
+"""
+
+
+def svg(view: View) -> str:
+    """Return the badge as SVG."""
+    message = _message(view)
+    label_length, message_length = _length(LABEL), _length(message)
+    left, right = label_length + 2 * PADDING, message_length + 2 * PADDING
+    return TEMPLATE.format(
+        title=escape(f"{safe(view.title, 120)}: {view.verdict}, {view.musts.met} of {view.musts.total} MUSTs met"),
+        label=escape(LABEL),
+        message=escape(message),
+        color=COLORS[view.verdict],
+        width=left + right,
+        left=left,
+        right=right,
+        padding=PADDING,
+        label_length=label_length,
+        message_length=message_length,
+        message_x=left + PADDING,
+    )
+
+
+def shields(view: View) -> str:
+    """Return what an endpoint badge of shields.io reads; nobody can ask for another colour where something is wrong."""
+    document = {
+        "schemaVersion": 1,
+        "label": LABEL,
+        "message": _message(view),
+        "color": COLORS[view.verdict],
+        "isError": view.verdict != "conformant",
+    }
+    return json.dumps(document, indent=1) + "\n"
+
+
+def _message(view: View) -> str:
+    return f"{view.verdict} {view.musts.met}/{view.musts.total}"
+
+
+def _length(text: str) -> float:
+    """Return how wide a text is in Verdana of 11 pixels, roughly: `textLength` makes it so."""
+    return round(sum(ADVANCES.get(character, ADVANCE) for character in text), 1)

@@ -1,0 +1,49 @@
+"""`oip-conformance compare`: its arguments, and what it prints or writes."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from conformance.report import compare_html, compare_markdown
+from conformance.report.compare import Comparison, compare
+from conformance.report.reading import ReportError, read
+
+FORMATS: Mapping[str, Callable[[Comparison], str]] = {".md": compare_markdown.render, ".html": compare_html.render}
+
+
+def add(commands: argparse._SubParsersAction[Any]) -> None:
+    """Add the command."""
+    parser = commands.add_parser("compare", help="put reports side by side: requirements by servers")
+    parser.add_argument(
+        "reports", nargs="+", type=Path, metavar="REPORT", help="a .json file that --conformance-report wrote"
+    )
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write there: .html or .md; default: print")
+
+
+def run(options: argparse.Namespace) -> str:
+    """Return the page as Markdown, or write it and say so.
+
+    Raises:
+        ReportError: a file is no report, or the page cannot be written.
+    """
+    output: Path | None = options.output
+    if output is not None and output.suffix not in FORMATS:
+        raise ReportError(f"{output}: unknown suffix {output.suffix!r}, known are {', '.join(FORMATS)}")
+    comparison = compare([(path.stem, read(path)) for path in options.reports])
+    if output is None:
+        return compare_markdown.render(comparison).removesuffix("\n")
+    try:
+        _write(output, FORMATS[output.suffix](comparison))
+    except OSError as error:
+        raise ReportError(f"cannot write {output}: {error.strerror}") from error
+    return f"wrote {output}"
+
+
+def _write(path: Path, page: str) -> None:
+    """Write the page, whole or not at all."""
+    partial = path.with_name(path.name + ".partial")
+    partial.write_text(page, encoding="utf-8")
+    partial.replace(path)

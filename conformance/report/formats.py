@@ -1,0 +1,66 @@
+"""The files that a report can be written as, by suffix: every one is made from the JSON report, at once or later."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+Report = Mapping[str, Any]
+
+
+def _json(report: Report) -> str:
+    return json.dumps(report, indent=1, ensure_ascii=True) + "\n"
+
+
+def _html(report: Report) -> str:
+    from conformance.report import page_html, view  # Jinja2 takes its time, and is needed for this one alone
+
+    return page_html.render(view.view(report))
+
+
+def _markdown(report: Report) -> str:
+    from conformance.report import page_markdown, view
+
+    return page_markdown.render(view.view(report))
+
+
+def _svg(report: Report) -> str:
+    from conformance.report import badge, view
+
+    return badge.svg(view.view(report))
+
+
+def _shields(report: Report) -> str:
+    from conformance.report import badge, view
+
+    return badge.shields(view.view(report))
+
+
+# `.shields.json` comes before `.json`, which it ends in.
+FORMATS: Mapping[str, Callable[[Report], str]] = {
+    ".shields.json": _shields,
+    ".json": _json,
+    ".html": _html,
+    ".md": _markdown,
+    ".svg": _svg,
+}
+
+
+def suffix(path: Path) -> str | None:
+    """Return the suffix that says which format a file is to have, or None."""
+    return next((known for known in FORMATS if path.name.endswith(known)), None)
+
+
+def write(report: Report, path: Path) -> None:
+    """Write the report in the format of the file's suffix, whole or not at all.
+
+    Raises:
+        KeyError: a suffix that is not known.
+        OSError: it cannot be written there.
+    """
+    text = FORMATS[suffix(path) or path.suffix](report)
+    partial = path.with_name(path.name + ".partial")
+    partial.write_text(text, encoding="utf-8")
+    partial.replace(path)

@@ -1,0 +1,172 @@
+"""A report as one HTML file that loads nothing: for wide and narrow screens, light and dark, paper and keyboard.
+
+Whatever a server wrote is made safe (`text.safe`) and escaped (Jinja2) on its way out, every text alike. The policy in
+the page's head lets nothing run and nothing be loaded but our own style and script, which it names by their digests.
+Without the script all is there to read; with it, it can be filtered and searched.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from base64 import b64encode
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup, escape
+
+from conformance.outcome import Outcome
+from conformance.report.page_markdown import sentence
+from conformance.report.result import NO_MODEL
+from conformance.report.view import NOT_RUN, OUTCOMES, TITLES, Group, Requirement, View, label
+from conformance.text import safe
+
+TEMPLATES = Path(__file__).parent / "templates"
+LONG = 20_000  # characters of any text: commands with a body in base64 are the longest
+IN_FULL = 25  # rows of one check whose evidence is shown; of others the message
+ROW_NAMES = 12  # of a check in one line; more of them fold away
+WORDS: Mapping[str, str] = {outcome: word for outcome, (word, _) in OUTCOMES.items()} | {NOT_RUN: NOT_RUN}
+MARKS: Mapping[str, str] = {
+    Outcome.PASS: "\u2713",
+    Outcome.FAIL: "\u2717",
+    Outcome.KNOWN_FAILURE: "\u2717",
+    Outcome.FIXED: "\u2713",
+    Outcome.ERROR: "!",
+    Outcome.BLOCKED: "!",
+    Outcome.ADVISORY: "\u25b2",
+    Outcome.OBSERVED: "\u25cf",
+    Outcome.NOT_APPLICABLE: "\u2013",
+    NOT_RUN: "\u2013",
+    "conformant": "\u2713",
+    "nonconformant": "\u2717",
+    "incomplete": "!",
+    "not_applicable": "\u2013",
+}
+
+
+def render(view: View) -> str:
+    """Return the page, ending in a newline."""
+    style, script = (_inline(f"report.{kind}") for kind in ("css", "js"))
+    places = _places([*view.failures, *view.stuck, *view.advice])
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {"prose": prose, "label": label}
+    return environment.get_template("report.html.jinja").render(
+        view=view,
+        report=view.report,
+        style=style,
+        script=script,
+        policy=f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'",
+        sentence=sentence(view),
+        words=WORDS,
+        marks=MARKS,
+        titles=TITLES,
+        legend=OUTCOMES,
+        bar=_bar(view),
+        levels=_levels(view),
+        seconds=_seconds(view.report),
+        extension_of={entry["id"]: entry["extension"] for entry in view.report["requirements"]},
+        by_part=_by_part(view),
+        place_of=lambda row: places.get((row["id"], row["row"])),
+        missing_roles=_missing_roles(view),
+        other_reasons={why: rows for why, rows in view.unjudged.items() if not why.startswith(NO_MODEL)},
+        open_musts=[entry for entry in view.requirements if entry.level == "MUST" and _is_open(entry)],
+        in_full=IN_FULL,
+        row_names=ROW_NAMES,
+    )
+
+
+def _inline(name: str) -> Markup:
+    return Markup((TEMPLATES / name).read_text(encoding="utf-8"))  # noqa: S704 - our own file
+
+
+def _digest(text: str) -> str:
+    """Return how a policy names a style or script."""
+    return f"sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+def _shown(value: Any) -> Any:
+    """Return what stands in the page for a value; escaping is Jinja's part."""
+    return safe(value, LONG) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def prose(told: str) -> Markup:
+    """Return a sentence in which backticks mark code."""
+    pieces = safe(told, LONG).split("`")
+    return Markup("").join(
+        Markup("<code>{}</code>").format(piece) if place % 2 else escape(piece) for place, piece in enumerate(pieces)
+    )
+
+
+# --- numbers -------------------------------------------------------------------------------------------------------
+
+
+def _bar(view: View) -> list[tuple[str, int, float, float]]:
+    """Return the parts of the bar that shows the MUSTs: kind, count, where it begins and how wide it is, of 100."""
+    counts, total = view.musts, view.musts.total or 1
+    parts = (("pass", counts.met), ("fail", counts.failed), ("blocked", counts.stuck), ("absent", counts.absent))
+    begins, found = 0.0, []
+    for kind, count in parts:
+        width = 100 * count / total
+        found.append((kind, count, round(begins, 3), round(width, 3)))
+        begins += width
+    return [part for part in found if part[1]]
+
+
+def _levels(view: View) -> dict[str, list[tuple[str, int]]]:
+    """Return for each level how many requirements came to what."""
+    counts = {level: Counter[str]() for level in ("MUST", "SHOULD", "MAY", "OBSERVE")}
+    for entry in view.requirements:
+        counts[entry.level][entry.verdict] += 1
+    return {
+        level: [(verdict, found[verdict]) for verdict in WORDS if found[verdict]] for level, found in counts.items()
+    }
+
+
+def _seconds(report: Mapping[str, Any]) -> int:
+    try:
+        return round((datetime.fromisoformat(report["finished"]) - datetime.fromisoformat(report["started"])).seconds)
+    except (ValueError, TypeError):
+        return 0
+
+
+# --- what belongs together -----------------------------------------------------------------------------------------
+
+
+def _places(groups: Sequence[Group]) -> dict[tuple[str, str], int]:
+    """Return the number of the finding that shows a row."""
+    return {(row["id"], row["row"]): number for number, group in enumerate(groups, 1) for row in group.rows}
+
+
+def _by_part(view: View) -> list[tuple[str, list[tuple[str, list[Requirement]]]]]:
+    """Return the requirements by extension and area, in the order of the ledger."""
+    names = dict.fromkeys(entry.extension for entry in view.requirements)
+    found = []
+    for name in names:
+        own = sorted((entry for entry in view.requirements if entry.extension == name), key=lambda entry: entry.area)
+        found.append((name, [(area, list(entries)) for area, entries in groupby(own, key=lambda entry: entry.area)]))
+    return found
+
+
+def _missing_roles(view: View) -> dict[str, int]:
+    """Return the roles that no model fills, with how many rows wait for them."""
+    return {
+        reason.removeprefix(NO_MODEL): len(rows)
+        for reason, rows in view.unjudged.items()
+        if reason.startswith(NO_MODEL)
+    }
+
+
+def _is_open(entry: Requirement) -> bool:
+    return entry.verdict not in (Outcome.PASS, Outcome.FAIL, Outcome.KNOWN_FAILURE)

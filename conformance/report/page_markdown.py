@@ -1,0 +1,209 @@
+"""A report as Markdown, for the summary of a CI step: never longer than it may be, and it says what was left out.
+
+Whatever a server wrote stands in code, where nothing becomes a link, a mention or a tag.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from conformance.report.markdown import code, table, text
+from conformance.report.view import OUTCOMES, Entry, Group, Observation, View, label
+from conformance.text import safe
+
+LIMIT = 1024 * 1024
+# A section may fill the page up to this part of it, so that those behind it have room.
+SHARES = (0.6, 0.7, 0.8, 0.9, 0.98)
+ROWS = 10
+LONG = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A section in pieces, any of which can be left out, and how they are called."""
+
+    title: str
+    intro: str
+    pieces: list[str]
+    noun: str
+
+
+def render(view: View, limit: int = LIMIT) -> str:
+    """Return the page, of at most `limit` bytes as UTF-8; where not even its head fits, its first line or nothing."""
+    page = "\n".join(_head(view)) + "\n"
+    if _size(page) > limit:
+        page = page.partition("\n")[0] + "\n"
+        return page if _size(page) <= limit else ""
+    for section, share in zip(_sections(view), SHARES, strict=True):
+        if section.pieces:
+            page += _fitted(section, int(limit * share) - _size(page))
+    return page
+
+
+def _size(page: str) -> int:
+    return len(page.encode("utf-8"))
+
+
+def _fitted(section: Section, room: int) -> str:
+    """Return a section, of at most `room` bytes; nothing where not even its head fits."""
+    kept = f"\n## {section.title}\n\n" + (f"{section.intro}\n\n" if section.intro else "")
+    note = "\n{} more {} left out: the page may not be longer. The JSON report has them all.\n"
+    room -= _size(kept) + _size(note) + len(section.noun) + 20
+    if room < 0:
+        return ""
+    for place, piece in enumerate(section.pieces):
+        room -= _size(piece) + 1
+        if room < 0:
+            left = len(section.pieces) - place
+            return kept + note.format(left, f"{section.noun} is" if left == 1 else f"{section.noun}s are")
+        kept += piece + "\n"
+    return kept
+
+
+# --- head ----------------------------------------------------------------------------------------------------------
+
+
+def _head(view: View) -> Iterator[str]:
+    report = view.report
+    yield f"# OIP conformance: {code(view.title, 120)} is {view.verdict}"
+    yield ""
+    if view.not_run:
+        yield f"> **This is not a whole run.** {view.not_run}"
+        yield ""
+    why = f" {'; '.join(code(reason, 600) for reason in report['why'])}." if report["why"] else ""
+    yield f"**{view.verdict}**:{why} {sentence(view)}" if why else f"**{view.verdict}**. {sentence(view)}"
+    yield ""
+    yield from table(["", ""], [[name, told] for name, told in _facts(view)])
+    yield ""
+    yield from _parts(view)
+
+
+def sentence(view: View) -> str:
+    """Return what became of the MUSTs, on one line."""
+    counts = view.musts
+    rest = [
+        f"{count} {what}"
+        for count, what in ((counts.failed, "not met"), (counts.stuck, "in doubt"), (counts.absent, "not judged"))
+        if count
+    ]
+    return f"{counts.met} of {counts.total} MUSTs met{''.join(f', {part}' for part in rest)}."
+
+
+def _facts(view: View) -> list[tuple[str, str]]:
+    report = view.report
+    options, target = report["options"], report["target"]
+    told = [options["profile"], *(["strict"] if options["strict"] else [])]
+    return [
+        ("target", code(target["url"])),
+        ("offers", ", ".join(map(code, target["extensions_offered"])) or "none of the extensions"),
+        ("judged by", f"oip-conformance {code(report['suite']['version'])}, profile {code(', '.join(told))}"),
+        ("run", f"{code(report['started'])} to {code(report['finished'])}"),
+        ("checks", ", ".join(f"{count} {OUTCOMES[outcome][0]}" for outcome, count in view.counts.items()) or "none"),
+    ]
+
+
+def _parts(view: View) -> list[str]:
+    outcomes = [outcome for outcome in OUTCOMES if view.counts.get(outcome)]
+    if not outcomes:
+        return []
+    rows = [
+        [
+            text(part.title),
+            text(part.verdict) if part.offered else "not offered",
+            *(str(part.counts.get(outcome, "")) for outcome in outcomes),
+        ]
+        for part in view.parts
+    ]
+    return table(["extension", "verdict", *(OUTCOMES[outcome][0] for outcome in outcomes)], rows)
+
+
+# --- sections ------------------------------------------------------------------------------------------------------
+
+
+def _sections(view: View) -> Sequence[Section]:
+    return (
+        Section("Failures", "", [_in_full(view, group) for group in view.failures], "failure"),
+        Section("Not judged: blocked, or in error", "", [_in_full(view, group) for group in view.stuck], "check"),
+        Section("Advice", "", list(map(_in_short, view.advice)), "piece of advice"),
+        Section(
+            "Observations",
+            "What the documents leave open, and which way this server goes. None of it counts against it.",
+            list(map(_observed, view.observations)),
+            "observation",
+        ),
+        Section("Not judged: not applicable", "", [_unjudged(*item) for item in view.unjudged.items()], "reason"),
+    )
+
+
+def _in_full(view: View, group: Group) -> str:
+    first, others = group.rows[0], group.rows[1:]
+    lines = [
+        f"### {code(label(first))}: {OUTCOMES[group.outcome][0]}",
+        "",
+        prose(group.claim),
+        "",
+        f"{code(group.requirement)} {text(group.level)}: {prose(group.statement)} ({text(group.source)})",
+        "",
+        *fenced(_evidence(view, first)),
+    ]
+    return "\n".join([*lines, *_others(others), ""])
+
+
+def _others(rows: Sequence[Entry]) -> Iterator[str]:
+    if not rows:
+        return
+    yield from ("", f"<details><summary>{len(rows)} other row{'s' if len(rows) > 1 else ''}</summary>", "")
+    yield from (f"- {code(label(row))}: {code(row['message'], 400)}" for row in rows[:ROWS])
+    if len(rows) > ROWS:
+        yield f"- and {len(rows) - ROWS} more"
+    yield from ("", "</details>")
+
+
+def _evidence(view: View, row: Entry) -> Iterator[str]:
+    failure = row["failure"]
+    if failure is None:
+        yield f"Because   {row['message']}"
+        yield f"Rerun     {view.rerun(row['id'])}"
+        return
+    told = (("Sent", "sent"), ("Expected", "expected"), ("Actual", "actual"))
+    yield from (f"{name:<9} {failure[key]}" for name, key in told if failure[key])
+    yield from failure["bytes"]
+    if failure["repeat"]:
+        yield f"Repeat    {failure['repeat']}"
+    yield f"Rerun     {view.rerun(row['id'])}"
+
+
+def _in_short(group: Group) -> str:
+    first, others = group.rows[0], len(group.rows) - 1
+    more = f" (and {others} other row{'s' if others > 1 else ''})" if others else ""
+    return f"- {code(group.requirement)} {code(label(first))}: {prose(group.claim)} {code(first['message'], 400)}{more}"
+
+
+def _observed(entry: Observation) -> str:
+    more = f" and {len(entry.labels) - 1} more" if len(entry.labels) > 1 else ""
+    return f"- {code(entry.requirement)} {code(entry.told, 400)} ({code(entry.labels[0])}{more})"
+
+
+def _unjudged(reason: str, rows: Sequence[Entry]) -> str:
+    return f"- {code(reason, 400)}: {len(rows)} check{'s' if len(rows) > 1 else ''}"
+
+
+# --- text ----------------------------------------------------------------------------------------------------------
+
+
+def prose(told: str) -> str:
+    """Return a sentence in which backticks mark code, as Markdown in which nothing else means anything."""
+    pieces = safe(told, LONG).split("`")
+    return "".join(code(piece, LONG) if place % 2 else text(piece, LONG) for place, piece in enumerate(pieces))
+
+
+def fenced(lines: Iterator[str]) -> Iterator[str]:
+    """Yield lines as a block of code whose fence they do not contain."""
+    shown = [safe(line, LONG) for line in lines]
+    runs = (run for line in shown for run in re.findall("`+", line))
+    fence = "`" * max(3, 1 + max(map(len, runs), default=0))
+    yield f"{fence}text"
+    yield from shown
+    yield fence

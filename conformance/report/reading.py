@@ -1,0 +1,53 @@
+"""Reads report files, which may come from anybody: what is returned has the form of a report, or an error says why not.
+
+The texts in it are still as somebody else wrote them: who shows them escapes them.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+
+from conformance import data
+from conformance.report.json_report import SCHEMA
+from conformance.text import safe
+
+# A whole run is about 1 MB; what is far larger was not written by a run.
+LARGEST = 64 * 1024 * 1024
+
+
+class ReportError(Exception):
+    """A file cannot be read as a report, or a page not be written; the message is one line."""
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Return the report in a file.
+
+    Raises:
+        ReportError: the file cannot be read, is no report, or one of another schema version.
+    """
+    report = _parse(path)
+    if not isinstance(report, dict) or "schema" not in report or "suite" not in report:
+        raise ReportError(f"{path} is no report of oip-conformance")
+    if report["schema"] != SCHEMA:
+        version = safe(json.dumps(report["schema"]), 20)
+        raise ReportError(f"{path} is a report of schema version {version}, this version reads {SCHEMA}")
+    schema = json.loads((data.folder("schemas") / "report.schema.json").read_text(encoding="utf-8"))
+    error = jsonschema.exceptions.best_match(jsonschema.Draft202012Validator(schema).iter_errors(report))
+    if error is not None:
+        raise ReportError(f"{path} is no report of oip-conformance: {safe(error.json_path)}: {safe(error.message)}")
+    return report
+
+
+def _parse(path: Path) -> Any:
+    try:
+        if path.stat().st_size > LARGEST:
+            raise ReportError(f"{path} is no report of oip-conformance: over {LARGEST} bytes")
+        return json.loads(path.read_bytes())
+    except OSError as error:
+        raise ReportError(f"cannot read {path}: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise ReportError(f"{path} is no report of oip-conformance: {safe(str(error))}") from error

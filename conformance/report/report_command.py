@@ -1,0 +1,42 @@
+"""`oip-conformance report`: the pages and badges of a run, made later from its JSON report."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from conformance.report import formats
+from conformance.report.json_report import digest
+from conformance.report.reading import ReportError, read
+
+
+def add(commands: argparse._SubParsersAction[Any]) -> None:
+    """Add the command."""
+    parser = commands.add_parser("report", help="make pages and badges of a JSON report")
+    parser.add_argument("report", type=Path, metavar="REPORT", help="a .json file that --conformance-report wrote")
+    known = ", ".join(formats.FORMATS)
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", action="append", required=True,
+        help=f"write there (repeatable); by its suffix: {known}",
+    )  # fmt: skip
+
+
+def run(options: argparse.Namespace) -> str:
+    """Write the files, and return what was written.
+
+    Raises:
+        ReportError: the file is no whole report, or a page cannot be written.
+    """
+    for path in options.output:
+        if formats.suffix(path) is None:
+            raise ReportError(f"{path}: unknown suffix {path.suffix!r}, known are {', '.join(formats.FORMATS)}")
+    report = read(options.report)
+    if report["footer"]["digest"] != digest(report):
+        raise ReportError(f"{options.report} was edited or cut: its digest is not that of what it says")
+    for path in options.output:
+        try:
+            formats.write(report, path)
+        except OSError as error:
+            raise ReportError(f"cannot write {path}: {error.strerror}") from error
+    return "\n".join(f"wrote {path}" for path in options.output)

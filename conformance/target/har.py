@@ -1,0 +1,202 @@
+"""Recordings of a run in the HTTP Archive format 1.2: every exchange, bodies in base64, without secrets.
+
+Every process of a run leaves its calls in a file of its own, a line each; `merge` makes one archive of them, in the
+order of the suite. What HAR has no member for begins with an underscore: where a message belongs in the run (`_scope`,
+`_call`, `_place`), how it was sent (`_note`), and what went wrong on the way (`_failure`, `_lost`).
+
+Source: HAR 1.2 Spec, 4.2 "log" and the sections that follow it.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode, b64encode
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from conformance import __version__
+from conformance.target import secrets
+from conformance.target.exchange import Exchange
+from conformance.target.settings import Settings
+from conformance.target.target import Call
+from conformance.wire.request import Message
+
+NAME, PART = "run.har", "run.har.part"
+HIDDEN = "..."
+
+
+class HarError(ValueError):
+    """A file is no recording of a run; the message is one line."""
+
+
+class Journal:
+    """Writes calls into a file of a folder, a line each; every process has a file of its own."""
+
+    def __init__(self, folder: Path, process: str, settings: Settings) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._path = folder / f"{PART}{process}"
+        self._path.unlink(missing_ok=True)
+        self._settings = settings
+
+    def __call__(self, call: Call) -> None:
+        """Write a call down."""
+        lines = [json.dumps(entry, ensure_ascii=False) + "\n" for entry in entries(call, self._settings)]
+        with self._path.open("a", encoding="utf-8") as file:
+            file.writelines(lines)
+
+
+# --- writing ---------------------------------------------------------------------------------------------------------
+
+
+def entries(call: Call, settings: Settings) -> Iterator[dict[str, Any]]:
+    """Yield an entry for each exchange of a call; one for a call that found no server."""
+    url = settings.url + call.messages[0].path
+    for place, exchange in enumerate(call.exchanges or [Exchange(0, call.messages[0], url)]):
+        started = datetime.now(UTC) - timedelta(seconds=exchange.elapsed)
+        time = round(exchange.elapsed * 1000, 3)
+        yield {
+            "startedDateTime": started.isoformat(timespec="milliseconds"),
+            "time": time,
+            "request": _request(exchange, settings),
+            "response": _response(exchange, settings.secrets),
+            "cache": {},
+            "timings": {"send": 0, "wait": time, "receive": 0},
+            "_scope": call.scope,
+            "_call": call.index,
+            "_place": place,
+            **_given(_note=exchange.note, _failure=exchange.failure, _lost=call.lost),
+        }
+
+
+def _given(**members: str | None) -> dict[str, str]:
+    return {name: value for name, value in members.items() if value}
+
+
+def _request(exchange: Exchange, settings: Settings) -> dict[str, Any]:
+    message = exchange.message
+    hidden = {name.lower() for name, _ in settings.headers if name.lower() != "host"}
+    body = {"mimeType": message.header("Content-Type") or "", **_coded(message.body, "_encoding")}
+    return {
+        "method": message.method,
+        "url": exchange.url,
+        "httpVersion": "HTTP/1.1",
+        "cookies": [],
+        "headers": [*_headers(message.headers, ()), *_headers(settings.headers, hidden)],
+        "queryString": [],
+        "headersSize": -1,
+        "bodySize": len(message.body),
+        **({"postData": body} if message.body else {}),
+    }
+
+
+def _response(exchange: Exchange, hidden: Sequence[str]) -> dict[str, Any]:
+    headers = tuple((name, secrets.hide(value, hidden)) for name, value in exchange.headers)
+    kind = next((value for name, value in headers if name.lower() == "content-type"), "")
+    body = secrets.hide_bytes(exchange.body, hidden)
+    return {
+        "status": exchange.status or 0,
+        "statusText": "",
+        "httpVersion": "HTTP/1.1",
+        "cookies": [],
+        "headers": _headers(headers, {"set-cookie"}),
+        "content": {"size": len(body), "mimeType": kind, **_coded(body, "encoding")},
+        "redirectURL": "",
+        "headersSize": -1,
+        "bodySize": len(body),
+    }
+
+
+def _headers(headers: Sequence[tuple[str, str]], hidden: Collection[str]) -> list[dict[str, str]]:
+    return [{"name": name, "value": HIDDEN if name.lower() in hidden else value} for name, value in headers]
+
+
+def _coded(body: bytes, encoding: str) -> dict[str, str]:
+    return {"text": b64encode(body).decode(), encoding: "base64"}
+
+
+def merge(folder: Path, url: str, order: Mapping[str, int]) -> None:
+    """Make one archive of the files of all journals in a folder, and take them away.
+
+    Args:
+        folder: of the evidence.
+        url: of the target.
+        order: scope -> its place in the run; what is not there comes first.
+    """
+    parts = sorted(folder.glob(f"{PART}*"))
+    found = [json.loads(line) for part in parts for line in part.read_text(encoding="utf-8").splitlines()]
+    found.sort(key=lambda entry: (order.get(entry["_scope"], -1), entry["_call"], entry["_place"]))
+    log = {"version": "1.2", "creator": {"name": "oip-conformance", "version": __version__}, "_target": url}
+    with (folder / NAME).open("w", encoding="utf-8") as file:
+        json.dump({"log": {**log, "entries": found}}, file, ensure_ascii=False, indent=0)
+        file.write("\n")
+    for part in parts:
+        part.unlink()
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """An archive that was read: the URL of the target, and its calls by scope and index.
+
+    Of several recordings of one call, by several processes, the first counts.
+    """
+
+    url: str
+    calls: Mapping[tuple[str, int], Call]
+
+
+def load(path: Path) -> Recording:
+    """Read an archive.
+
+    Raises:
+        HarError: it cannot be read, or is no recording of a run.
+    """
+    try:
+        log = json.loads(path.read_text(encoding="utf-8"))["log"]
+        return Recording(str(log["_target"]), _calls(log["entries"]))
+    except OSError as error:
+        raise HarError(f"{path}: {error.strerror}") from error
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise HarError(f"{path} is no recording of this suite: {type(error).__name__}: {error}") from error
+
+
+def _calls(found: Sequence[Mapping[str, Any]]) -> dict[tuple[str, int], Call]:
+    grouped: dict[tuple[str, int], dict[int, Mapping[str, Any]]] = {}
+    for entry in found:
+        grouped.setdefault((entry["_scope"], entry["_call"]), {}).setdefault(entry["_place"], entry)
+    return {
+        (scope, index): _call(scope, index, [places[place] for place in sorted(places)])
+        for (scope, index), places in grouped.items()
+    }
+
+
+def _call(scope: str, index: int, found: Sequence[Mapping[str, Any]]) -> Call:
+    exchanges = tuple(map(_exchange, found))
+    lost = found[0].get("_lost")
+    return Call(scope, index, tuple(one.message for one in exchanges), () if lost else exchanges, lost)
+
+
+def _exchange(entry: Mapping[str, Any]) -> Exchange:
+    sent, came = entry["request"], entry["response"]
+    url = str(sent["url"])
+    body = b64decode(sent["postData"]["text"], validate=True) if "postData" in sent else b""
+    return Exchange(
+        0,
+        Message(url, _pairs(sent["headers"]), body, sent["method"]),
+        url,
+        int(came["status"]) or None,
+        _pairs(came["headers"]),
+        b64decode(came["content"]["text"], validate=True),
+        entry.get("_failure"),
+        float(entry["time"]) / 1000,
+        entry.get("_note", ""),
+    )
+
+
+def _pairs(headers: Sequence[Mapping[str, str]]) -> tuple[tuple[str, str], ...]:
+    return tuple((header["name"], header["value"]) for header in headers)

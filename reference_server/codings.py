@@ -1,0 +1,65 @@
+"""Content codings: compressed requests are undone within the limit for bodies, answers compressed for who asks for it.
+
+The documents of the protocol do not speak of them, so HTTP alone decides. The inference header counts the JSON as it is
+before coding (RFC 9110, 8.4: a coding belongs to the representation, as a property of the whole body).
+Sources: RFC 9110, 8.4.1 "Content Codings", 12.5.3 "Accept-Encoding", 15.5.16 "415 Unsupported Media Type".
+"""
+
+from __future__ import annotations
+
+import zlib
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from reference_server.errors import InferenceError, shown
+
+# The container, in zlib's terms: gzip's own, or for deflate that of zlib.
+WINDOWS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
+SPEED = 1  # answers are seldom worth more
+
+
+def of_request(http: Request) -> str | None:
+    """Return the coding of a request's body, None for identity; refuse what is not known, several codings among it."""
+    name = ", ".join(http.headers.getlist("content-encoding")).strip(" \t").lower()
+    if name in ("", "identity"):
+        return None
+    if name not in WINDOWS:
+        raise InferenceError(f"Content-Encoding is {shown(name)}, known are gzip, deflate and identity", status=415)
+    return name
+
+
+def decoded(body: bytes, coding: str, limit: int) -> bytes:
+    """Return a coded body as it was; refuse one over `limit` bytes before it takes more memory than that."""
+    unpacker = zlib.decompressobj(WINDOWS[coding])
+    try:
+        found = unpacker.decompress(body, limit + 1)
+    except zlib.error as error:
+        raise InferenceError(f"the body is not in the coding {coding}: {error}") from None
+    if len(found) > limit:
+        raise InferenceError(f"the body is over the limit of {limit} bytes without its coding", status=413)
+    if not unpacker.eof or unpacker.unused_data:
+        where = "goes on behind its end" if unpacker.eof else "is cut short"
+        raise InferenceError(f"the body in the coding {coding} {where}")
+    return found
+
+
+def chosen(http: Request) -> str | None:
+    """Return the first coding of a request's Accept-Encoding that we know; None when the answer is to stay as it is."""
+    entries = ",".join(http.headers.getlist("accept-encoding")).split(",")
+    return next((name for name in map(_accepted, entries) if name in WINDOWS), None)
+
+
+def encoded(answer: Response, coding: str) -> Response:
+    """Return the answer in a coding."""
+    packer = zlib.compressobj(SPEED, wbits=WINDOWS[coding])
+    answer.body = packer.compress(answer.body) + packer.flush()
+    answer.headers.update({"Content-Length": str(len(answer.body)), "Content-Encoding": coding})
+    return answer
+
+
+def _accepted(entry: str) -> str | None:
+    """Return the coding of one entry of Accept-Encoding, None for one of no weight."""
+    coding, *parameters = (part.strip(" \t").lower() for part in entry.split(";"))
+    weights = [value.removeprefix("q=") for value in parameters if value.startswith("q=")]
+    return None if weights and not weights[0].strip("0.") else coding

@@ -1,0 +1,92 @@
+"""The methods of the gRPC service: each takes the models and a request message, and returns the response message.
+
+Source: Open Inference Protocol, gRPC, "API Definitions". What else the published stubs have is of other extensions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from google.protobuf.message import DecodeError
+from tritonclient.grpc import service_pb2
+
+from reference_server import grpc_request, grpc_response, metadata
+from reference_server.errors import InferenceError, shown
+from reference_server.models import VERSION, Model
+
+SERVICE = "inference.GRPCInferenceService"
+
+Message = Any  # the generated classes have no types
+Models = Mapping[str, Model]
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method: the class of its request message, and what it does."""
+
+    request: Any
+    call: Callable[[Models, Message], Message]
+
+
+def by_name() -> dict[str, Method]:
+    """Return the methods by the name in their path."""
+    return {
+        "ServerLive": Method(service_pb2.ServerLiveRequest, server_live),
+        "ServerReady": Method(service_pb2.ServerReadyRequest, server_ready),
+        "ModelReady": Method(service_pb2.ModelReadyRequest, model_ready),
+        "ServerMetadata": Method(service_pb2.ServerMetadataRequest, server_metadata),
+        "ModelMetadata": Method(service_pb2.ModelMetadataRequest, model_metadata),
+        "ModelInfer": Method(service_pb2.ModelInferRequest, model_infer),
+    }
+
+
+def server_live(_models: Models, _message: Message) -> Message:
+    """ServerLive."""
+    return service_pb2.ServerLiveResponse(live=True)
+
+
+def server_ready(_models: Models, _message: Message) -> Message:
+    """ServerReady."""
+    return service_pb2.ServerReadyResponse(ready=True)
+
+
+def model_ready(models: Models, message: Message) -> Message:
+    """ModelReady."""
+    find(models, message.name, message.version)
+    return service_pb2.ModelReadyResponse(ready=True)
+
+
+def server_metadata(_models: Models, _message: Message) -> Message:
+    """ServerMetadata."""
+    return service_pb2.ServerMetadataResponse(**metadata.server())
+
+
+def model_metadata(models: Models, message: Message) -> Message:
+    """ModelMetadata."""
+    return service_pb2.ModelMetadataResponse(**metadata.describe(find(models, message.name, message.version)))
+
+
+def model_infer(models: Models, message: Message) -> Message:
+    """ModelInfer."""
+    model = find(models, message.model_name, message.model_version)
+    wanted = grpc_request.parse(model, message)
+    return grpc_response.build(model, wanted, model.run(wanted.inputs))
+
+
+def find(models: Models, name: str, version: str) -> Model:
+    """Return the model that a message names; without a version it is the one there is."""
+    if name not in models:
+        raise InferenceError(f"there is no model {shown(name)}", status=404)
+    if version not in ("", VERSION):
+        raise InferenceError(f"model {shown(name)} has no version {shown(version)}, only {shown(VERSION)}", status=404)
+    return models[name]
+
+
+def parsed(kind: Any, octets: bytes) -> Message:
+    """Return a message of the class `kind`, from its bytes."""
+    try:
+        return kind.FromString(octets)
+    except DecodeError:
+        raise InferenceError(f"the message is no {kind.DESCRIPTOR.name}, or text in it is not UTF-8") from None

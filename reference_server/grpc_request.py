@@ -1,0 +1,119 @@
+"""An inference request over gRPC: from a ModelInferRequest to the same tensors and wishes as over HTTP.
+
+As strict as the other door. The parameters `binary_data`, `binary_data_output` and `binary_data_size` belong to HTTP
+and are none of this one's business; of the extensions' parameters only `classification` is.
+
+Sources: Open Inference Protocol, gRPC, "Inference"; Triton, Classification Extension, "GRPC".
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from reference_server import grpc_contents
+from reference_server.errors import InferenceError, located, shown
+from reference_server.models import MAX_ELEMENTS, Model, TensorSpec
+from reference_server.request import InferRequest, OutputWish, listed, quoted
+from reference_server.tensors import Tensor
+
+Message = Any  # the generated classes have no types
+
+
+def parse(model: Model, message: Message) -> InferRequest:
+    """Read a request. Its wishes are for binary data where its own tensors come as raw bytes."""
+    inputs = parse_inputs(model, message)
+    return InferRequest(message.id or None, inputs, parse_outputs(model, message))
+
+
+def is_raw(message: Message) -> bool:
+    """Tell whether the tensors come as raw bytes: one entry makes it so for all of them."""
+    return bool(message.raw_input_contents)
+
+
+# --- inputs ----------------------------------------------------------------------------------------------------------
+
+
+def parse_inputs(model: Model, message: Message) -> dict[str, Tensor]:
+    """Read every input; raw contents lie in the order of the request's inputs, whatever the model declares."""
+    raw = raw_contents(message)
+    declared = {spec.name: spec for spec in model.inputs}
+    found: dict[str, Tensor] = {}
+    for index, entry in enumerate(message.inputs):
+        with located(f"inputs[{index}] {quoted(entry.name)}"):
+            if entry.name not in declared:
+                raise InferenceError(f"the model has no such input; it has {listed(declared)}")
+            if entry.name in found:
+                raise InferenceError("this input is given twice")
+            found[entry.name] = parse_input(model, declared[entry.name], entry, raw[index])
+    if missing := [name for name in declared if name not in found]:
+        raise InferenceError(f"inputs: {listed(missing)} missing")
+    return found
+
+
+def raw_contents(message: Message) -> list[bytes | None]:
+    """Return the raw contents of each input, None for each where the request has none at all."""
+    count = len(message.inputs)
+    if not is_raw(message):
+        return [None] * count
+    if len(message.raw_input_contents) != count:
+        raise InferenceError(f"raw_input_contents has {len(message.raw_input_contents)} entries for {count} inputs")
+    return list(message.raw_input_contents)
+
+
+def parse_input(model: Model, spec: TensorSpec, entry: Message, raw: bytes | None) -> Tensor:
+    """Read one input, from its raw contents or from its typed ones."""
+    shape = parse_shape(entry)
+    if entry.datatype != spec.datatype:
+        raise InferenceError(f"datatype is {shown(entry.datatype)}, but the model takes {spec.datatype}")
+    model.check_shape(spec, shape)
+    if math.prod(extent for extent in shape if extent) > MAX_ELEMENTS:
+        raise InferenceError(f"shape is {list(shape)}, which is more than {MAX_ELEMENTS} elements")
+    if raw is None:
+        # An absent message and one with an empty field carry the same: no element, which may be all there is.
+        if not entry.HasField("contents") and 0 not in shape:
+            raise InferenceError("has no contents, and the request has no raw_input_contents")
+        return grpc_contents.decode_typed(spec.datatype, shape, entry.contents)
+    if entry.HasField("contents"):
+        raise InferenceError("has contents, which cannot stand beside raw_input_contents")
+    return grpc_contents.decode_raw(spec.datatype, shape, raw)
+
+
+def parse_shape(entry: Message) -> tuple[int, ...]:
+    """Return the shape, none of it negative."""
+    for axis, extent in enumerate(entry.shape):
+        if extent < 0:
+            raise InferenceError(f"shape[{axis}] must be an integer 0 to 2^63 - 1, not {extent}")
+    return tuple(entry.shape)
+
+
+# --- outputs ---------------------------------------------------------------------------------------------------------
+
+
+def parse_outputs(model: Model, message: Message) -> list[OutputWish]:
+    """Read which outputs to return and how; all of them, in declared order, where none is listed."""
+    raw = is_raw(message)
+    declared = [spec.name for spec in model.outputs]
+    wishes: dict[str, OutputWish] = {}
+    for index, entry in enumerate(message.outputs):
+        with located(f"outputs[{index}] {quoted(entry.name)}"):
+            if entry.name not in declared:
+                raise InferenceError(f"the model has no such output; it has {listed(declared)}")
+            if entry.name in wishes:
+                raise InferenceError("this output is requested twice")
+            wishes[entry.name] = OutputWish(entry.name, raw, class_count(entry))
+    return list(wishes.values()) or [OutputWish(name, raw) for name in declared]
+
+
+def class_count(entry: Message) -> int | None:
+    """Return the parameter classification of a requested output, an int64_param of at least 1; None when absent."""
+    if "classification" not in entry.parameters:  # reading an absent key of a map would add it
+        return None
+    parameter = entry.parameters["classification"]
+    kind = parameter.WhichOneof("parameter_choice")
+    if kind != "int64_param":
+        raise InferenceError(f"parameters.classification must be an int64_param, not {kind or 'without a value'}")
+    count = int(parameter.int64_param)
+    if count < 1:
+        raise InferenceError(f"parameters.classification must be an integer of at least 1, not {count}")
+    return count

@@ -1,0 +1,63 @@
+"""An inference response over gRPC: from tensors to a ModelInferResponse.
+
+An answer has one form for all its outputs, for raw contents must be there for each output or for none. The documents do
+not say which form: Open Inference Protocol, gRPC, "Inference" allows both, and Triton, Classification Extension, "GRPC"
+answers typed `contents` with `bytes_contents`. So the answer takes the form of its request. An output that has no typed
+form (FP16, BF16) makes the whole answer raw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tritonclient.grpc import service_pb2
+
+from reference_server import classification, grpc_contents
+from reference_server.errors import located
+from reference_server.models import VERSION, Model
+from reference_server.request import InferRequest, OutputWish
+from reference_server.tensors import Tensor
+
+Message = Any  # the generated classes have no types
+Named = tuple[str, Tensor]
+
+
+def build(model: Model, request: InferRequest, produced: Mapping[str, Tensor]) -> Message:
+    """Return the answer: the outputs as wished, in the order of the wishes."""
+    outputs = [(wish.name, output_tensor(model, wish, produced[wish.name])) for wish in request.outputs]
+    response = service_pb2.ModelInferResponse(model_name=model.name, model_version=VERSION, id=request.id or "")
+    if answers_raw(request, outputs):
+        add_raw(response, outputs)
+    else:
+        add_typed(response, outputs)
+    return response
+
+
+def output_tensor(model: Model, wish: OutputWish, tensor: Tensor) -> Tensor:
+    """Return an output as it is wished: itself, or its classes."""
+    if wish.classes is None:
+        return tensor
+    with located(f"output '{wish.name}'"):
+        return classification.classify(tensor, wish.classes, model.batching, model.labels.get(wish.name, ()))
+
+
+def answers_raw(request: InferRequest, outputs: Sequence[Named]) -> bool:
+    """Decide the form of the whole answer."""
+    return any(wish.binary for wish in request.outputs) or any(
+        tensor.datatype not in grpc_contents.FIELDS for _, tensor in outputs
+    )
+
+
+def add_raw(response: Message, outputs: Sequence[Named]) -> None:
+    """Put the outputs into a response as raw contents: an entry for each, in their order."""
+    for name, tensor in outputs:
+        response.outputs.add(name=name, datatype=tensor.datatype, shape=tensor.shape)
+        response.raw_output_contents.append(grpc_contents.encode_raw(tensor))
+
+
+def add_typed(response: Message, outputs: Sequence[Named]) -> None:
+    """Put the outputs into a response as typed contents."""
+    for name, tensor in outputs:
+        contents = service_pb2.InferTensorContents(**grpc_contents.encode_typed(tensor))
+        response.outputs.add(name=name, datatype=tensor.datatype, shape=tensor.shape, contents=contents)

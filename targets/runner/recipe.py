@@ -1,0 +1,250 @@
+"""Installs a real server, starts it with the model roles, judges it, and compares the outcome with what is known.
+
+    python targets/runner/recipe.py triton
+
+A target is a folder beside this one: requirements.txt pins everything that is installed, recipe.toml says how the
+server is started, expected.toml what is known to be wrong with it. The server gets an environment of its own, because
+its packages and those of the suite do not agree; the suite is the one that is installed for this interpreter.
+
+Exit status: 0 the outcome is the known one, 1 it is another, 2 the server could not be judged.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from outcome import UNMET, Known, compare, read_known
+from running import RecipeError, Server, free_ports, start
+
+TARGETS = Path(__file__).resolve().parent.parent
+NAMES = tuple(sorted(path.parent.name for path in TARGETS.glob("*/recipe.toml")))
+ATTEMPTS = 2
+# Models are not named as the roles are, so that the role map is needed.
+PREFIX = "role_"
+JUDGE_LIMIT = 1800
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """What recipe.toml says, and the files beside it.
+
+    Attributes:
+        title: the server with its version.
+        format: of `oip-conformance models export`.
+        command: starts the server in the foreground. In it, and in `environment`, `copies` and `library`, a name in
+            braces stands for a value of `Place`.
+        environment: of the server, over a clean one.
+        copies: files to copy after the installation, target by source.
+        library: a shared library that has to be there, or empty; `library_hint` says where it comes from.
+        outcome: the verdict and exit status of the run, and patterns of its `why`.
+    """
+
+    name: str
+    title: str
+    format: str
+    command: Sequence[str]
+    environment: Mapping[str, str]
+    outcome: Mapping[str, Any]
+    copies: Mapping[str, str] = field(default_factory=dict)
+    library: str = ""
+    library_hint: str = ""
+
+    @property
+    def requirements(self) -> Path:
+        """The pinned packages."""
+        return TARGETS / self.name / "requirements.txt"
+
+    @property
+    def known(self) -> list[Known]:
+        """What is known to be wrong with the server."""
+        return read_known(TARGETS / self.name / "expected.toml")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where everything is, below one folder."""
+
+    work: Path
+
+    @property
+    def python(self) -> Path:
+        """The interpreter of the server's environment."""
+        return self.work / "venv" / "bin" / "python"
+
+    def fill(self, text: str, ports: Sequence[int] = (0, 0, 0)) -> str:
+        """Return a text of recipe.toml with values for the names in braces."""
+        version = f"{sys.version_info.major}.{sys.version_info.minor}"
+        values = {
+            "venv": self.work / "venv",
+            "site": self.work / "venv" / "lib" / f"python{version}" / "site-packages",
+            "version": version,
+            "libdir": sysconfig.get_config_var("LIBDIR"),
+            "models": self.work / "models",
+            **dict(zip(("http_port", "grpc_port", "metrics_port"), ports, strict=True)),
+        }
+        return text.format_map(values)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one recipe and return the exit status."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("target", choices=NAMES)
+    parser.add_argument("--work", type=Path, help="the folder to work in (default: .tox/targets/TARGET)")
+    parser.add_argument("--report", type=Path, help="where to leave the JSON report (default: report.json in there)")
+    options = parser.parse_args(argv)
+    work = options.work or TARGETS.parent / ".tox" / "targets" / options.target
+    recipe, place = load(options.target), Place(work.absolute())
+    report = (options.report or work / "report.json").absolute()
+    try:
+        install(recipe, place)
+        export(recipe, place)
+        with started(recipe, place) as server:
+            status = judge(server.url, place, report)
+            server.check_alive()
+        say("compare", "the outcome with what is known")
+        return conclude(recipe, json.loads(report.read_text(encoding="utf-8")), status)
+    except RecipeError as error:
+        print(f"{recipe.name}: {error}", file=sys.stderr)
+        return 2
+
+
+def load(name: str) -> Recipe:
+    """Return the recipe of a target."""
+    return Recipe(name, **tomllib.loads((TARGETS / name / "recipe.toml").read_text(encoding="utf-8")))
+
+
+def say(step: str, what: str) -> None:
+    """Announce a step."""
+    print(f"== {step}: {what}", flush=True)
+
+
+# --- the steps -----------------------------------------------------------------------------------------------------
+
+
+def install(recipe: Recipe, place: Place) -> None:
+    """Make the server's environment, unless one with the same requirements is there."""
+    say("install", f"{recipe.title} into {place.python.parent.parent}")
+    stamp, wanted = place.work / "installed.txt", recipe.requirements.read_text(encoding="utf-8")
+    if not stamp.exists() or stamp.read_text(encoding="utf-8") != wanted:
+        run(sys.executable, "-m", "venv", "--clear", "--without-pip", place.python.parent.parent)
+        pip = (sys.executable, "-m", "pip", "--python", place.python, "--disable-pip-version-check")
+        # Everything is pinned, so that nothing is to be resolved.
+        run(*pip, "install", "--quiet", "--no-deps", "-r", recipe.requirements)
+        stamp.write_text(wanted, encoding="utf-8")
+    for target, source in recipe.copies.items():
+        Path(place.fill(target)).write_bytes(Path(place.fill(source)).read_bytes())
+        Path(place.fill(target)).chmod(0o755)
+    if recipe.library:
+        needs_library(recipe, place)
+
+
+def needs_library(recipe: Recipe, place: Place) -> None:
+    """Find out whether the server's shared library is there.
+
+    Raises:
+        RecipeError: it is not.
+    """
+    name = place.fill(recipe.library)
+    load_it = "import ctypes, sys; ctypes.CDLL(sys.argv[1])"
+    command = [str(place.python), "-c", load_it, name]
+    if subprocess.run(command, env=clean(recipe, place), capture_output=True, check=False).returncode:
+        raise RecipeError(f"there is no shared library {name}: {place.fill(recipe.library_hint)}")
+
+
+def export(recipe: Recipe, place: Place) -> None:
+    """Write the models of the roles."""
+    say("export", f"the model roles for {recipe.format}")
+    folder = place.work / "models"
+    for path in sorted(folder.rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
+    command = Path(sys.executable).parent / "oip-conformance"
+    run(command, "models", "export", "--format", recipe.format, "--prefix", PREFIX, folder)
+
+
+@contextmanager
+def started(recipe: Recipe, place: Place) -> Iterator[Server]:
+    """Start the server on free ports of 127.0.0.1, and stop it afterwards.
+
+    Raises:
+        RecipeError: it does not become ready.
+    """
+    for attempt in range(ATTEMPTS):
+        ports = free_ports(3)
+        say("start", f"{recipe.title} on port {ports[0]}")
+        command = [place.fill(word, ports) for word in recipe.command]
+        try:
+            server = start(command, place.work / "models", clean(recipe, place, ports), ports[0], place.work)
+            break
+        except RecipeError as error:  # another program may have taken the port meanwhile
+            if attempt == ATTEMPTS - 1:
+                raise
+            print(error, flush=True)
+    try:
+        yield server
+    finally:
+        say("stop", f"process {server.process.pid}")
+        server.stop()
+
+
+def clean(recipe: Recipe, place: Place, ports: Sequence[int] = (0, 0, 0)) -> dict[str, str]:
+    """Return the environment of the server: little of ours, and what the recipe says."""
+    ours = {name: os.environ[name] for name in ("HOME", "LANG", "PATH", "TMPDIR") if name in os.environ}
+    recipes = {name: place.fill(value, ports) for name, value in recipe.environment.items()}
+    return {**ours, "PYTHONDONTWRITEBYTECODE": "1", **recipes}
+
+
+def judge(url: str, place: Place, report: Path) -> int:
+    """Run the whole suite against the server and return its exit status."""
+    say("judge", url)
+    report.parent.mkdir(parents=True, exist_ok=True)
+    report.unlink(missing_ok=True)
+    options = [f"--target-url={url}", "--target-config=models/target.toml"]
+    options += ["--conformance-profile=certify", f"--conformance-report={report}"]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "OIP_"))}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
+    status = subprocess.run(command, cwd=place.work, env=environment, timeout=JUDGE_LIMIT, check=False).returncode
+    if not report.exists():
+        raise RecipeError(f"the suite wrote no report and ended with exit status {status}")
+    return status
+
+
+def conclude(recipe: Recipe, report: Mapping[str, Any], status: int) -> int:
+    """Print how the outcome differs from the known one, and return the exit status."""
+    known = recipe.known
+    differences = compare(report, known, recipe.outcome, status)
+    for line in differences:
+        print(line)
+    if differences:
+        print(f"{recipe.name}: the outcome is not the known one: {len(differences)} differences")
+        return 1
+    unmet = Counter(row["outcome"] for row in report["checks"] if row["outcome"] in UNMET)
+    counts = "".join(f", {count} rows {outcome}" for outcome, count in unmet.items())
+    print(f"{recipe.name}: as known: {report['verdict']}, exit status {status}{counts}")
+    return 0
+
+
+def run(*command: str | Path) -> None:
+    """Run a command that has to succeed.
+
+    Raises:
+        RecipeError: it did not.
+    """
+    status = subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, check=False).returncode
+    if status:
+        raise RecipeError(f"exit status {status}: {' '.join(map(str, command))}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

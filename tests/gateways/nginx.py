@@ -1,0 +1,137 @@
+"""nginx from Debian in front of a server: found or fetched, and run in a folder of its own, without root.
+
+`apt-get` with lists and cache of its own needs no root and leaves the machine as it is; the package is unpacked, not
+installed. It is kept in pytest's cache folder, so that it is fetched once.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+START_LIMIT = 10.0
+
+# The folders that nginx would otherwise want below /var/lib.
+SCRATCH = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+
+CONFIGURATION = """daemon off;
+master_process off;
+pid nginx.pid;
+events {{ worker_connections 512; }}
+http {{
+  access_log access.log;
+  {scratch}
+  upstream kept {{ server {upstream}; keepalive 4; }}
+  {servers}
+}}
+"""
+
+
+def find(cache: Path) -> Path:
+    """Return nginx: the one that is installed, or else Debian's, unpacked in the folder `cache`.
+
+    Raises:
+        RuntimeError: it can be neither found nor fetched; the message says what to do.
+    """
+    installed = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}{os.pathsep}/usr/sbin")
+    if installed:
+        return Path(installed)
+    unpacked = cache / "root"
+    if not unpacked.exists():
+        with TemporaryDirectory(dir=cache) as folder:
+            root = _fetch(Path(folder)) / "root"
+            with suppress(OSError):  # another process of the tests was faster
+                root.rename(unpacked)
+    return unpacked / "usr/sbin/nginx"
+
+
+def _fetch(folder: Path) -> Path:
+    """Download and unpack the package `nginx` below an empty folder; return that."""
+    (folder / "lists/partial").mkdir(parents=True)
+    apt = ["apt-get", "-qq"]
+    for option in (f"Dir::State::lists={folder}/lists", f"Dir::Cache={folder}", "APT::Sandbox::User="):
+        apt += ["-o", option]
+    _run([*apt, "update"], folder)
+    _run([*apt, "download", "nginx"], folder)
+    (package,) = folder.glob("nginx_*.deb")
+    _run(["dpkg-deb", "-x", str(package), str(folder / "root")], folder)
+    return folder
+
+
+def _run(command: list[str], folder: Path) -> None:
+    try:
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+        said = "" if done.returncode == 0 else f"`{' '.join(command)}` said: {done.stderr.strip()}"
+    except (OSError, subprocess.TimeoutExpired) as error:
+        said = str(error)
+    if said:
+        raise RuntimeError(
+            "the tests of gateways need nginx, which is neither installed (`apt-get install nginx-light`) "
+            f"nor could it be fetched from Debian's registry: {said}"
+        )
+
+
+@dataclass(frozen=True)
+class Gateway:
+    """An nginx that is running.
+
+    Attributes:
+        port: of 127.0.0.1.
+        log: one line for each request that came through.
+    """
+
+    port: int
+    log: Path
+
+
+@contextmanager
+def running(nginx: Path, folder: Path, upstream: str, servers: str) -> Iterator[Gateway]:
+    """Run nginx and stop it afterwards.
+
+    Args:
+        nginx: the program.
+        folder: an empty one for configuration, logs and scratch files.
+        upstream: URL of the server behind it; also to be had as http://kept, over connections that are kept.
+        servers: `server` blocks of nginx; LISTEN stands for its address, UPSTREAM for the URL of the server behind it.
+
+    Raises:
+        RuntimeError: it does not start; the message has its own.
+    """
+    port = _free_port()
+    scratch = " ".join(f"{name}_temp_path {name};" for name in SCRATCH)
+    servers = servers.replace("LISTEN", f"127.0.0.1:{port}").replace("UPSTREAM", upstream)
+    text = CONFIGURATION.format(scratch=scratch, upstream=upstream.removeprefix("http://"), servers=servers)
+    (folder / "nginx.conf").write_text(text)
+    command = [str(nginx), "-e", "error.log", "-p", str(folder), "-c", str(folder / "nginx.conf")]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            _wait(process, port, folder / "error.log")
+            yield Gateway(port, folder / "access.log")
+        finally:
+            process.terminate()
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+    return port
+
+
+def _wait(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+    until = time.monotonic() + START_LIMIT
+    while process.poll() is None and time.monotonic() < until:
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+        except OSError:
+            time.sleep(0.02)
+        else:
+            return
+    raise RuntimeError(f"nginx does not start: {log.read_text() if log.exists() else 'it left no log'}")

@@ -1,0 +1,201 @@
+"""The suite through a real reverse proxy.
+
+What a gateway asks for can be given, and what a gateway does is not held against the server behind it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import nginx
+import pytest
+import trustme
+from nginx import Gateway
+from servers import judge, proxied
+
+from conformance.target.reference import ReferenceServer
+
+Behind = Callable[[str], AbstractContextManager[Gateway]]
+
+# Rows over httpx, kept and fresh connections, and over raw sockets, for each of which headers and paths are made anew.
+FEW = "metadata or ordering or pipelined or segments or flight"
+TOKEN = "tok-of-the-gateway"  # noqa: S105 - of no service
+
+
+@pytest.fixture(scope="session")
+def program(pytestconfig: pytest.Config) -> Path:
+    return nginx.find(pytestconfig.cache.mkdir("nginx"))
+
+
+@pytest.fixture(scope="module")
+def reference() -> Iterator[ReferenceServer]:
+    server = ReferenceServer()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def gateway(program: Path, reference: ReferenceServer, tmp_path: Path) -> Behind:
+    """Return what runs nginx with these `server` blocks in front of the reference server."""
+    folder = tmp_path / "nginx"
+    folder.mkdir()
+    return lambda servers: nginx.running(program, folder, reference.url, servers)
+
+
+def report_of(folder: Path) -> dict[str, Any]:
+    report: dict[str, Any] = json.loads((folder / "r.json").read_text())
+    return report
+
+
+def outcomes(folder: Path) -> set[str]:
+    return {check["outcome"] for check in report_of(folder)["checks"]}
+
+
+def refused(folder: Path, *arguments: str) -> str:
+    """Run the suite on a gateway that lets it have nothing, and return the one line that says why."""
+    run = judge(folder, "--target-timeout=1", *arguments)
+    assert run.returncode == 6, run.stdout
+    assert run.stdout.count("incomplete: ") == 1
+    assert run.stderr == ""
+    assert "Traceback" not in run.stdout
+    return run.stdout.splitlines()[-1]
+
+
+def test_a_base_path_that_the_gateway_strips(gateway: Behind, tmp_path: Path) -> None:
+    with gateway("server { listen LISTEN; location /models/x/ { proxy_pass UPSTREAM/; } }") as front:
+        url = f"http://127.0.0.1:{front.port}"
+        run = judge(tmp_path, f"--target-url={url}/models/x", "-k", FEW, "--conformance-report=r.json")
+        asked = front.log.read_text().splitlines()
+        without = refused(tmp_path, f"--target-url={url}")
+    assert run.returncode == 0, run.stdout
+    assert (report_of(tmp_path)["target"]["url"], outcomes(tmp_path)) == (f"{url}/models/x", {"pass"})
+    assert len(asked) > 100
+    assert [line for line in asked if " /models/x/v2" not in line] == []
+    assert "HTTP 404" in without
+
+
+@pytest.mark.parametrize(("answer", "shown"), [("404", "HTTP 404"), ("444", "closed without an answer")])
+def test_a_virtual_host(gateway: Behind, tmp_path: Path, answer: str, shown: str) -> None:
+    named = "server { listen LISTEN; server_name models.example; location / { proxy_pass UPSTREAM; } }"
+    with gateway(f"server {{ listen LISTEN default_server; return {answer}; }} {named}") as front:
+        url = f"--target-url=http://127.0.0.1:{front.port}"
+        run = judge(tmp_path, url, "--target-header=Host: models.example", "-k", FEW, "--conformance-report=r.json")
+        without = refused(tmp_path, url)
+    assert run.returncode == 0, run.stdout
+    assert outcomes(tmp_path) == {"pass"}
+    assert shown in without
+
+
+def test_a_bearer_token(gateway: Behind, tmp_path: Path) -> None:
+    door = f'if ($http_authorization != "Bearer {TOKEN}") {{ return 401; }}'
+    with gateway(f"server {{ listen LISTEN; {door} location / {{ proxy_pass UPSTREAM; }} }}") as front:
+        url = f"--target-url=http://127.0.0.1:{front.port}"
+        written = ("--conformance-report=r.json", "--conformance-evidence=evidence", "--junitxml=j.xml", "-v")
+        run = judge(tmp_path, url, f"--target-header=Authorization: Bearer {TOKEN}", "-k", FEW, *written)
+        without = refused(tmp_path, url)
+        wrong = refused(tmp_path, url, "--target-header=Authorization: Bearer another")
+    assert run.returncode == 0, run.stdout
+    assert outcomes(tmp_path) == {"pass"}
+    assert "HTTP 401" in without
+    assert "HTTP 401" in wrong
+    files = [path.read_text() for path in tmp_path.glob("*.*") if path.is_file()]
+    assert len(files) == 2
+    assert [text for text in (run.stdout, run.stderr, *files) if TOKEN in text] == []
+
+
+@pytest.fixture(scope="module")
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+def encrypted(folder: Path, authority: trustme.CA, name: str) -> str:
+    """Return the `server` block of a gateway with a certificate for `name` from a private CA."""
+    certificate = authority.issue_cert(name)
+    certificate.private_key_and_cert_chain_pem.write_to_path(folder / "gateway.pem")
+    authority.cert_pem.write_to_path(folder / "ca.pem")
+    keys = "ssl_certificate ../gateway.pem; ssl_certificate_key ../gateway.pem;"
+    return f"server {{ listen LISTEN ssl; {keys} location / {{ proxy_pass UPSTREAM; }} }}"
+
+
+@pytest.mark.parametrize("how", ["--target-ca=ca.pem", "--target-insecure"])
+def test_tls_with_a_private_ca(gateway: Behind, tmp_path: Path, authority: trustme.CA, how: str) -> None:
+    with gateway(encrypted(tmp_path, authority, "127.0.0.1")) as front:
+        url = f"--target-url=https://127.0.0.1:{front.port}"
+        run = judge(tmp_path, url, how, "-k", FEW, "--conformance-report=r.json")
+    assert run.returncode == 0, run.stdout
+    assert outcomes(tmp_path) == {"pass"}
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "reason"),
+    [
+        ("127.0.0.1", [], "unable to get local issuer certificate"),
+        ("models.example", ["--target-ca=ca.pem"], "IP address mismatch"),
+    ],
+    ids=["unknown CA", "another name"],
+)
+def test_tls_that_cannot_be_verified(
+    gateway: Behind, tmp_path: Path, authority: trustme.CA, name: str, arguments: list[str], reason: str
+) -> None:
+    with gateway(encrypted(tmp_path, authority, name)) as front:
+        url = f"https://127.0.0.1:{front.port}"
+        line = refused(tmp_path, f"--target-url={url}", *arguments)
+    assert line.startswith(f"incomplete: cannot connect to {url}: ")
+    assert "certificate verify failed" in line
+    assert reason in line
+
+
+PLAIN = "location / { proxy_pass UPSTREAM; }"
+BUSY = (
+    "gzip on; gzip_types *; gzip_min_length 0; client_max_body_size 0; keepalive_requests 7;"
+    'location / { proxy_pass http://kept; proxy_http_version 1.1; proxy_set_header Connection "";'
+    ' proxy_set_header Accept-Encoding "";'  # nginx compresses, not the server behind it
+    " proxy_request_buffering off; proxy_buffering off; }"
+)
+
+
+def test_nginx_as_it_comes_takes_a_megabyte_and_changes_nothing_else(gateway: Behind, tmp_path: Path) -> None:
+    with gateway(f"server {{ listen LISTEN; {PLAIN} }}") as front:
+        run = judge(tmp_path, f"--target-url=http://127.0.0.1:{front.port}", "--conformance-report=r.json")
+    assert run.returncode == 0, run.stdout
+    report = report_of(tmp_path)
+    assert (report["verdict"], outcomes(tmp_path)) == ("conformant", {"pass", "observed", "not_applicable"})
+    unjudged = [check for check in report["checks"] if check["outcome"] == "not_applicable"]
+    assert {check["id"].partition(".")[0] for check in unjudged} == {"datatypes"}
+    assert [c["row"] for c in unjudged if not c["message"].startswith("too large for the target: HTTP 413")] == []
+    assert [check["row"] for check in unjudged if "1MiB" not in check["row"] and "104857" not in check["row"]] == []
+
+
+def test_nginx_that_compresses_and_keeps_connections_is_no_other_server(gateway: Behind, tmp_path: Path) -> None:
+    with gateway(f"server {{ listen LISTEN; {BUSY} }}") as front:
+        url = f"--target-url=http://127.0.0.1:{front.port}"
+        run = judge(tmp_path, url, "--conformance-profile=quick", "--conformance-report=r.json")
+    assert run.returncode == 0, run.stdout
+    report = report_of(tmp_path)
+    assert (report["verdict"], outcomes(tmp_path)) == ("conformant", {"pass", "observed"})
+    compressed = [c["observation"] for c in report["checks"] if c["id"] == "state.gzip-answer-is-the-answer"]
+    assert compressed == ["gzip"] * 5
+
+
+def test_a_server_that_dies_behind_its_gateway_is_gone(
+    program: Path, reference: ReferenceServer, tmp_path: Path
+) -> None:
+    folder = tmp_path / "nginx"
+    folder.mkdir()
+    servers = f"server {{ listen LISTEN; {PLAIN} }}"
+    with (
+        proxied(reference.url, connections=300) as upstream,
+        nginx.running(program, folder, upstream, servers) as front,
+    ):
+        url = f"http://127.0.0.1:{front.port}"
+        run = judge(tmp_path, f"--target-url={url}", "--target-timeout=1", "--conformance-report=r.json")
+    assert run.returncode == 6, run.stdout[-2000:]
+    last = run.stdout.splitlines()[-1]
+    assert f"the target is gone: {url} answers everything with HTTP 502, at first " in last
+    found = [check["outcome"] for check in report_of(tmp_path)["checks"]]
+    assert found.count("error") > 1000
+    assert found.count("fail") <= 1  # the answer in the middle of which the server died
