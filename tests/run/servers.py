@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -13,6 +14,9 @@ from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+
+
+PYTEST = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--color=no")
 
 
 class JsonOnly(BaseHTTPRequestHandler):
@@ -112,13 +116,32 @@ def _pump(source: socket.socket, sink: socket.socket) -> None:
 
 def judge(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run pytest in a folder with these arguments; colours off, nothing of this test run's own environment."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "OIP_"))}
     return subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--color=no", *arguments],
+        [*PYTEST, *arguments],
         cwd=folder,
-        env={**kept, **environment},
+        env=_environment() | environment,
         capture_output=True,
         text=True,
         timeout=300,
         check=False,
     )
+
+
+def judge_and_interrupt(folder: Path, *arguments: str, after: str) -> subprocess.CompletedProcess[str]:
+    """Run pytest likewise, and send it SIGINT once its output has a line with the text `after`."""
+    with subprocess.Popen(
+        [*PYTEST, *arguments], cwd=folder, env=_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        seen = []
+        for line in process.stdout or ():
+            seen.append(line)
+            if after in line:
+                break
+        process.send_signal(signal.SIGINT)
+        rest, errors = process.communicate(timeout=60)
+    return subprocess.CompletedProcess(process.args, process.returncode, "".join(seen) + rest, errors)
+
+
+def _environment() -> dict[str, str]:
+    own = ("PYTEST", "OIP_", "GITHUB_")
+    return {name: value for name, value in os.environ.items() if not name.startswith(own)}

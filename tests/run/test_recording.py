@@ -1,0 +1,210 @@
+"""Recordings and evidence: what a run leaves, judged again without a server, and repeated with one."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from base64 import b64decode
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from servers import JsonOnly, judge, proxied, serving
+
+from conformance.target.reference import ReferenceServer
+
+QUICK = "--conformance-profile=quick"
+
+
+@pytest.fixture(scope="module")
+def reference() -> Iterator[str]:
+    server = ReferenceServer()
+    yield server.url
+    server.stop()
+
+
+@contextmanager
+def faulty(name: str) -> Iterator[str]:
+    """Serve with a fault; yields the URL."""
+    program = [sys.executable, "-m", "reference_server", "--port", "0", "--fault", name]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield process.stdout.readline().strip()
+        process.terminate()
+
+
+def rows(path: Path) -> list[dict[str, Any]]:
+    """Return what a report says of each row, but for what a clock says and for where the evidence is."""
+    found: list[dict[str, Any]] = json.loads(path.read_text())["checks"]
+    for row in found:
+        del row["duration_s"]
+        if row.get("failure"):
+            del row["failure"]["repeat"]
+    return found
+
+
+def entries(folder: Path) -> list[dict[str, Any]]:
+    """Return the entries of a recording."""
+    found: list[dict[str, Any]] = json.loads((folder / "run.har").read_text())["log"]["entries"]
+    return found
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+def test_a_recording_is_judged_as_the_server_was(tmp_path: Path, reference: str, workers: tuple[str, ...]) -> None:
+    live = judge(
+        tmp_path,
+        f"--target-url={reference}",
+        QUICK,
+        *workers,
+        "--conformance-evidence=e",
+        "--conformance-report=a.json",
+    )
+    again = judge(tmp_path, "--target-replay=e/run.har", QUICK, "--conformance-report=b.json")
+    assert (live.returncode, again.returncode) == (0, 0), again.stdout[-2000:]
+    assert rows(tmp_path / "a.json") == rows(tmp_path / "b.json")
+    assert not list((tmp_path / "e").glob("*.part*"))
+
+
+def test_failures_of_a_recording_are_those_of_the_server(tmp_path: Path) -> None:
+    options = (QUICK, "-k", "ordering or overrides or state or errors")
+    with faulty("inputs-shared-by-requests-in-flight") as url:
+        live = judge(
+            tmp_path, f"--target-url={url}", *options, "--conformance-evidence=e", "--conformance-report=a.json"
+        )
+    again = judge(tmp_path, "--target-replay=e/run.har", *options, "--conformance-report=b.json")
+    assert (live.returncode, again.returncode) == (1, 1)
+    assert rows(tmp_path / "a.json") == rows(tmp_path / "b.json")
+
+
+def test_a_target_that_died_dies_in_the_recording(tmp_path: Path, reference: str) -> None:
+    options = (QUICK, "--target-timeout=1")
+    with proxied(reference, connections=30) as url:
+        live = judge(
+            tmp_path, f"--target-url={url}", *options, "--conformance-evidence=e", "--conformance-report=a.json"
+        )
+    again = judge(tmp_path, "--target-replay=e/run.har", *options, "--conformance-report=b.json")
+    assert (live.returncode, again.returncode) == (6, 6)
+    assert rows(tmp_path / "a.json") == rows(tmp_path / "b.json")
+
+
+def test_other_options_than_those_of_the_recording_are_an_error(tmp_path: Path, reference: str) -> None:
+    judge(tmp_path, f"--target-url={reference}", "-k", "ordering", "--conformance-evidence=e")
+    again = judge(tmp_path, "--target-replay=e/run.har", "-k", "headers", "--conformance-report=b.json")
+    assert {row["outcome"] for row in rows(tmp_path / "b.json")} == {"error"}
+    assert "the recording has no call 0 of " in again.stdout
+    document = json.loads((tmp_path / "e/run.har").read_text())
+    ordering = [entry for entry in document["log"]["entries"] if entry["_scope"].startswith("ordering.")]
+    ordering[0]["request"]["postData"]["text"] = "e30="
+    (tmp_path / "e/run.har").write_text(json.dumps(document))
+    changed = judge(tmp_path, "--target-replay=e/run.har", "-k", "ordering")
+    assert "was recorded with another body" in changed.stdout
+    assert "1 error" in changed.stdout
+
+
+def test_an_archive_has_every_exchange_and_no_secret(tmp_path: Path, reference: str) -> None:
+    header = "--target-header=Authorization: Bearer tok-in-header"
+    judge(
+        tmp_path,
+        f"--target-url={reference}",
+        "-k",
+        "binary_answer_has_inference_header",
+        header,
+        "--conformance-evidence=e",
+    )
+    log = json.loads((tmp_path / "e/run.har").read_text())["log"]
+    assert (log["version"], log["creator"]["name"]) == ("1.2", "oip-conformance")
+    assert log["entries"][0]["_scope"] == "survey"
+    assert b"tok-in" not in (tmp_path / "e/run.har").read_bytes()
+    entry = next(e for e in log["entries"] if e["_scope"] == "headers.binary-answer-has-inference-header[one-output]")
+    assert entry["request"]["url"] == f"{reference}/v2/models/identity_uint8/infer"
+    assert {"name": "Authorization", "value": "..."} in entry["request"]["headers"]
+    assert b64decode(entry["request"]["postData"]["text"]).startswith(b'{"inputs":[{"name":"INPUT"')
+    assert len(b64decode(entry["response"]["content"]["text"])) == entry["response"]["bodySize"]
+    assert entry["response"]["status"] == 200
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, "--target-replay: r.har: No such file or directory"),
+        ("{", "--target-replay: r.har is no recording of this suite: JSONDecodeError"),
+        ('{"log": {"entries": []}}', "--target-replay: r.har is no recording of this suite: KeyError: '_target'"),
+        ('{"log": {"_target": "http://x", "entries": [{}]}}', "is no recording of this suite: KeyError: '_scope'"),
+    ],
+)
+def test_what_is_no_recording_is_one_line_and_status_4(tmp_path: Path, text: str | None, message: str) -> None:
+    if text is not None:
+        (tmp_path / "r.har").write_text(text)
+    run = judge(tmp_path, "--target-replay=r.har")
+    assert run.returncode == 4
+    assert message in run.stderr
+    assert "Traceback" not in run.stdout + run.stderr
+
+
+def test_a_run_that_explores_cannot_be_judged_again(tmp_path: Path) -> None:
+    (tmp_path / "r.har").write_text('{"log": {"_target": "http://x", "entries": []}}')
+    run = judge(tmp_path, "--target-replay=r.har", "--conformance-profile=explore")
+    assert run.returncode == 4
+    assert "the requests of --conformance-profile=explore are not the same twice" in run.stderr
+
+
+def test_both_programs_of_the_evidence_repeat_the_answer(tmp_path: Path) -> None:
+    with faulty("binary-outputs-in-reverse") as url:
+        judge(tmp_path, f"--target-url={url}", "-k", "response_follows_its_json", "--conformance-evidence=e")
+        folder = next((tmp_path / "e").glob("ordering.*"))
+        answer = (folder / "response.bin").read_bytes()
+        for program in (["sh", "repro.sh"], [sys.executable, "repro.py"]):
+            done = subprocess.run(program, cwd=folder, capture_output=True, check=True, timeout=30)
+            assert done.stdout.startswith(b"HTTP")
+            assert done.stdout.endswith(answer)
+    names = {path.name for path in folder.iterdir()}
+    assert {"request.bin", "request.txt", "response.bin", "response.txt", "bytes.txt", "check.json"} < names
+    assert "<- tensor" in (folder / "bytes.txt").read_text()
+
+
+def replay(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    program = [sys.executable, "-c", "import sys; from conformance.cli import main; sys.exit(main())", "replay"]
+    return subprocess.run([*program, *arguments], cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_a_failed_check_is_replayed_until_it_is_fixed(tmp_path: Path, reference: str) -> None:
+    with faulty("binary-outputs-in-reverse") as url:
+        judge(tmp_path, f"--target-url={url}", "-k", "response_follows_its_json", "--conformance-evidence=e")
+        again = replay(tmp_path, "e")
+    assert again.returncode == 1
+    assert {line.split()[0] for line in again.stdout.splitlines()} == {"failed"}
+    fixed = replay(tmp_path, "e", "--target-url", reference)
+    assert fixed.returncode == 0
+    assert {line.split()[0] for line in fixed.stdout.splitlines()} == {"fixed"}
+    one = replay(tmp_path, str(next((tmp_path / "e").glob("ordering.*"))), "--target-url", reference)
+    assert len(one.stdout.splitlines()) == 1
+    gone = replay(tmp_path, "e", "--target-timeout", "0.2")
+    assert gone.returncode == 6
+    assert "error   ordering.response-follows-its-json" in gone.stdout
+
+
+@pytest.mark.parametrize(
+    ("prepare", "message"),
+    [
+        (lambda _: None, "e: no evidence of a failed check there"),
+        (lambda folder: (folder / "check.json").write_text("{}"), "is no evidence of this suite: KeyError: 'survey'"),
+    ],
+)
+def test_what_is_no_evidence_is_one_line_and_status_2(tmp_path: Path, prepare: Any, message: str) -> None:
+    (tmp_path / "e").mkdir()
+    prepare(tmp_path / "e")
+    done = replay(tmp_path, "e")
+    assert done.returncode == 2
+    assert message in done.stderr
+
+
+def test_evidence_of_a_json_only_server_is_recorded_too(tmp_path: Path) -> None:
+    with serving(JsonOnly) as url:
+        judge(tmp_path, f"--target-url={url}", "--conformance-evidence=e")
+    assert {entry["_scope"] for entry in entries(tmp_path / "e")} == {"survey"}
+    again = judge(tmp_path, "--target-replay=e/run.har")
+    assert again.returncode == 6
+    assert "offers none of the extensions" in again.stdout

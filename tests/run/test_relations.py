@@ -1,0 +1,323 @@
+"""Relations on models that fill no role: right ones fail nothing, whatever they compute; wrong servers are seen."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import odd_models
+import pytest
+from servers import JsonOnly, judge, serving
+
+from conformance import checks, data
+from conformance.collect import collected_rows
+from conformance.inputs import Given
+from conformance.judge import Judge
+from conformance.options import EXTENSIONS
+from conformance.outcome import Outcome
+from conformance.report.json_report import digest
+from conformance.report.result import CheckResult
+from conformance.target.models import take
+from conformance.target.settings import Settings
+from conformance.target.target import Target
+from reference_server.models import Model
+
+BAD = (Outcome.FAIL, Outcome.ADVISORY, Outcome.BLOCKED, Outcome.ERROR)
+# Models of all kinds: several inputs and outputs, strings, batches, scalars, what JSON does not carry.
+ROLES = (
+    *("multi", "add_sub", "identity_bytes", "identity_fp16", "identity_uint64", "identity_bool", "batching", "emit"),
+    *("rank0", "rank4", "cast_fp32_bf16", "string_length", "scores_labelled", "scores_batching_rank2", "scores_rank2"),
+    *("raw_two_outputs", "raw_bytes_one", "raw_two_variable", "raw_batching_variable", "documented_mixed"),
+)
+
+
+def judged(
+    url: str, names: Sequence[str], given: Mapping[str, Given] | None = None, extensions: Sequence[str] = ()
+) -> list[CheckResult]:
+    """Return the results of a whole run on these models."""
+    target = Target(Settings(url))
+    judge = Judge(target, take(target, names, extensions, given))
+    results = [judge(check, row) for check, row in collected_rows("certify", models=names)]
+    target.close()
+    return results
+
+
+def bad(results: list[CheckResult]) -> list[tuple[str, str, str]]:
+    """Return the results that are neither passed nor not applicable, as a message of pytest shows them best."""
+    return [(r.outcome, r.label, r.message) for r in results if r.outcome in BAD]
+
+
+def passed(results: list[CheckResult]) -> set[str]:
+    return {result.id.partition(".")[2] for result in results if result.outcome is Outcome.PASS}
+
+
+def reasons(results: list[CheckResult]) -> set[str]:
+    """Return why checks are not applicable."""
+    return {result.message for result in results if result.outcome is Outcome.NOT_APPLICABLE}
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with odd_models.serving() as address:
+        yield address
+
+
+# --- right models -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ROLES)
+def test_a_right_model_fails_nothing(name: str, url: str) -> None:
+    results = judged(url, (name,))
+    assert bad(results) == []
+    assert passed(results) > {"binary-answer-is-framed", "short-body-is-refused", "output-comes-in-its-form"}
+
+
+@pytest.mark.parametrize(
+    ("name", "judged_by"),
+    [
+        ("multi", "inputs-in-any-order json-inputs-beside-binary-ones json-outputs-beside-binary-ones"),
+        ("add_sub", "inputs-in-any-order listed-outputs-come-alone each-output-comes-in-its-own-form"),
+        ("identity_bytes", "binary-inputs-are-json-inputs binary-outputs-are-json-outputs"),
+        ("scores_labelled", "classes-are-the-sorted-output classes-are-the-same-as-binary-data"),
+        ("scores_batching_rank2", "classes-are-the-sorted-output raw-request-is-a-binary-request"),
+        ("raw_two_outputs", "raw-request-is-a-binary-request short-raw-body-is-refused"),
+        ("raw_bytes_one", "raw-request-is-a-binary-request"),
+        ("identity_fp16", "raw-request-is-a-binary-request answer-is-well-formed"),
+    ],
+)  # fmt: skip
+def test_what_can_be_judged_is_judged(name: str, judged_by: str, url: str) -> None:
+    assert passed(judged(url, (name,))) >= set(judged_by.split())
+
+
+@pytest.mark.parametrize(
+    ("odd", "reason"),
+    [
+        (odd_models.COUNTER, "there is one input"),
+        (odd_models.BY_PLACE, "the model goes by the order of its inputs, not by their names, in plain JSON too"),
+        (odd_models.NAN, "JSON does not carry Y"),
+        (odd_models.OCTETS, "JSON carries no output"),
+        (odd_models.SMALL_TABLE, "there is one input"),
+        (odd_models.STRUCTURED, "there is one output"),
+        (odd_models.RARELY, "the model is not deterministic: Y differs between two equal requests"),
+        (odd_models.LAST_DIGIT, "there is one output"),
+    ],
+    ids=lambda value: value.name if isinstance(value, Model) else "",
+)
+def test_an_odd_model_fails_nothing(odd: Model, reason: str) -> None:
+    with odd_models.serving(odd) as address:
+        results = judged(address, (odd.name,))
+    assert bad(results) == []
+    assert "short-body-is-refused" in passed(results)
+    assert reason in reasons(results)
+
+
+def test_steady_outputs_are_compared_beside_one_that_is_not() -> None:
+    with odd_models.serving(odd_models.COUNTER) as address:
+        assert passed(judged(address, ("counter",))) >= {"binary-inputs-are-json-inputs", "outputs-in-any-order"}
+
+
+def test_a_model_that_answers_nothing_is_blocked_with_the_way_out() -> None:
+    with odd_models.serving(odd_models.NEVER) as address:
+        results = judged(address, ("never", "add_sub"))
+    blocked = {r.message for r in results if r.outcome is Outcome.BLOCKED}
+    assert blocked == {
+        'never answers no plain request with inputs made from its metadata: HTTP 400: {"error":"not in the mood"}; give'
+        " inputs that it takes in the file of --target-config, a table [models.never.inputs.INPUT] for each, with"
+        " shape = [...] and data = [...]"
+    }
+    assert {r.row.partition("-")[0] for r in results if r.outcome is Outcome.BLOCKED} == {"never"}
+
+
+def test_given_inputs_are_sent() -> None:
+    given = {"picky": {"X": ((2,), [7.5, 8.25])}}
+    with odd_models.serving(odd_models.PICKY) as address:
+        assert len(bad(judged(address, ("picky",)))) > 30
+        results = judged(address, ("picky",), given)
+    assert bad(results) == []
+    assert "binary-inputs-are-json-inputs" in passed(results)
+
+
+# --- wrong servers ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fault", "name", "requirement"),
+    [
+        ("inputs-read-big-endian", "identity_int32", "BIN-EQ-I"),
+        ("outputs-written-big-endian", "identity_int32", "BIN-EQ-O"),
+        ("inputs-read-column-by-column", "batching", "BIN-EQ-I"),
+        ("string-lengths-count-letters", "identity_bytes", "BIN-EQ-O"),
+        ("inputs-of-one-datatype-taken-in-the-order-of-the-request", "add_sub", ""),
+        ("binary-outputs-in-reverse", "add_sub", "BIN-ORD-O"),
+        ("json-requests-answered-in-json", "multi", "BIN-OUT-T"),
+        ("last-listed-output-stays-json", "add_sub", "BIN-OUT-T"),
+        ("binary-data-counts-when-it-is-there", "string_length", "BIN-OUT-F"),
+        ("flag-carries-over-to-the-next-output", "add_sub", "BIN-OUT-N"),
+        ("every-output-returned-whatever-is-listed", "add_sub", "OIP-OUT"),
+        ("answer-header-counts-characters", "multi", "BIN-IHCL-LEN"),
+        ("answer-header-counts-the-body", "identity_fp16", "BIN-IHCL-LEN"),
+        ("header-under-another-name", "emit", "BIN-IHCL-O"),
+        ("size-counts-elements", "rank2", "BIN-SIZE-O"),
+        ("binary-output-has-empty-data", "scores", "BIN-SIZE-NODATA"),
+        ("json-output-of-size-zero", "scores", "BIN-SIZE-J"),
+        ("binary-answer-ends-with-the-connection", "multi", "BIN-CL"),
+        ("binary-answer-chunked", "multi", "BIN-CL-CHUNKED"),
+        ("mixed-answer-called-json", "multi", "BIN-CT-RES"),
+        ("lowest-scores-come-first", "scores", "CLS-TOPN"),
+        ("indices-count-from-1", "scores", "CLS-INDEX"),
+        ("values-are-probabilities", "scores_batching", "CLS-VALUE"),
+        ("index-stands-before-the-value", "scores", "CLS-FMT"),
+        ("every-item-has-the-first-ranking", "scores_batching", "CLS-BATCH"),
+        ("scores-are-counted-column-by-column", "scores_rank2", "CLS-INDEX"),
+        ("classes-always-come-as-json", "scores_labelled", "CLS-BIN"),
+        ("raw-body-is-read-column-by-column", "raw_middle", "RAW-ENC"),
+        ("raw-batch-dimension-is-left-out", "raw_batching", "RAW-ENC"),
+        ("raw-bytes-need-a-length-prefix", "raw_bytes_one", "RAW-STR-BODY"),
+        ("short-raw-body-is-filled-with-zeros", "raw_fixed", "RAW-SIZE"),
+        ("last-word-filled-up-with-zeros", "identity_int32", "BIN-NEG-SHORT"),
+        ("accepts-what-it-should-refuse", "identity_int32", "BIN-NEG-IHCL-LONG"),
+    ],
+)
+def test_a_wrong_server_is_seen(fault: str, name: str, requirement: str) -> None:
+    with odd_models.serving(fault=fault) as address:
+        results = judged(address, (name,), extensions=EXTENSIONS)
+    missed = {r.failure.requirement for r in results if r.failure and r.outcome in (Outcome.FAIL, Outcome.ADVISORY)}
+    assert requirement in missed if requirement else missed == set()
+    assert [r.message for r in results if r.outcome is Outcome.ERROR] == []
+
+
+@pytest.mark.parametrize(
+    ("outputs", "requirement"),
+    [
+        ([("SUM", "INT32", (-1,)), ("DIFFERENCE", "INT32", (-1,)), ("PRODUCT", "INT32", (-1,))], "OIP-OUT-ALL"),
+        ([("SUM", "INT64", (-1,)), ("DIFFERENCE", "INT32", (-1,))], "OIP-MODEL-META"),
+    ],
+    ids=("an-output-too-many", "another-datatype"),
+)
+def test_metadata_that_lie_are_seen(outputs: odd_models.Specs, requirement: str, url: str) -> None:
+    described = odd_models.model("add_sub", [("A", "INT32", (-1,)), ("B", "INT32", (-1,))], outputs)
+    with odd_models.described_as(described):
+        results = judged(url, ("add_sub",))
+    assert {r.failure.requirement for r in results if r.failure} == {requirement}
+    assert "inputs-in-any-order" in passed(results)
+
+
+# --- as a user runs it ------------------------------------------------------------------------------------------------
+
+
+def report_of(path: Path) -> dict[str, Any]:
+    report: dict[str, Any] = json.loads(path.read_text())
+    schema = json.loads((data.folder("schemas") / "report.schema.json").read_text())
+    jsonschema.Draft202012Validator(schema, format_checker=jsonschema.FormatChecker()).validate(report)
+    assert report["footer"]["digest"] == digest(report)
+    return report
+
+
+def test_a_whole_run_on_models_is_conformant(tmp_path: Path, url: str) -> None:
+    run = judge(tmp_path, f"--target-url={url}", "--model=multi", "--model=add_sub", "--conformance-report=r.json")
+    assert run.returncode == 0, run.stdout
+    assert "is conformant" in run.stdout.splitlines()[-1]
+    lines = run.stdout.splitlines()
+    assert "            add_sub: B INT32 [3], A INT32 [3] -> SUM, DIFFERENCE" in lines
+    assert not [line for line in lines if line.startswith("roles")]
+    report = report_of(tmp_path / "r.json")
+    assert (report["verdict"], report["footer"]["complete"]) == ("conformant", True)
+    assert {check["id"].partition(".")[0] for check in report["checks"]} == {"metadata", "relations"}
+    assert (report["options"]["models"], report["target"]["roles"]) == (["multi", "add_sub"], {})
+    shapes = [tensor["shape"] for tensor in report["target"]["models"]["multi"]["inputs"]]
+    assert shapes == [[3], [3], [3], [3]]
+
+
+def test_two_workers_reach_the_same_verdicts(tmp_path: Path, url: str) -> None:
+    for name, workers in (("one", []), ("two", ["-n", "2"])):
+        names = ("--model=scores", "--model=add_sub", "--model=scores")
+        judge(tmp_path, f"--target-url={url}", *names, f"--conformance-report={name}.json", "-q", *workers)
+    one, two = (report_of(tmp_path / f"{name}.json") for name in ("one", "two"))
+    keys = ("id", "row", "outcome", "message", "observation", "exchanges")
+    assert [[c[k] for k in keys] for c in one["checks"]] == [[c[k] for k in keys] for c in two["checks"]]
+    assert one["verdict"] == two["verdict"] == "conformant"
+
+
+def test_a_narrowed_run_on_a_model_is_incomplete(tmp_path: Path, url: str) -> None:
+    run = judge(tmp_path, f"--target-url={url}", "--model=add_sub", "-k", "any_order")
+    assert run.returncode == 0
+    assert "checks not run" in run.stdout.splitlines()[-1]
+    assert "2 passed" in run.stdout
+
+
+def test_without_a_model_no_relation_is_collected(tmp_path: Path, url: str) -> None:
+    run = judge(tmp_path, f"--target-url={url}", "--collect-only", "-q", "-k", "in_any_order")
+    assert "relations" not in run.stdout
+    assert not [check for check, _ in collected_rows("explore", dangerous=True) if check.id.startswith("relations")]
+
+
+def test_failures_are_shown_and_can_be_run_again(tmp_path: Path) -> None:
+    with odd_models.serving(fault="outputs-written-big-endian") as address:
+        run = judge(tmp_path, f"--target-url={address}", "--model=identity_int32")
+        rerun, *_ = [line.split(maxsplit=1)[1] for line in run.stdout.splitlines() if "Rerun" in line]
+        again = judge(tmp_path, *shlex.split(rerun)[1:])
+    assert run.returncode == again.returncode == 1
+    assert "FAIL  relations.binary-outputs-are-json-outputs [identity_int32]" in again.stdout
+    assert "binary_outputs_are_json_outputs" in rerun
+
+
+class Described(JsonOnly):
+    """A JSON-only server with metadata that say what to send."""
+
+    def _answer(self, status: int, document: dict[str, Any]) -> None:
+        if document.get("inputs") == []:
+            tensor = {"name": "INPUT", "datatype": "INT32", "shape": [-1]}
+            document = {**document, "inputs": [tensor], "outputs": [{**tensor, "name": "OUTPUT"}]}
+        super()._answer(status, document)
+
+
+@pytest.mark.parametrize(
+    ("handler", "model", "sentence"),
+    [
+        (Described, "identity_int32", "{url} offers none of the extensions: it lists none, and requests that use them"),
+        (Described, "nobody", '{url} serves no model nobody: HTTP 404: {{"error": "unknown"}}'),
+        (
+            JsonOnly,
+            "identity_int32",
+            "the metadata of identity_int32 list no inputs",
+        ),
+    ],
+)
+def test_nothing_to_judge_is_one_sentence_and_status_6(
+    tmp_path: Path, handler: type[BaseHTTPRequestHandler], model: str, sentence: str
+) -> None:
+    with serving(handler) as address:
+        run = judge(tmp_path, f"--target-url={address}", "--model", model, "-n", "2")
+    assert run.returncode == 6
+    assert run.stdout.splitlines()[-1].startswith(f"incomplete: {sentence.format(url=address)}")
+
+
+def test_a_model_that_answers_nothing_is_told_once(tmp_path: Path) -> None:
+    with odd_models.serving(odd_models.NEVER) as address:
+        run = judge(tmp_path, f"--target-url={address}", "--model=never")
+    assert run.returncode == 6
+    assert run.stdout.count("Because") == 1
+    assert "checks blocked" in run.stdout.splitlines()[-1]
+
+
+def test_the_file_about_the_target_gives_inputs(tmp_path: Path) -> None:
+    with odd_models.serving(odd_models.PICKY) as address:
+        file = f'url = "{address}"\n[models.picky.inputs.X]\nshape = [2]\ndata = [7.5, 8.25]\n'
+        (tmp_path / "t.toml").write_text(file)
+        run = judge(tmp_path, "--target-config=t.toml", "--model=picky", "-n", "2")
+        (tmp_path / "t.toml").write_text(file.replace("inputs.X", "inputs.Y"))
+        wrong = judge(tmp_path, "--target-config=t.toml", "--model=picky")
+    assert run.returncode == 0, run.stdout
+    assert wrong.returncode == 6
+    assert wrong.stdout.splitlines()[-1].endswith("models.picky.inputs.Y: the model has no such input, but X")
+
+
+def test_relations_have_ids_of_their_own() -> None:
+    rows = [f"{check.id}[{row.id}]" for check, row in collected_rows("explore", models=("a", "b"))]
+    assert len(rows) == len(set(rows)) > 80
+    assert {check.id.partition(".")[0] for check in checks.of_module("relations")} == {"relations"}

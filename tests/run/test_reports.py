@@ -1,0 +1,287 @@
+"""Reports of whole runs: they agree with each other and with the exit status, and nothing foreign or secret is in them."""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import b64decode, b64encode
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import html5lib
+import pytest
+from servers import JsonOnly, judge, judge_and_interrupt, proxied, serving
+
+from conformance.report import formats
+from conformance.target.reference import ReferenceServer
+
+ALL_REPORTS = tuple(f"--conformance-report=r{suffix}" for suffix in formats.FORMATS)
+ANNOTATION = re.compile(r"::(error|warning) title=oip-conformance[^:]*::.*")
+
+
+@pytest.fixture(scope="module")
+def reference() -> Iterator[str]:
+    server = ReferenceServer()
+    yield server.url
+    server.stop()
+
+
+def report_of(folder: Path) -> dict[str, Any]:
+    report: dict[str, Any] = json.loads((folder / "r.json").read_text())
+    return report
+
+
+def junit_of(folder: Path) -> ElementTree.Element:
+    return ElementTree.parse(folder / "j.xml").getroot()[0]  # noqa: S314 - of our own run
+
+
+def check_agreement(folder: Path, output: str, unended: int = 0) -> dict[str, Any]:
+    """Say that the last line of a run and all its reports have one verdict and one count, and return the JSON one.
+
+    Args:
+        folder: of the reports.
+        output: of the run.
+        unended: how many checks pytest's own report may lack, because their end was not heard of.
+    """
+    report = report_of(folder)
+    musts = [entry["verdict"] for entry in report["requirements"] if entry["level"] == "MUST"]
+    met, judged = musts.count("pass"), musts.count("pass") + musts.count("fail")
+    last = output.splitlines()[-1]
+    assert report["verdict"] in last
+    assert f"({judged} of {len(musts)} MUSTs judged)" in last
+    badge = f"{report['verdict']} {met}/{len(musts)}"
+    assert json.loads((folder / "r.shields.json").read_text())["message"] == badge
+    assert f">{badge}</text>" in (folder / "r.svg").read_text()
+    outcomes = Counter(check["outcome"] for check in report["checks"])
+    for page in ((folder / f"r.{suffix}").read_text() for suffix in ("html", "md")):
+        assert f"{met} of {len(musts)} MUSTs met" in page
+        assert report["footer"]["complete"] is ("This is not a whole run." not in page)
+        assert all(reason in page for reason in report["why"])
+    for outcome, word in (("fail", "failed"), ("pass", "passed"), ("error", "error")):
+        if outcomes[outcome]:
+            assert f"{outcomes[outcome]} {word}" in (folder / "r.md").read_text()
+    if (folder / "j.xml").exists():
+        suite = junit_of(folder)
+        assert len(report["checks"]) - int(suite.attrib["tests"]) in range(unended + 1)
+        assert int(suite.attrib["failures"]) == outcomes["fail"] + outcomes["error"]
+        assert int(suite.attrib["skipped"]) == outcomes["not_applicable"] + outcomes["blocked"]
+        assert suite.attrib["errors"] == "0"
+    return report
+
+
+# --- a server that attacks who reads of it ---------------------------------------------------------------------------
+
+TOKEN = "tok-Sup3r/S3cret+0123456789"  # noqa: S105 - planted
+COOKIE = "cook13-value-0123456789"
+PASSWORD = "pa55-w0rd-0123456789"  # noqa: S105 - planted
+ATTACK = (
+    "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"' \x1b[31mred\x07 \u202eevil NUL\x00"
+    " \r\n::error::forged\n##[error]forged `tick` ```fence | pipe | [go](http://evil.example)"
+)
+
+
+class Hostile(JsonOnly):
+    """Says everything in the form of an attack, and repeats what it was told in confidence."""
+
+    def do_GET(self) -> None:
+        if self.path == "/v2":
+            names = {"name": f"{ATTACK} {self._confidence()}", "version": ATTACK, "extensions": [ATTACK] * 3}
+            self._answer(200, names)
+        else:
+            super().do_GET()
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        if b"binary" in body or b'"datatype"' not in body:
+            self._answer(400, {"error": f"{self._confidence()} {ATTACK}", ATTACK: ATTACK})
+            return
+        tensor = json.loads(body)["inputs"][0]
+        output = {**tensor, "name": f"OUTPUT {ATTACK}", "data": tensor["data"]}
+        self._answer(200, {"model_name": ATTACK, "outputs": [{**output, "name": "OUTPUT"}, output]})
+
+    def _confidence(self) -> str:
+        return " ".join(f"{name} is {self.headers.get(name, 'none')}" for name in ("Authorization", "Cookie", "X-Key"))
+
+    def end_headers(self) -> None:
+        """Repeat it in a header, too."""
+        self.send_header("X-Seen", self._confidence())
+        super().end_headers()
+
+
+_BASE64 = re.compile(rb"(?<![A-Za-z0-9+/])(?:[A-Za-z0-9+/]{4}){6,}(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
+
+
+def everything(folder: Path, *outputs: str) -> bytes:
+    """Return all that a run printed and left behind; what stands there in base64 is there decoded, too."""
+    pieces = [text.encode() for text in outputs]
+    pieces += [path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()]
+    whole = b"\n".join(pieces)
+    return b"\n".join([whole, *map(b64decode, _BASE64.findall(whole))])
+
+
+@pytest.fixture(scope="module")
+def attacked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
+    """A run against the hostile server, with every output that there is; its folder, and what it printed."""
+    folder = tmp_path_factory.mktemp("attacked")
+    with serving(Hostile) as url:
+        run = judge(
+            folder,
+            f"--target-url={url.replace('http://', f'http://user:{PASSWORD}@')}",
+            "--target-header=Authorization: Bearer " + TOKEN,
+            f"--target-header=Cookie: session={COOKIE}; theme=dark",
+            f"--target-header=X-Key: {TOKEN}-key",
+            "--extension=binary_tensor_data",
+            "-k",
+            "metadata or headers or OIP-ERR or octet_stream",
+            "--conformance-evidence=evidence",
+            "--junitxml=j.xml",
+            *ALL_REPORTS,
+            GITHUB_ACTIONS="true",
+            GITHUB_STEP_SUMMARY=str(folder / "summary.md"),
+        )
+    return folder, run.stdout, run.stderr
+
+
+def test_a_hostile_server_is_judged_like_any_other(attacked: tuple[Path, str, str]) -> None:
+    folder, output, _ = attacked
+    report = check_agreement(folder, output)
+    assert {check["outcome"] for check in report["checks"]} >= {"fail", "pass"}
+    assert report["target"]["name"].startswith("</script><script>alert(1)")
+
+
+def test_control_characters_reach_no_output(attacked: tuple[Path, str, str]) -> None:
+    folder, output, errors = attacked
+    texts = [output, errors, *(path.read_text() for path in folder.iterdir() if path.is_file())]
+    texts += [path.read_text() for path in (folder / "evidence").rglob("*") if path.suffix in (".txt", ".sh", ".py")]
+    assert len(texts) > 10
+    for text in texts:
+        assert not set(text) & set("\x00\x07\x1b\r\u202e")
+
+
+def test_hostile_text_is_text_in_the_pages(attacked: tuple[Path, str, str]) -> None:
+    page = html5lib.HTMLParser(strict=True, namespaceHTMLElements=False).parse((attacked[0] / "r.html").read_text())
+    assert len(list(page.iter("script"))) == 1
+    assert list(page.iter("img")) == []
+    assert "</script><script>alert(1)</script>" in "".join(page.itertext())
+    for markdown in ("r.md", "summary.md"):
+        lines = (attacked[0] / markdown).read_text().splitlines()
+        assert not [line for line in lines if line.lstrip().startswith(("::", "##[", "<script", "<img"))]
+    for image in ("r.svg", "j.xml"):
+        ElementTree.parse(attacked[0] / image)  # noqa: S314 - well-formed, or an error
+
+
+def test_annotations_are_ours_alone(attacked: tuple[Path, str, str]) -> None:
+    lines = attacked[1].splitlines()
+    orders = [line for line in lines if line.lstrip().startswith("::") or "##[" in line]
+    assert orders
+    assert [line for line in orders if not ANNOTATION.fullmatch(line)] == []
+    assert max(Counter(line[:7] for line in orders).values()) <= 10
+    assert " is incomplete" in lines[-1]
+
+
+def test_secrets_appear_nowhere_though_the_server_repeats_them(attacked: tuple[Path, str, str]) -> None:
+    folder, output, errors = attacked
+    whole = everything(folder, output, errors)
+    basic = b64encode(f"user:{PASSWORD}".encode()).decode()
+    for secret in (TOKEN, TOKEN.replace("/", "\\/"), COOKIE, PASSWORD, basic):
+        pieces = {secret[start : start + 10].encode() for start in range(len(secret) - 9)}
+        assert [piece for piece in pieces if piece in whole] == []
+    assert b"Authorization is Bearer " + b"*" * len(TOKEN) in whole
+
+
+# --- runs that are not whole -----------------------------------------------------------------------------------------
+
+
+def test_a_run_in_two_processes(tmp_path: Path, reference: str) -> None:
+    run = judge(tmp_path, f"--target-url={reference}", "-n", "2", "-k", "ordering", "--junitxml=j.xml", *ALL_REPORTS)
+    assert run.returncode == 0
+    report = check_agreement(tmp_path, run.stdout)
+    assert report["verdict"] == "incomplete"
+    assert report["extensions"]["raw"]["verdict"] == "incomplete"
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["one process", "two"])
+def test_a_run_that_stops_at_the_first_failure(tmp_path: Path, workers: tuple[str, ...]) -> None:
+    with serving(JsonOnly) as url:
+        asked = ("--extension=binary_tensor_data", "-x", "--junitxml=j.xml", *workers)
+        run = judge(tmp_path, f"--target-url={url}", *asked, *ALL_REPORTS)
+    assert run.returncode == (2 if workers else 1)  # as pytest-xdist has it
+    report = check_agreement(tmp_path, run.stdout)
+    assert (report["verdict"], report["footer"]["complete"]) == ("incomplete", False)
+    assert re.fullmatch(r"\d+ checks not run: stopping after 1 failures", report["why"][0])
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["one process", "two"])
+def test_a_run_that_is_interrupted(tmp_path: Path, reference: str, workers: tuple[str, ...]) -> None:
+    arguments = (f"--target-url={reference}", "-v", "--junitxml=j.xml", *workers)
+    run = judge_and_interrupt(tmp_path, *arguments, *ALL_REPORTS, after="PASS")
+    assert run.returncode == 2, run.stderr
+    report = check_agreement(tmp_path, run.stdout, unended=2)
+    assert (report["verdict"], report["footer"]["complete"]) == ("incomplete", False)
+    assert re.fullmatch(r"\d+ checks not run: interrupted", report["why"][0])
+    assert report["checks"]
+
+
+def test_a_target_that_dies_halfway(tmp_path: Path, reference: str) -> None:
+    with proxied(reference, connections=12) as url:
+        asked = (f"--target-url={url}", "--target-timeout=1", "--junitxml=j.xml")
+        run = judge(tmp_path, *asked, *ALL_REPORTS)
+    assert run.returncode == 6
+    report = check_agreement(tmp_path, run.stdout)
+    assert report["verdict"] == "incomplete"
+    assert report["why"][0].startswith("the target is gone: cannot connect")
+    assert junit_of(tmp_path).findall(".//failure/..")[0].findall("properties")
+
+
+def test_a_target_that_never_was(tmp_path: Path) -> None:
+    summary = tmp_path / "summary.md"
+    github = {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(summary)}
+    run = judge(tmp_path, "--target-url=http://127.0.0.1:9", "--target-timeout=0.5", *ALL_REPORTS, **github)
+    assert run.returncode == 6
+    lines = run.stdout.splitlines()
+    assert lines[-2].startswith("::error title=oip-conformance::incomplete: cannot connect to http://127.0.0.1:9")
+    assert lines[-1].startswith("incomplete: cannot connect to http://127.0.0.1:9")
+    assert summary.read_text() == (tmp_path / "r.md").read_text()
+    assert "This is not a whole run." in (tmp_path / "r.html").read_text()
+
+
+# --- JUnit -----------------------------------------------------------------------------------------------------------
+
+
+class Broken(JsonOnly):
+    """Has a model, and answers no request of inference."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self._answer(500, {"error": "out of order"})
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["one process", "two"])
+def test_junit_has_failures_and_no_errors(tmp_path: Path, workers: tuple[str, ...]) -> None:
+    with serving(Broken) as url:
+        asked = ("--extension=binary_tensor_data", "-k", "metadata or datatypes", "--junitxml=j.xml")
+        run = judge(tmp_path, f"--target-url={url}", *asked, *workers, *ALL_REPORTS)
+    assert run.returncode == 1
+    report = check_agreement(tmp_path, run.stdout)
+    assert {check["outcome"] for check in report["checks"]} >= {"pass", "fail", "blocked", "not_applicable"}
+    cases = junit_of(tmp_path).findall("testcase")
+    by_label = {case.find("properties/property[@name='check']").attrib["value"]: case for case in cases}
+    assert len(by_label) == len(report["checks"])
+    for check in report["checks"]:
+        case = by_label[f"{check['id']} [{check['row']}]" if check["row"] else check["id"]]
+        properties = {found.attrib["name"]: found.attrib["value"] for found in case.iter("property")}
+        assert properties["requirements"].split() == check["requirements"]
+        assert properties["outcome"] == check["outcome"]
+        assert case.find("error") is None
+        assert (case.find("failure") is not None) is (check["outcome"] == "fail")
+        assert (case.find("skipped") is not None) is (check["outcome"] in ("blocked", "not_applicable"))
+    failed = by_label["metadata.binary-tensor-data-is-listed"].find("failure")
+    assert failed is not None
+    assert failed.attrib["message"] == (
+        "MUST BIN-META: expected binary_tensor_data among the extensions in server metadata, got extensions []"
+    )
+    for part in ("Requires", "Source", "Sent      GET /v2", "Repeat    curl", "Rerun     pytest --target-url="):
+        assert part in (failed.text or "")
