@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
@@ -21,8 +21,10 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
 from conformance import data
+from conformance.check import Check, Row
 from conformance.outcome import Outcome
 from conformance.report.result import CheckResult
+from conformance.report.verdict import EXIT_STATUS, Verdict
 
 # Outcomes that an entry can explain, and those by which it turns out to be out of date.
 UNMET = (Outcome.FAIL, Outcome.BLOCKED, Outcome.KNOWN_FAILURE)
@@ -91,6 +93,17 @@ class Gate:
         """Whether the gate lets the run through."""
         return not (self.new or self.fixed or self.stale)
 
+    @property
+    def color(self) -> str:
+        """As the verdict that it is like, for a terminal."""
+        return "conformant" if self.is_passed else "nonconformant"
+
+    def exit_status(self, verdict: Verdict) -> int:
+        """Return the exit status of a run under a baseline: about the difference, where all could be judged."""
+        if not self.is_passed:
+            return EXIT_STATUS["nonconformant"]
+        return verdict.exit_status if verdict.verdict == "incomplete" else EXIT_STATUS["conformant"]
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, as the report has it."""
         lists = {name: list(getattr(self, name)) for name in ("known", "new", "fixed", "stale")}
@@ -116,6 +129,10 @@ class Baseline:
             return replace(result, outcome=Outcome.KNOWN_FAILURE)
         return result
 
+    def applying(self, judge: Callable[[Check, Row], CheckResult]) -> Callable[[Check, Row], CheckResult]:
+        """Return a judge whose results are as the baseline has them."""
+        return lambda check, row: self.applied(judge(check, row))
+
     def _valid(self) -> Iterator[Known]:
         return (entry for entry in self.entries if not entry.has_expired(self.today))
 
@@ -134,6 +151,13 @@ class Baseline:
                 yield f"{entry.label} names no check or row of this run"
 
 
+def unapplied(result: CheckResult) -> CheckResult:
+    """Return a row's result as it was before a baseline was applied."""
+    if result.outcome is Outcome.KNOWN_FAILURE:
+        return replace(result, outcome=Outcome.FAIL if result.failure else Outcome.BLOCKED)
+    return replace(result, outcome=Outcome.PASS, message="") if result.outcome is Outcome.FIXED else result
+
+
 def load(path: Path) -> Baseline:
     """Read a file.
 
@@ -141,14 +165,35 @@ def load(path: Path) -> Baseline:
         BaselineError: it cannot be read, is not TOML, or does not fit the schema.
     """
     try:
-        entries = tomllib.loads(path.read_text(encoding="utf-8"))
+        return of_text(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise BaselineError(f"--conformance-baseline {path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BaselineError(f"--conformance-baseline {path}: not TOML: {error}") from error
+    except (BaselineError, UnicodeDecodeError) as error:
+        raise BaselineError(f"--conformance-baseline {path}: {error}") from error
+
+
+def of_text(text: str) -> Baseline:
+    """Return the baseline that a file's text is.
+
+    Raises:
+        BaselineError: it is not TOML, or does not fit the schema.
+    """
+    try:
+        entries = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BaselineError(f"not TOML: {error}") from error
     if fault := _fault(entries):
-        raise BaselineError(f"--conformance-baseline {path}: {fault}")
+        raise BaselineError(fault)
     return Baseline([Known(**entry) for entry in entries.get("known", ())])
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    path.write_text(text, encoding="utf-8")
 
 
 def _fault(entries: Mapping[str, Any]) -> str | None:

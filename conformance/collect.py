@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,13 +12,12 @@ import pytest
 
 from conformance import checks
 from conformance.check import Check, Row, all_rows
-from conformance.judge import Judge
 from conformance.outcome import Outcome
 from conformance.report.failure import block
 from conformance.report.result import CheckResult
 
 FOLDER = Path(checks.__file__).parent
-JUDGE: pytest.StashKey[Judge] = pytest.StashKey()
+JUDGE: pytest.StashKey[Callable[[Check, Row], CheckResult]] = pytest.StashKey()
 
 
 def collected_rows(profile: str, *, dangerous: bool = False, models: Sequence[str] = ()) -> list[tuple[Check, Row]]:
@@ -117,10 +116,14 @@ STATUS: dict[Outcome, tuple[str, str, str]] = {
     Outcome.NOT_APPLICABLE: ("skipped", "-", "NOT APPLICABLE"),
     Outcome.BLOCKED: ("blocked", "b", "BLOCKED"),
     Outcome.ERROR: ("error", "E", "ERROR"),
+    Outcome.KNOWN_FAILURE: ("known", "k", "KNOWN FAILURE"),
+    Outcome.FIXED: ("fixed", "X", "FIXED"),
 }
 _PYTEST_OUTCOME = {
     Outcome.FAIL: "failed",
     Outcome.ERROR: "failed",
+    Outcome.FIXED: "failed",
+    Outcome.KNOWN_FAILURE: "skipped",
     Outcome.NOT_APPLICABLE: "skipped",
     Outcome.BLOCKED: "skipped",
 }
@@ -143,20 +146,25 @@ class Crash:
     message: str
 
 
-class Told(str):
-    """A failure as pytest's own reports take it: the whole text, and a line that names it."""
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A failure as pytest's own reports take it: a line that names it, and as text all that is to say."""
 
     reprcrash: Crash
+    text: str
+
+    def __str__(self) -> str:
+        """Return the whole text."""
+        return self.text
 
 
 def tell(report: pytest.TestReport, result: CheckResult, rerun: str) -> None:
     """Say in pytest's own report what failed, for JUnit and `-r`; not in a worker, where it could not be sent on."""
     if report.outcome != "failed":
         return
-    told = Told("\n".join(block(result, rerun)))
     of = f"{result.failure.level} {result.failure.requirement}: " if result.failure else ""
-    told.reprcrash = Crash(of + result.message.partition("\n")[0])
-    report.longrepr = told
+    line = Crash(of + result.message.partition("\n")[0])
+    report.longrepr = Told(line, "\n".join(block(result, rerun)))  # type: ignore[assignment]
 
 
 def arrange(config: pytest.Config, items: list[pytest.Item], never: Sequence[str]) -> None:

@@ -158,15 +158,16 @@ class Deployed(Model):
             raise NotApplicable(unsteadiness(wanted))
         return found
 
-    def require_steady(self, target: Target, names: Sequence[str]) -> None:
-        """Ask the plain request once more.
+    def require_steady(self, target: Target, names: Sequence[str], *replies: Reply) -> None:
+        """Ask once more for answers that should agree and do not, and for the plain one.
 
         Raises:
             NotApplicable: an output is not what it was, so that the model is not deterministic.
         """
-        again = target.send(self.plain().message(), fresh=True)
-        if again.succeeded and (found := differing(self.answer(target, PLAIN), again, names)):
-            raise NotApplicable(unsteadiness(found))
+        for first in (*replies, self.answer(target, PLAIN)):
+            again = target.send(first.exchange.message, fresh=True)
+            if first.succeeded and again.succeeded and (found := differing(first, again, names)):
+                raise NotApplicable(unsteadiness(found))
 
     # --- as plain data ---
 

@@ -65,13 +65,17 @@ class Expectation:
                 raise self.unmet(found.expected, found.actual, found.offset, requirement=other)
         return self
 
-    def forms(self, forms: Mapping[str, str]) -> Expectation:
-        """Each named output came in its form, `binary` or `json`. One with data and size, or with neither, has none."""
+    def forms(self, forms: Mapping[str, str], asked: str = "") -> Expectation:
+        """Each named output came in its form, `binary` or `json`. One with data and size, or with neither, has none.
+
+        `asked` says what the request says of the forms.
+        """
         for name, form in forms.items():
             output = self.output(name)
             actual = "binary" if output.binary else "json"
             if actual != form and not any(finding.kind in _FORMLESS for finding in output.findings):
-                raise self.unmet(f"{name} as {_FORMS[form]}", f"{name} as {_FORMS[actual]}")
+                wanted = f"{name} as {_FORMS[form]}{asked and f' under {asked}'}"
+                raise self.unmet(wanted, f"{name} as {_FORMS[actual]}")
         return self
 
     def free_of(self, *kinds: str) -> Expectation:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from conformance.roles import TensorSpec
 from conformance.target.settings import SettingsError
 from conformance.wire.datatypes import FLOATS
@@ -23,6 +25,7 @@ Shape = tuple[int, ...]
 Given = Mapping[str, tuple[Sequence[int], Sequence[Any]]]
 
 ELEMENTS_LIMIT = 4_000_000  # of one guessed tensor
+PERIOD = 1001  # elements after which a long tensor begins again; no shape is made of multiples of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +136,10 @@ def guesses(specs: Sequence[TensorSpec], given: Given) -> Iterator[tuple[Tensor,
 
 
 def _tensor(spec: TensorSpec, shape: Shape, values: _Values, n: int) -> Tensor:
-    elements = [values.element(spec.datatype, k, n) for k in range(prod(shape))]
-    return Tensor.of(spec.name, spec.datatype, elements, shape)
+    count = prod(shape)
+    elements = [values.element(spec.datatype, k, n) for k in range(min(count, PERIOD))]
+    array = np.resize(Tensor.of(spec.name, spec.datatype, elements).array, count)
+    return Tensor.of(spec.name, spec.datatype, array, shape)
 
 
 def _given_tensors(specs: Sequence[TensorSpec], given: Given) -> dict[str, Tensor]:

@@ -19,6 +19,7 @@ from conformance.target import settings
 from conformance.target.settings import Settings, SettingsError
 
 if TYPE_CHECKING:
+    from conformance.baseline import Baseline
     from conformance.target.config import TargetConfig
     from conformance.target.har import Recording
 
@@ -92,6 +93,16 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "dest": "conformance_dangerous",
         "action": "store_true",
         "help": "send, at the end, requests that are known to have ended servers, too",
+    },
+    "--conformance-baseline": {
+        "dest": "conformance_baseline",
+        "metavar": "FILE",
+        "help": "failures that this TOML file lists do not fail the run; new ones do, and listed ones that are fixed",
+    },
+    "--conformance-update-baseline": {
+        "dest": "conformance_update_baseline",
+        "action": "store_true",
+        "help": "write that file anew from this run, and keep its comments",
     },
     "--conformance-strict": {
         "dest": "conformance_strict",
@@ -258,6 +269,25 @@ def _recording(file: str) -> Recording:
         return har.load(Path(file))
     except har.HarError as error:
         raise pytest.UsageError(f"--target-replay: {error}") from error
+
+
+def baseline(config: pytest.Config) -> Baseline | None:
+    """Return the failures that are known, or None where no file lists them.
+
+    Raises:
+        pytest.UsageError: the file cannot be used.
+    """
+    from conformance.baseline import Baseline, BaselineError, load
+
+    file, update = config.option.conformance_baseline, config.option.conformance_update_baseline
+    if not file and update:
+        raise pytest.UsageError("--conformance-update-baseline: give --conformance-baseline FILE, too")
+    if not file or (update and not Path(file).exists()):
+        return Baseline() if file else None
+    try:
+        return load(Path(file))
+    except BaselineError as error:
+        raise pytest.UsageError(str(error)) from error
 
 
 def evidence_folder(config: pytest.Config) -> Path | None:

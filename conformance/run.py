@@ -8,13 +8,16 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from random import SystemRandom
 from typing import Any
 
 import hypothesis
 import pytest
 
+from conformance import baseline as baselines
 from conformance import ledger, options
+from conformance.baseline import Gate
 from conformance.collect import FOLDER, JUDGE, collected_rows, models_of
 from conformance.judge import Judge
 from conformance.outcome import TargetLost
@@ -62,6 +65,8 @@ class Run:
         self.file = options.target_config(config)
         self.models = models_of(config)
         self.evidence = options.evidence_folder(config)
+        self.baseline = options.baseline(config)
+        self.gate: Gate | None = None
         self.results: list[CheckResult] = []
         self.verdict: Verdict | None = None
         self.report: dict[str, Any] | None = None
@@ -93,12 +98,8 @@ class Run:
         self.survey = Survey(**self._told["survey"]) if self._told else self._take_survey()
         self.target.roles = self.survey.roles
         self.target.placements = self.file.roles or {}
-        self.config.stash[JUDGE] = Judge(
-            self.target,
-            self.survey,
-            self.config.getoption("conformance_strict"),
-            self.evidence,
-        )
+        judge = Judge(self.target, self.survey, self.config.option.conformance_strict, self.evidence)
+        self.config.stash[JUDGE] = judge if self.baseline is None else self.baseline.applying(judge)
 
     def _take_survey(self) -> Survey:
         wanted = options.extensions(self.config)
@@ -175,6 +176,9 @@ class Run:
         self.results.sort(key=lambda result: places[result.id, result.row])
         self.missing = self._find_missing()
         missing = [label for labels in self.missing.values() for label in labels]
+        if self.baseline is not None:
+            self._update_baseline(whole=not missing)
+            self.gate = self.baseline.gate(self.results, whole=not missing)
         self.verdict = conclude(self.results, missing, self._lost(), self.stopped)
         self._merge_recordings(places)
         self._write_reports(complete=not missing)
@@ -182,7 +186,20 @@ class Run:
         own_files = self.config.args != [str(FOLDER)]
         if narrowed or exitstatus not in (0, 1) or own_files:
             return exitstatus
-        return self.verdict.exit_status
+        return self.verdict.exit_status if self.gate is None else self.gate.exit_status(self.verdict)
+
+    def _update_baseline(self, *, whole: bool) -> None:
+        """Write the baseline anew where that is asked for; what fails is known from then on."""
+        if self.baseline is None or not self.config.option.conformance_update_baseline:
+            return
+        path = Path(self.config.option.conformance_baseline)
+        if not whole:
+            sys.stderr.write(f"{path} is as it was: only a whole run can update it\n")
+            return
+        text = baselines.updated(path.read_text(encoding="utf-8") if path.exists() else "", self.results)
+        self._attempt(f"the baseline {path}", partial(baselines.write, path, text))
+        self.baseline = baselines.of_text(text)
+        self.results = [self.baseline.applied(baselines.unapplied(result)) for result in self.results]
 
     def _find_missing(self) -> dict[str, list[str]]:
         """Return the rows that should have been run and were not, by extension."""
@@ -219,6 +236,7 @@ class Run:
             finished=_now(),
             complete=complete,
             missing=self.missing,
+            gate=self.gate,
         )
         for path in self.reports:
             self._attempt(f"the report {path}", partial(formats.write, self.report, path))
@@ -259,6 +277,7 @@ class Run:
         if not self.results:
             return
         sections = (
+            ("gate", terminal.gate(self.gate)),
             ("summary", terminal.summary(self.results, self.survey, self.missing)),
             ("failures", terminal.failures(self.results, self.rerun)),
             ("advice", terminal.advice(self.results)),
@@ -278,8 +297,9 @@ class Run:
             return
         for command in github.commands(self.report, os.environ):
             reporter.write_line(command)
-        line = terminal.verdict_line(self.verdict, self._shown_url, self.results)
-        reporter.write_line(line, **{terminal.COLORS[self.verdict.verdict]: True, "bold": True})
+        line = terminal.verdict_line(self.verdict, self._shown_url, self.results, self.gate)
+        color = terminal.COLORS[self.verdict.verdict if self.gate is None else self.gate.color]
+        reporter.write_line(line, **{color: True, "bold": True})
 
     def close(self) -> None:
         """Let go of target and bundled server."""

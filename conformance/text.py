@@ -19,11 +19,15 @@ _ORDER = re.compile(r"##(?=\w*\[)")
 def safe(text: str, limit: int = 300) -> str:
     """Return `text` on one line with unsafe characters written as escapes, cut to `limit` characters."""
     cut = text[:limit]
-    shown = "".join(
-        c.encode("unicode_escape").decode("ascii") if unicodedata.category(c) in _UNSAFE else c for c in cut
-    )
+    shown = cut if cut.isprintable() else "".join(map(_escaped, cut))
     shown = _ORDER.sub(r"#\\x23", shown)
     return shown if len(text) <= limit else f"{shown}... ({len(text)} characters)"
+
+
+def _escaped(character: str) -> str:
+    if unicodedata.category(character) in _UNSAFE:
+        return character.encode("unicode_escape").decode("ascii")
+    return character
 
 
 def shown_shape(shape: Sequence[int] | None) -> str:

@@ -112,7 +112,7 @@ def class_count(entry: Message) -> int | None:
     parameter = entry.parameters["classification"]
     kind = parameter.WhichOneof("parameter_choice")
     if kind != "int64_param":
-        raise InferenceError(f"parameters.classification must be an int64_param, not {kind or 'without a value'}")
+        raise InferenceError(f"parameters.classification must be an int64_param, not {kind or 'empty'}")
     count = int(parameter.int64_param)
     if count < 1:
         raise InferenceError(f"parameters.classification must be an integer of at least 1, not {count}")

@@ -81,7 +81,8 @@ def binary_data_is_obeyed(
     reply = target.infer(model.request(tensors, send="json", outputs=wanted, binary_data_output=for_all))
     if expect(reply, TAKEN).output(name).binary != binary:
         if _plain_obeys(target, model, tensors, binary, for_all):
-            expect(reply, requirement).forms({name: "binary" if binary else "json"})
+            asked = f"binary_data {str(binary).lower()} and classification"
+            expect(reply, requirement).forms({name: "binary" if binary else "json"}, asked)
         return  # the server does so with any output, which is for the checks of the parameter itself
     right = texts(ask(target, model, tensors, Output(name, classification=2)), name)
     with blocked_where(lambda: not _are_written(target, right, reply.answer.output(name)), _UNWRITTEN):

@@ -63,7 +63,7 @@ def _are_sorted(target: Target, model: Deployed, scores: Tensor, count: int) -> 
         items = _items(reply, scores, listed, count)
         _keep(reply, scores.name, items)
     except Unmet:
-        model.require_steady(target, [scores.name])
+        model.require_steady(target, [scores.name], reply)
         raise
 
 
@@ -123,12 +123,13 @@ def classes_leave_other_outputs_alone(target: Target, model: Deployed) -> None:
 def classes_are_the_same_as_binary_data(target: Target, model: Deployed) -> None:
     """Classes are the same texts whether they come as JSON or as binary data."""
     name = _scores(target, model)[0].name
-    right = texts(_ask(target, model, Output(name, classification=1)), name)
+    as_json = _ask(target, model, Output(name, classification=1))
+    right = texts(as_json, name)
     reply = _ask(target, model, Output(name, True, 1))
     expect(reply).forms({name: "binary"})
     found = _binary_texts(reply, name)
     if found != right:
-        model.require_steady(target, [name])
+        model.require_steady(target, [name], reply, as_json)
         raise Unmet(f"{name} = {safe(str(right))}, as in JSON", f"{name} = {safe(str(found))}", reply)
 
 

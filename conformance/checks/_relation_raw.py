@@ -10,8 +10,8 @@ from math import prod
 
 from conformance.check import check
 from conformance.checks._framing import is_framed
-from conformance.checks._relations import same
-from conformance.deployed import Deployed, as_tensor, raw_body
+from conformance.checks._relations import same, tensors_of
+from conformance.deployed import Deployed, raw_body
 from conformance.expect import expect, refuses
 from conformance.outcome import NotApplicable, Unmet
 from conformance.target.exchange import Reply
@@ -34,14 +34,13 @@ def raw_request_is_a_binary_request(target: Target, model: Deployed) -> None:
     expect(reply, "RAW-OUT").forms(dict.fromkeys(model.outputs, "binary"))
     is_framed(reply)
     full = target.infer(model.request([tensor], want="binary"))
-    right = [found for output in full.answer.outputs if full.succeeded and (found := as_tensor(output))]
-    if {found.name for found in right} < set(model.steady()):
+    if len(tensors_of(full, model.steady())) < len(model.steady()):
         raise NotApplicable(f"the binary request with one item is not answered: {safe(full.outcome())}")
     try:
-        same(target, model, reply, right=right)
+        same(target, model, reply, right=full)
     except Unmet:
         if tensor.datatype == "BYTES":
-            _has_no_prefix(target, model, tensor, right)
+            _has_no_prefix(target, model, tensor, full)
         raise
 
 
@@ -76,7 +75,7 @@ def _ask(target: Target, model: Deployed) -> tuple[Reply, Tensor]:
     return reply, tensor
 
 
-def _has_no_prefix(target: Target, model: Deployed, tensor: Tensor, right: list[Tensor] | None) -> None:
+def _has_no_prefix(target: Target, model: Deployed, tensor: Tensor, right: Reply | None) -> None:
     """Expect that the body of a string is not read as a length and the string; without `right`, that it is not served."""
     reply = target.send(model.raw(strings.encode([raw_body(tensor)])), fresh=True)
     try:

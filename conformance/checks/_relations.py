@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from itertools import permutations
 from typing import Any
 
-from conformance.deployed import Deployed
+from conformance.deployed import Deployed, as_tensor
 from conformance.expect import expect
 from conformance.outcome import Blocked, NotApplicable, Unmet
 from conformance.target.exchange import Reply
@@ -32,7 +32,7 @@ def same(
     reply: Reply,
     requirement: str | None = None,
     names: Sequence[str] | None = None,
-    right: Sequence[Tensor] | None = None,
+    right: Reply | None = None,
 ) -> None:
     """Expect the outputs, or those of these names, as the plain answer has them, or as `right` does.
 
@@ -42,16 +42,18 @@ def same(
         Blocked: the plain answer cannot be read.
     """
     compared = model.steady(names)
-    tensors = [model.reference(target, name) for name in compared] if right is None else _those(right, compared)
+    tensors = [model.reference(target, name) for name in compared] if right is None else tensors_of(right, compared)
     try:
         expect(reply, requirement).tensors(tensors, through_json=True)
     except Unmet:
-        model.require_steady(target, compared)
+        model.require_steady(target, compared, reply, *([right] if right else []))
         raise
 
 
-def _those(tensors: Sequence[Tensor], names: Sequence[str]) -> list[Tensor]:
-    return [tensor for tensor in tensors if tensor.name in names]
+def tensors_of(reply: Reply, names: Sequence[str]) -> list[Tensor]:
+    """Return those of the named outputs that an answer has, and that can be read."""
+    outputs = reply.answer.outputs if reply.succeeded else ()
+    return [tensor for output in outputs if output.name in names and (tensor := as_tensor(output))]
 
 
 def is_same(target: Target, model: Deployed, reply: Reply, names: Sequence[str] | None = None) -> bool:

@@ -49,6 +49,14 @@ def _word(value: Any) -> str:
     return value if value == UNLISTED else str(value).lower()
 
 
+def _asked(default: Any, listed: Any) -> str:
+    """Return what a request says of the form of an output."""
+    of_all = "no binary_data_output" if default is ABSENT else f"binary_data_output {_word(default)}"
+    if listed == UNLISTED:
+        return f"{of_all}, in no list of outputs"
+    return f"{of_all} and {'no binary_data' if listed is ABSENT else f'binary_data {_word(listed)}'}"
+
+
 def _cells() -> list[Row]:
     """Return each cell for a model with one output and for one with four; JSON also behind binary inputs."""
     return [
@@ -71,7 +79,7 @@ def output_comes_in_its_form(target: Target, model: Model, default: Any, listed:
     names = [spec.name for spec in model.role.outputs]
     outputs = None if listed is UNLISTED else [Output(name, listed) for name in names]
     reply = target.infer(model.request(send=send, outputs=outputs, binary_data_output=default))
-    expect(reply).forms(dict.fromkeys(names, form))
+    expect(reply).forms(dict.fromkeys(names, form), _asked(default, listed))
 
 
 def _mixes() -> list[Row]:
@@ -96,7 +104,7 @@ def each_output_comes_in_its_own_form(target: Target, multi: Model, default: Any
     for output in outputs:
         if (default, output.binary_data) in TABLE:
             form, requirement = TABLE[default, output.binary_data]
-            expect(reply, requirement).forms({output.name: form})
+            expect(reply, requirement).forms({output.name: form}, _asked(default, output.binary_data))
 
 
 @check("overrides.listed-output-under-binary-data-output", answers=("BIN-BDO-L", "OIP-OUT", "BIN-IHCL-O", "BIN-EQ-O"))
@@ -147,7 +155,7 @@ def empty_output_comes_in_its_form(target: Target, model: Model, default: Any, l
     tensors = [model.tensor([], [0])]
     reply = target.infer(model.request(tensors, send="json", outputs=outputs, binary_data_output=default))
     if not takes_none(target, model, tensors, reply):
-        expect(reply).forms(dict.fromkeys(names, TABLE[default, listed][0]))
+        expect(reply).forms(dict.fromkeys(names, TABLE[default, listed][0]), _asked(default, listed))
 
 
 # --- parameters of a wrong type ----------------------------------------------------------------------------------------

@@ -251,7 +251,7 @@ def _any_raw(target: Target, model: Model) -> Reply:
 @rows(*ANSWERS)
 def every_output_is_binary(target: Target, model: Model) -> None:
     """The answer to a raw request has every output of the model, as binary data."""
-    expect(_any_raw(target, model)).forms({spec.name: "binary" for spec in model.role.outputs})
+    expect(_any_raw(target, model)).forms({spec.name: "binary" for spec in model.role.outputs}, "a raw request")
 
 
 @check("raw.answer-is-framed-like-others", answers=("RAW-OUT", *FRAMING, "BIN-ORD-O"))

@@ -7,11 +7,18 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from conformance.report import compare_html, compare_markdown
+from conformance.report import compare_markdown
 from conformance.report.compare import Comparison, compare
 from conformance.report.reading import ReportError, read
 
-FORMATS: Mapping[str, Callable[[Comparison], str]] = {".md": compare_markdown.render, ".html": compare_html.render}
+
+def _html(comparison: Comparison) -> str:
+    from conformance.report import compare_html  # Jinja2 takes its time, and is needed for this alone
+
+    return compare_html.render(comparison)
+
+
+FORMATS: Mapping[str, Callable[[Comparison], str]] = {".md": compare_markdown.render, ".html": _html}
 
 
 def add(commands: argparse._SubParsersAction[Any]) -> None:

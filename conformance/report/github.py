@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from conformance.outcome import Outcome
 from conformance.report import page_markdown
 from conformance.report import view as views
 from conformance.report.view import Group, Report, label
@@ -26,15 +27,17 @@ def is_there(environment: Mapping[str, str]) -> bool:
 
 
 def commands(report: Report | None, environment: Mapping[str, str]) -> Iterator[str]:
-    """Yield a workflow command for each failure and each piece of advice, the first ten of both."""
+    """Yield a workflow command for each failure that is not known, and for each piece of advice; ten of both at most."""
     if report is None or environment.get("GITHUB_ACTIONS") != "true":
         return
     view = views.view(report)
     why = "; ".join(view.report["why"])
-    if view.verdict == "incomplete":
-        yield _command("error", TITLE, f"{view.verdict}{': ' if why else ''}{why}")
-    errors = ANNOTATIONS - (view.verdict == "incomplete")
-    yield from (_annotation("error", group) for group in [*view.failures, *view.stuck][:errors])
+    errors = [_command("error", TITLE, f"{view.verdict}: {why}")] if view.verdict == "incomplete" else []
+    stale = view.gate["stale"] if view.gate else ()
+    errors += [_command("error", f"{TITLE} baseline", f"stale entry {entry}") for entry in stale]
+    unknown = [group for group in view.failures if group.outcome != Outcome.KNOWN_FAILURE]
+    errors += [_annotation("error", group) for group in (*unknown, *view.stuck)]
+    yield from errors[:ANNOTATIONS]
     yield from (_annotation("warning", group) for group in view.advice[:ANNOTATIONS])
 
 

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from conformance import __version__, data
+from conformance.baseline import Gate
 from conformance.report import models
 from conformance.report import verdict as verdicts
 from conformance.report.result import CheckResult
@@ -57,6 +58,7 @@ def build(
     finished: str,
     complete: bool,
     missing: verdicts.Missing = MappingProxyType({}),
+    gate: Gate | None = None,
 ) -> dict[str, Any]:
     """Return the report as plain data.
 
@@ -71,6 +73,7 @@ def build(
         finished: when the last check was.
         complete: whether all was run that should be.
         missing: labels of the rows that were not, by extension.
+        gate: what came of the run under a baseline, where there is one.
     """
     report: dict[str, Any] = {
         "schema": SCHEMA,
@@ -90,6 +93,7 @@ def build(
         },
         "verdict": verdict.verdict,
         "why": verdict.why,
+        **({"gate": gate.to_dict()} if gate else {}),
         "extensions": verdicts.of_extensions(results, survey.offered, missing),
         "requirements": verdicts.of_requirements(results),
         "checks": _checks(results),

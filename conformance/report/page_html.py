@@ -12,6 +12,7 @@ from base64 import b64encode
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from markupsafe import Markup, escape
 from conformance.outcome import Outcome
 from conformance.report.page_markdown import sentence
 from conformance.report.result import NO_MODEL
-from conformance.report.view import NOT_RUN, OUTCOMES, TITLES, Group, Requirement, View, label
+from conformance.report.view import NOT_RUN, OUTCOMES, TITLES, Group, Requirement, View, gate_sentence, label
 from conformance.text import safe
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -52,23 +53,15 @@ def render(view: View) -> str:
     """Return the page, ending in a newline."""
     style, script = (_inline(f"report.{kind}") for kind in ("css", "js"))
     places = _places([*view.failures, *view.stuck, *view.advice])
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        finalize=_shown,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters |= {"prose": prose, "label": label}
-    return environment.get_template("report.html.jinja").render(
+    return _template().render(
         view=view,
         report=view.report,
         style=style,
         script=script,
         policy=f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'",
         sentence=sentence(view),
+        gate=view.gate,
+        gate_sentence=gate_sentence(view.gate) if view.gate else "",
         words=WORDS,
         marks=MARKS,
         titles=TITLES,
@@ -85,6 +78,21 @@ def render(view: View) -> str:
         in_full=IN_FULL,
         row_names=ROW_NAMES,
     )
+
+
+@cache
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {"prose": prose, "label": label}
+    return environment.get_template("report.html.jinja")
 
 
 def _inline(name: str) -> Markup:

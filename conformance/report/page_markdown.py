@@ -10,24 +10,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from conformance.report.markdown import code, table, text
-from conformance.report.view import OUTCOMES, Entry, Group, Observation, View, label
+from conformance.report.view import OUTCOMES, Entry, Group, Observation, View, gate_sentence, label
 from conformance.text import safe
 
 LIMIT = 1024 * 1024
 # A section may fill the page up to this part of it, so that those behind it have room.
 SHARES = (0.6, 0.7, 0.8, 0.9, 0.98)
 ROWS = 10
+DIFFERENCES = 50
 LONG = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section in pieces, any of which can be left out, and how they are called."""
+    """A section in pieces, any of which can be left out, and how one of them is called, and several."""
 
     title: str
     intro: str
     pieces: list[str]
-    noun: str
+    names: tuple[str, str]
 
 
 def render(view: View, limit: int = LIMIT) -> str:
@@ -50,14 +51,14 @@ def _fitted(section: Section, room: int) -> str:
     """Return a section, of at most `room` bytes; nothing where not even its head fits."""
     kept = f"\n## {section.title}\n\n" + (f"{section.intro}\n\n" if section.intro else "")
     note = "\n{} more {} left out: the page may not be longer. The JSON report has them all.\n"
-    room -= _size(kept) + _size(note) + len(section.noun) + 20
+    room -= _size(kept) + _size(note) + len(section.names[1]) + 20
     if room < 0:
         return ""
     for place, piece in enumerate(section.pieces):
         room -= _size(piece) + 1
         if room < 0:
             left = len(section.pieces) - place
-            return kept + note.format(left, f"{section.noun} is" if left == 1 else f"{section.noun}s are")
+            return kept + note.format(left, f"{section.names[0]} is" if left == 1 else f"{section.names[1]} are")
         kept += piece + "\n"
     return kept
 
@@ -75,9 +76,23 @@ def _head(view: View) -> Iterator[str]:
     why = f" {'; '.join(code(reason, 600) for reason in report['why'])}." if report["why"] else ""
     yield f"**{view.verdict}**:{why} {sentence(view)}" if why else f"**{view.verdict}**. {sentence(view)}"
     yield ""
+    yield from _gate(view)
     yield from table(["", ""], [[name, told] for name, told in _facts(view)])
     yield ""
     yield from _parts(view)
+
+
+def _gate(view: View) -> Iterator[str]:
+    """Yield how the run differs from its baseline; nothing without one."""
+    if view.gate is None:
+        return
+    yield f"**Gate {gate_sentence(view.gate)}**"
+    yield ""
+    differences = [(kind, label) for kind in ("new", "fixed", "stale") for label in view.gate[kind]]
+    yield from (f"- {kind}: {code(label, 400)}" for kind, label in differences[:DIFFERENCES])
+    if len(differences) > DIFFERENCES:
+        yield f"- and {len(differences) - DIFFERENCES} more"
+    yield ""
 
 
 def sentence(view: View) -> str:
@@ -124,16 +139,23 @@ def _parts(view: View) -> list[str]:
 
 def _sections(view: View) -> Sequence[Section]:
     return (
-        Section("Failures", "", [_in_full(view, group) for group in view.failures], "failure"),
-        Section("Not judged: blocked, or in error", "", [_in_full(view, group) for group in view.stuck], "check"),
-        Section("Advice", "", list(map(_in_short, view.advice)), "piece of advice"),
+        Section("Failures", "", [_in_full(view, group) for group in view.failures], ("failure", "failures")),
+        Section(
+            "Not judged: blocked, or in error", "", [_in_full(view, group) for group in view.stuck], ("check", "checks")
+        ),
+        Section("Advice", "", list(map(_in_short, view.advice)), ("piece of advice", "pieces of advice")),
         Section(
             "Observations",
             "What the documents leave open, and which way this server goes. None of it counts against it.",
             list(map(_observed, view.observations)),
-            "observation",
+            ("observation", "observations"),
         ),
-        Section("Not judged: not applicable", "", [_unjudged(*item) for item in view.unjudged.items()], "reason"),
+        Section(
+            "Not judged: not applicable",
+            "",
+            [_unjudged(*item) for item in view.unjudged.items()],
+            ("reason", "reasons"),
+        ),
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from conformance import ledger, roles
+from conformance.baseline import Gate
 from conformance.options import EXTENSIONS
 from conformance.outcome import Outcome
 from conformance.report import models
@@ -25,7 +26,11 @@ COLUMNS = (
     (Outcome.BLOCKED, "blocked"),
     (Outcome.ERROR, "error"),
     (Outcome.NOT_APPLICABLE, "n/a"),
+    (Outcome.KNOWN_FAILURE, "known"),
+    (Outcome.FIXED, "fixed"),
 )
+ONLY_WITH_BASELINE = (Outcome.KNOWN_FAILURE, Outcome.FIXED)
+JUDGED = (Outcome.PASS, Outcome.FAIL, Outcome.KNOWN_FAILURE)
 COLORS = {"conformant": "green", "nonconformant": "red", "incomplete": "yellow"}
 LISTED_ROWS = 6
 LONGEST_WHY = 1200  # characters
@@ -50,20 +55,34 @@ def header(url: str, survey: Survey, profile: str, seed: int | None) -> list[str
 
 def summary(results: Sequence[CheckResult], survey: Survey, missing: Missing = MappingProxyType({})) -> Iterator[str]:
     """Yield the table of outcomes by extension and area; `missing` are the rows that were not run, by extension."""
-    yield f"{'':34}" + "".join(f"{heading:>9}" for _, heading in COLUMNS)
+    outcomes = {result.outcome for result in results}
+    columns = [column for column in COLUMNS if column[0] in outcomes or column[0] not in ONLY_WITH_BASELINE]
+    yield f"{'':34}" + "".join(f"{heading:>9}" for _, heading in columns)
     for name, entry in of_extensions(results, survey.offered, missing).items():
         own = [result for result in results if result.extension == name]
         if not own:
             continue
-        yield f"{name:34}" + _counts(own) + f"   {'not offered' if not entry['offered'] else entry['verdict']}"
+        yield f"{name:34}" + _counts(own, columns) + f"   {'not offered' if not entry['offered'] else entry['verdict']}"
         for area in dict.fromkeys(result.area for result in own):
             if entry["offered"]:
-                yield f"  {area:32}" + _counts([result for result in own if result.area == area])
+                yield f"  {area:32}" + _counts([result for result in own if result.area == area], columns)
 
 
-def _counts(results: Iterable[CheckResult]) -> str:
+def _counts(results: Iterable[CheckResult], columns: Iterable[tuple[Outcome, str]]) -> str:
     counts = Counter(result.outcome for result in results)
-    return "".join(f"{counts[outcome] or '.':>9}" for outcome, _ in COLUMNS)
+    return "".join(f"{counts[outcome] or '.':>9}" for outcome, _ in columns)
+
+
+def gate(found: Gate | None) -> Iterator[str]:
+    """Yield how a run differs from its baseline; nothing without one."""
+    if found is None:
+        return
+    for title, labels in (("new failures", found.new), ("fixed", found.fixed), ("stale entries", found.stale)):
+        yield f"{title:14}{len(labels):6}"
+        yield from (f"      {safe(label, 400)}" for label in labels)
+    yield f"known failures{len(found.known):6}"
+    if found.fixed or found.stale:
+        yield "Take entries that are fixed or stale out of the baseline, or let --conformance-update-baseline do it."
 
 
 def failures(results: Sequence[CheckResult], rerun: str) -> Iterator[str]:
@@ -138,12 +157,17 @@ def _fewest(musts: Mapping[str, set[str]]) -> Iterator[tuple[str, set[str]]]:
         left -= musts[role]
 
 
-def verdict_line(verdict: Verdict, url: str, results: Sequence[CheckResult]) -> str:
-    """Return the last line of a run."""
+def verdict_line(verdict: Verdict, url: str, results: Sequence[CheckResult], found: Gate | None = None) -> str:
+    """Return the last line of a run; under a baseline it says whether the gate lets it through."""
     why = f": {safe('; '.join(verdict.why), LONGEST_WHY)}" if verdict.why else ""
     if not results:
         return f"{verdict.verdict}{why}"
-    return f"{safe(url)} is {verdict.verdict}{why} ({_must_count(results)})"
+    line = f"{safe(url)} is {verdict.verdict}{why} ({_must_count(results)})"
+    if found is None:
+        return line
+    counts = {"new": found.new, "fixed": found.fixed, "stale": found.stale}
+    differences = ", ".join(f"{len(labels)} {word}" for word, labels in counts.items() if labels)
+    return f"{line}; gate {'passed' if found.is_passed else f'not passed: {differences}'}"
 
 
 def _must_count(results: Sequence[CheckResult]) -> str:
@@ -153,7 +177,7 @@ def _must_count(results: Sequence[CheckResult]) -> str:
 
 
 def _judged_musts(results: Sequence[CheckResult]) -> set[str]:
-    judged = [entry for entry in of_requirements(results) if entry["verdict"] in (Outcome.PASS, Outcome.FAIL)]
+    judged = [entry for entry in of_requirements(results) if entry["verdict"] in JUDGED]
     return {entry["id"] for entry in judged if entry["level"] == "MUST"}
 
 

@@ -29,6 +29,7 @@ _WORST = (
     Outcome.ADVISORY,
     Outcome.BLOCKED,
     Outcome.ERROR,
+    Outcome.KNOWN_FAILURE,
     Outcome.FAIL,
 )
 
@@ -69,7 +70,7 @@ def conclude(
         return Verdict("incomplete", [f"the target is gone: {lost}", *_failures(counts)])
     if missing:
         return Verdict("incomplete", [f"{_checks(len(missing))} not run{because}", *_failures(counts)])
-    if counts[Outcome.FAIL]:
+    if counts[Outcome.FAIL] or counts[Outcome.KNOWN_FAILURE]:
         return Verdict("nonconformant", _failures(counts))
     if not judged:
         return Verdict("incomplete", ["nothing could be judged"])
@@ -80,8 +81,9 @@ def conclude(
 _STUCK = {Outcome.BLOCKED: "blocked", Outcome.ERROR: "in error"}
 
 
-def _failures(counts: Mapping[Outcome, int]) -> list[str]:
-    return [f"{_checks(counts[Outcome.FAIL])} failed"] if counts.get(Outcome.FAIL) else []
+def _failures(counts: Counter[Outcome]) -> list[str]:
+    new, known = counts[Outcome.FAIL], counts[Outcome.KNOWN_FAILURE]
+    return [*([f"{_checks(new)} failed"] if new else []), *([f"{_checks(known)} known to fail"] if known else [])]
 
 
 def _checks(count: int) -> str:
@@ -131,7 +133,8 @@ class Musts:
 def musts(requirements: Iterable[Mapping[str, Any]]) -> Musts:
     """Return the counts of the MUSTs among requirements as the report has them."""
     counts = Counter(entry["verdict"] for entry in requirements if entry["level"] == "MUST")
-    met, failed, absent = (counts[o] for o in (Outcome.PASS, Outcome.FAIL, Outcome.NOT_APPLICABLE))
+    met, absent = counts[Outcome.PASS], counts[Outcome.NOT_APPLICABLE]
+    failed = counts[Outcome.FAIL] + counts[Outcome.KNOWN_FAILURE]
     return Musts(met, failed, counts.total() - met - failed - absent, absent)
 
 
@@ -163,7 +166,7 @@ def _says(result: CheckResult, entry: ledger.Requirement) -> Outcome | None:
     if result.failure is None:
         if result.outcome is Outcome.OBSERVED and entry.level != "OBSERVE":
             return Outcome.PASS
-        return result.outcome
+        return Outcome.PASS if result.outcome is Outcome.FIXED else result.outcome
     if result.failure.requirement != entry.id:
         return None
-    return result.outcome if result.outcome is Outcome.FAIL else UNMET[entry.level]
+    return result.outcome if result.outcome in (Outcome.FAIL, Outcome.KNOWN_FAILURE) else UNMET[entry.level]

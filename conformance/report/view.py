@@ -151,6 +151,11 @@ class View:
         """`conformant`, `nonconformant` or `incomplete`."""
         return str(self.report["verdict"])
 
+    @property
+    def gate(self) -> Mapping[str, Any] | None:
+        """How the run differs from its baseline, where it has one."""
+        return self.report.get("gate")
+
     def rerun(self, check: str) -> str:
         """Return the command that runs one check alone."""
         options = self.report["options"]
@@ -184,6 +189,13 @@ def view(report: Report) -> View:
 def label(check: Entry) -> str:
     """Return a row as reports and baselines name it."""
     return f"{check['id']} [{check['row']}]" if check["row"] else str(check["id"])
+
+
+def gate_sentence(gate: Mapping[str, Any]) -> str:
+    """Return whether a gate lets a run through, and how the run differs from the baseline, on one line."""
+    words = {"new": "new failure", "fixed": "fixed", "stale": "stale entry", "known": "known failure"}
+    counts = [f"{len(gate[kind])} {word}" for kind, word in words.items() if gate[kind]]
+    return f"{'passed' if gate['passed'] else 'not passed'}{': ' if counts else ''}{', '.join(counts)}"
 
 
 def _by(entries: Iterable[T], key: Callable[[T], Hashable]) -> list[list[T]]:

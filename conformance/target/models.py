@@ -189,11 +189,13 @@ def _with_outputs(model: Deployed, reply: Reply) -> Deployed:
 def _observed(target: Target, model: Deployed, first: Reply) -> Deployed:
     """Return the model with what two answers to a plain request, and one in binary data, show of its outputs."""
     full = target.infer(model.full())
-    mute = [name for name in model.outputs if name in model.mute or not _is_spoken(full, name)]
-    if tuple(mute) != model.mute and not model.json_trouble:
-        model = replace(model, mute=tuple(mute), replies={})
-        first = model.replies[PLAIN] = target.infer(model.plain())
-    model.replies[FULL] = full
+    mute = tuple(name for name in model.outputs if name in model.mute or not _is_spoken(full, name))
+    if mute != model.mute:
+        spoken = replace(model, mute=mute, json_trouble="", replies={})
+        reply = target.infer(spoken.plain())
+        if _answers(reply):
+            model, first = spoken, reply
+    model.replies.update({PLAIN: first, FULL: full})
     again = target.infer(model.plain())
     return replace(model, unsteady=tuple(differing(first, again)) if again.succeeded else ())
 

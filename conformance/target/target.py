@@ -99,7 +99,7 @@ class Target:
         """
         if model.role.name not in self._troubles:
             self.begin(f"role {model.role.name}")
-            self._troubles[model.role.name] = self._trouble(model)
+            self._troubles[model.role.name] = self._trouble(replace(model, salt=0))
         return self._troubles[model.role.name]
 
     def _trouble(self, model: Model) -> str | None:
@@ -192,9 +192,18 @@ class Target:
         return [Reply(one) for one in numbered]
 
     def _exchanged(self, call: Call, exchange: Callable[[], Sequence[Exchange]]) -> Sequence[Exchange]:
-        """Return what came of a call."""
+        """Return what came of a call. Where a gateway answers in place of its server, that gets time to come back."""
         del call
-        return exchange()
+        found = exchange()
+        if any(one.status in UNREACHED for one in found):
+            self._patiently(self._look_behind_the_gateway)
+        return found
+
+    def _look_behind_the_gateway(self) -> None:
+        """See whether such a status is about one request, or whether the server behind a gateway is gone."""
+        status = self._sender.send(Message("/v2", method="GET"), fresh=True).status
+        if status in UNREACHED:
+            raise Unreachable(f"{self.settings.url} answers everything with HTTP {status}")
 
     def _write_down(self, call: Call) -> None:
         if self.journal:

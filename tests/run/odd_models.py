@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import socket
 import threading
 import time
@@ -28,6 +27,7 @@ Specs = Sequence[tuple[str, str, tuple[int, ...]]]
 @contextmanager
 def serving(*extra: Model, fault: str | None = None) -> Iterator[str]:
     """Serve the models of all roles and these, with a fault of the server if one is named; yields the URL."""
+    Calls.number = 0
     with faults.switched_on(faults.load()[fault]) if fault else nullcontext():
         served = app.create(models.load() | {model.name: model for model in extra})
         config = uvicorn.Config(
@@ -55,21 +55,31 @@ def model(name: str, inputs: Specs, outputs: Specs, *, batching: bool = False) -
 
 # --- what they compute ------------------------------------------------------------------------------------------------
 
-_CALLS = itertools.count(1)
+
+class Calls:
+    """Counts inferences, so that a model can be different from one to the next."""
+
+    number = 0
+
+    @classmethod
+    def count(cls) -> int:
+        """Return the number of this one, from 1."""
+        cls.number += 1
+        return cls.number
 
 
 def _counter(_: Model, inputs: Inputs) -> list[Tensor]:
-    return [Tensor("INT32", (1,), np.array([next(_CALLS)], "<i4")), inputs["X"]]
+    return [Tensor("INT32", (1,), np.array([Calls.count()], "<i4")), inputs["X"]]
 
 
 def _rarely(_: Model, inputs: Inputs) -> list[Tensor]:
     """Once in eleven calls something else comes."""
-    return [Tensor("FP32", inputs["X"].shape, inputs["X"].elements + np.float32(next(_CALLS) % 11 == 0))]
+    return [Tensor("FP32", inputs["X"].shape, inputs["X"].elements + np.float32(Calls.count() % 11 == 0))]
 
 
 def _last_digit(_: Model, inputs: Inputs) -> list[Tensor]:
     """The last bit of each element depends on how many others are computed meanwhile."""
-    factor = np.float32(1 + (next(_CALLS) % 4 == 3) * 2.0**-23)
+    factor = np.float32(1 + (Calls.count() % 4 == 3) * 2.0**-23)
     return [Tensor("FP32", inputs["X"].shape, inputs["X"].elements * factor)]
 
 

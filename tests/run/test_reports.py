@@ -1,4 +1,4 @@
-"""Reports of whole runs: they agree with each other and with the exit status, and nothing foreign or secret is in them."""
+"""Reports of runs: they agree with each other and with the exit status, and hold no secret and no foreign markup."""
 
 from __future__ import annotations
 
@@ -74,9 +74,9 @@ def check_agreement(folder: Path, output: str, unended: int = 0) -> dict[str, An
 
 # --- a server that attacks who reads of it ---------------------------------------------------------------------------
 
-TOKEN = "tok-Sup3r/S3cret+0123456789"  # noqa: S105 - planted
-COOKIE = "cook13-value-0123456789"
-PASSWORD = "pa55-w0rd-0123456789"  # noqa: S105 - planted
+TOKEN = "tok-Sup3r/S3cret+vX9qLm2TzR"  # noqa: S105 - planted
+COOKIE = "cook13-value-8HdkW5nYpB"
+PASSWORD = "pa55-w0rd-J4cGf7uEsa"  # noqa: S105 - planted
 ATTACK = (
     "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"' \x1b[31mred\x07 \u202eevil NUL\x00"
     " \r\n::error::forged\n##[error]forged `tick` ```fence | pipe | [go](http://evil.example)"
@@ -86,21 +86,23 @@ ATTACK = (
 class Hostile(JsonOnly):
     """Says everything in the form of an attack, and repeats what it was told in confidence."""
 
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802
         if self.path == "/v2":
             names = {"name": f"{ATTACK} {self._confidence()}", "version": ATTACK, "extensions": [ATTACK] * 3}
             self._answer(200, names)
         else:
             super().do_GET()
 
-    def do_POST(self) -> None:
+    def do_POST(self) -> None:  # noqa: N802
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        if b"binary" in body or b'"datatype"' not in body:
+        try:
+            tensor = json.loads(body)["inputs"][0]
+            output = {**tensor, "name": "OUTPUT", "data": tensor["data"]}
+        except (ValueError, TypeError, LookupError):
             self._answer(400, {"error": f"{self._confidence()} {ATTACK}", ATTACK: ATTACK})
-            return
-        tensor = json.loads(body)["inputs"][0]
-        output = {**tensor, "name": f"OUTPUT {ATTACK}", "data": tensor["data"]}
-        self._answer(200, {"model_name": ATTACK, "outputs": [{**output, "name": "OUTPUT"}, output]})
+        else:
+            outputs = [output, {**output, "name": f"OUTPUT {ATTACK}"}]
+            self._answer(200, {"model_name": ATTACK, "outputs": outputs})
 
     def _confidence(self) -> str:
         return " ".join(f"{name} is {self.headers.get(name, 'none')}" for name in ("Authorization", "Cookie", "X-Key"))
@@ -254,7 +256,7 @@ def test_a_target_that_never_was(tmp_path: Path) -> None:
 class Broken(JsonOnly):
     """Has a model, and answers no request of inference."""
 
-    def do_POST(self) -> None:
+    def do_POST(self) -> None:  # noqa: N802
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
         self._answer(500, {"error": "out of order"})
 
@@ -268,7 +270,7 @@ def test_junit_has_failures_and_no_errors(tmp_path: Path, workers: tuple[str, ..
     report = check_agreement(tmp_path, run.stdout)
     assert {check["outcome"] for check in report["checks"]} >= {"pass", "fail", "blocked", "not_applicable"}
     cases = junit_of(tmp_path).findall("testcase")
-    by_label = {case.find("properties/property[@name='check']").attrib["value"]: case for case in cases}
+    by_label = {case.findall("properties/property[@name='check']")[0].attrib["value"]: case for case in cases}
     assert len(by_label) == len(report["checks"])
     for check in report["checks"]:
         case = by_label[f"{check['id']} [{check['row']}]" if check["row"] else check["id"]]

@@ -1,0 +1,157 @@
+"""The gRPC door itself: its methods, limits and failures, and the command line that opens it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import grpc
+import pytest
+from grpc_serving import LIMIT, PATH, Door, connected, door, message_of, status
+from serving import TIMEOUT, running
+from tritonclient.grpc import service_pb2
+
+from reference_server import __version__, compute
+
+
+@pytest.fixture(scope="module")
+def opened() -> Iterator[Door]:
+    with door() as one:
+        yield one
+
+
+# (method, request, response)
+METHODS = [
+    ("ServerLive", "", "live: true"),
+    ("ServerReady", "", "ready: true"),
+    ("ModelReady", 'name: "scores"', "ready: true"),
+    ("ModelReady", 'name: "scores" version: "1"', "ready: true"),
+    ("ServerMetadata", "",
+     f'name: "oip-reference-server" version: "{__version__}" extensions: ["binary_tensor_data", "classification"]'),
+    ("ModelMetadata", 'name: "scores_batching"',
+     'name: "scores_batching" versions: "1" platform: "reference"'
+     'inputs { name: "INPUT" datatype: "FP32" shape: [-1, 4] }'
+     'outputs { name: "SCORES" datatype: "FP32" shape: [-1, 4] }'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("method", "request_text", "expected"), METHODS)
+def test_method(opened: Door, method: str, request_text: str, expected: str) -> None:
+    answer = opened.call(method, message_of(f"{method}Request", request_text))
+    assert answer == message_of(f"{method}Response", expected)
+
+
+@pytest.mark.parametrize("method", ["ModelReady", "ModelMetadata"])
+@pytest.mark.parametrize(
+    ("request_text", "message"),
+    [
+        ('name: "nope"', 'there is no model "nope"'),
+        ('name: "scores" version: "2"', 'model "scores" has no version "2", only "1"'),
+    ],
+)
+def test_unknown_model(opened: Door, method: str, request_text: str, message: str) -> None:
+    with pytest.raises(grpc.RpcError) as error:
+        opened.call(method, message_of(f"{method}Request", request_text))
+    assert status(error) == ("NOT_FOUND", message)
+
+
+@pytest.mark.parametrize("path", [f"{PATH}ModelConfig", f"{PATH}modelInfer", "/other.Service/ModelInfer"])
+def test_unknown_method(opened: Door, path: str) -> None:
+    with pytest.raises(grpc.RpcError) as error:
+        opened.exchange(path, b"")
+    assert status(error) == (
+        "UNIMPLEMENTED",
+        f'no method "{path}"; inference.GRPCInferenceService has ServerLive, ServerReady, ModelReady, ServerMetadata, '
+        "ModelMetadata, ModelInfer",
+    )
+
+
+def test_unknown_method_with_a_stream_that_sends_nothing(opened: Door) -> None:
+    with pytest.raises(grpc.RpcError) as error:
+        list(opened.channel.stream_stream(f"{PATH}ModelStreamInfer")(iter(()), timeout=TIMEOUT))
+    assert status(error)[0] == "UNIMPLEMENTED"
+
+
+@pytest.mark.parametrize("compression", [grpc.Compression.NoCompression, grpc.Compression.Gzip])
+def test_limit(opened: Door, compression: grpc.Compression) -> None:
+    spec = service_pb2.ModelInferRequest.InferInputTensor(name="INPUT", datatype="UINT8", shape=[LIMIT])
+    request = service_pb2.ModelInferRequest(model_name="identity_uint8", inputs=[spec])
+    request.raw_input_contents.append(bytes(LIMIT))
+    with pytest.raises(grpc.RpcError) as error:
+        opened.call("ModelInfer", request, compression=compression)
+    assert status(error)[0] == "RESOURCE_EXHAUSTED"
+    spec.shape[0] = LIMIT - 100
+    del request.inputs[:], request.raw_input_contents[:]
+    request.inputs.append(spec)
+    request.raw_input_contents.append(bytes(LIMIT - 100))
+    answer = opened.call("ModelInfer", request, compression=compression)
+    assert answer.raw_output_contents[0] == bytes(LIMIT - 100)
+
+
+def test_failure_is_told_to_the_operator_alone(
+    opened: Door, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(compute.FUNCTIONS, "identity", lambda *_: 1 // 0)
+    with pytest.raises(grpc.RpcError) as error:
+        opened.infer('model_name: "rank0" inputs { name: "INPUT" datatype: "INT32" contents { int_contents: 5 } }')
+    assert status(error) == ("INTERNAL", "internal error")
+    assert "ZeroDivisionError" in capfd.readouterr().err
+
+
+# --- the command line ------------------------------------------------------------------------------------------------
+
+
+def refused_start(*options: str, **environment: str) -> tuple[int, str, str]:
+    """Start a server that does not start: exit status, standard output and error."""
+    ended = subprocess.run(
+        [sys.executable, "-m", "reference_server", "--port", "0", *options],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        env=os.environ | environment,
+        check=False,
+    )
+    return ended.returncode, ended.stdout, ended.stderr
+
+
+def test_two_lines_and_a_clean_end() -> None:
+    with running("--grpc-port", "0") as server:
+        assert server.process.stdout is not None
+        assert server.url.startswith("http://127.0.0.1:")
+        word, address = server.process.stdout.readline().split()
+        assert word == "grpc"
+        with connected(address) as opened:
+            assert opened.call("ServerLive", service_pb2.ServerLiveRequest()).live
+        code, output, error = refused_start("--grpc-port", address.rpartition(":")[2])
+        assert (code, output) == (1, "")
+        assert error.startswith(f"cannot listen on 127.0.0.1 port {address.rpartition(':')[2]}: ")
+        assert error.count("\n") == 1
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(TIMEOUT) == 0
+        assert server.process.stdout.read() == ""
+
+
+def test_the_limit_of_the_command_line() -> None:
+    with running("--grpc-port", "0", "--max-body", "1000") as server:
+        assert server.process.stdout is not None
+        with connected(server.process.stdout.readline().split()[1]) as opened, pytest.raises(grpc.RpcError) as error:
+            opened.exchange(f"{PATH}ServerLive", bytes(1001))
+        assert status(error)[0] == "RESOURCE_EXHAUSTED"
+
+
+def test_without_the_extra(tmp_path: Path) -> None:
+    (tmp_path / "grpc.py").write_text('raise ImportError("not here")')
+    code, output, error = refused_start("--grpc-port", "0", PYTHONPATH=str(tmp_path))
+    assert (code, output) == (2, "")
+    assert error == "--grpc-port needs the extra grpc: pip install 'oip-conformance[grpc]' (not here)\n"
+
+
+def test_http_alone_needs_no_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "grpc.py").write_text('raise ImportError("not here")')
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with running() as server:
+        assert server.infer("raw_fixed", bytes(16), "0").status == 200

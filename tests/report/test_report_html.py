@@ -1,0 +1,203 @@
+"""The HTML report: valid, self-contained, navigable, and nothing that a server wrote is more than text in it."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from base64 import b64encode
+from copy import deepcopy
+from itertools import pairwise
+from xml.etree.ElementTree import Element
+
+import html5lib
+import pytest
+from made_reports import ALL, ATTACK, CONFORMANT, CUT_SHORT, HOSTILE, NONCONFORMANT, NOTHING, Report, check, report
+
+from conformance.report.page_html import IN_FULL, render
+from conformance.report.view import view
+
+EVERY = pytest.mark.parametrize("made", ALL.values(), ids=ALL)
+
+
+def parsed(made: Report) -> Element:
+    """Return the document; an error of HTML's own is an error here."""
+    tree: Element = html5lib.HTMLParser(strict=True, namespaceHTMLElements=False).parse(render(view(made)))
+    return tree
+
+
+def text(element: Element) -> str:
+    """Return the words in an element, with a space where a new element begins."""
+    return " ".join(" ".join(element.itertext()).split())
+
+
+def by_id(page: Element, identity: str) -> Element:
+    (found,) = page.findall(f".//*[@id='{identity}']")
+    return found
+
+
+# --- form ------------------------------------------------------------------------------------------------------------
+
+
+@EVERY
+def test_landmarks_headings_and_links(made: Report) -> None:
+    page = parsed(made)
+    assert [len(page.findall(f".//{name}")) for name in ("h1", "nav", "main", "footer")] == [1, 1, 1, 1]
+    assert page.get("lang") == "en"
+    ranks = [int(element.tag[1]) for element in page.iter() if re.fullmatch("h[1-6]", str(element.tag))]
+    assert ranks[0] == 1
+    assert all(after <= before + 1 for before, after in pairwise(ranks))
+    ids = [element.get("id") for element in page.iter() if element.get("id")]
+    assert len(ids) == len(set(ids))
+    links = [link.get("href", "") for link in page.iter("a")]
+    assert links[0] == "#main"
+    assert [link for link in links if link[:1] != "#" or link[1:] not in ids] == []
+    named = [element for element in page.iter() if element.get("aria-labelledby")]
+    assert {element.get("aria-labelledby") for element in named} <= set(ids)
+
+
+@EVERY
+def test_nothing_is_loaded_and_nothing_foreign_runs(made: Report) -> None:
+    page = parsed(made)
+    assert [
+        element for element in page.iter() if {"src", "srcset", "action", "onerror", "onclick"} & set(element.attrib)
+    ] == []
+    assert [element.tag for element in page.iter() if element.tag in ("link", "img", "iframe", "object", "base")] == []
+    ((style,), (script,)) = page.findall(".//style"), page.findall(".//script")
+    policy = page.find(".//meta[@http-equiv='Content-Security-Policy']")
+    assert policy is not None
+    digests = [b64encode(hashlib.sha256((e.text or "").encode()).digest()).decode() for e in (style, script)]
+    expected = f"default-src 'none'; style-src 'sha256-{digests[0]}'; script-src 'sha256-{digests[1]}'"
+    assert policy.get("content") == expected
+    assert "url(" not in (style.text or "")
+    assert "import" not in (style.text or "")
+
+
+def test_controls_have_labels_and_scrolling_blocks_can_be_reached() -> None:
+    page = parsed(NONCONFORMANT)
+    labelled = [
+        control for label in page.iter("label") for control in label.iter() if control.tag in ("input", "select")
+    ]
+    assert labelled == [control for control in page.iter() if control.tag in ("input", "select")]
+    assert len(labelled) == 4
+    blocks = list(page.iter("pre"))
+    assert blocks
+    assert all(block.get("tabindex") == "0" and block.get("aria-label") for block in blocks)
+
+
+def test_without_script_the_tools_are_hidden_and_nothing_else_is() -> None:
+    page = parsed(NONCONFORMANT)
+    assert [element.get("id") for element in page.iter() if "hidden" in element.attrib] == ["tools"]
+
+
+# --- what it says ----------------------------------------------------------------------------------------------------
+
+
+def test_the_head_says_who_what_and_why() -> None:
+    header = parsed(NONCONFORMANT).find(".//header")
+    assert header is not None
+    assert text(header) == "Open Inference Protocol, conformance report alpha 1.2 \u2717 nonconformant 2 checks failed"
+
+
+@pytest.mark.parametrize(
+    ("made", "banner"),
+    [(CONFORMANT, False), (NONCONFORMANT, False), (CUT_SHORT, True), (NOTHING, True)],
+    ids=["conformant", "nonconformant", "cut short", "nothing judged"],
+)
+def test_a_run_that_is_not_whole_says_so_at_its_top(made: Report, banner: bool) -> None:
+    header = parsed(made).find(".//header")
+    assert header is not None
+    assert ("This is not a whole run." in text(header)) is banner
+
+
+def test_the_summary_counts() -> None:
+    summary = text(by_id(parsed(NONCONFORMANT), "summary"))
+    assert "0 of 3 MUSTs met, 1 not met, 1 in doubt, 1 not judged." in summary
+    assert "Checks 2 failed 2 blocked 1 advice 1 observed 3 passed 2 n/a" in summary
+    assert "Binary tensor data \u2717 nonconformant ordering 2 failed 2 blocked 1 advice" in summary
+    assert "Raw binary requests \u2013 not offered" in summary
+    assert "90 seconds" in summary
+
+
+def test_a_failure_is_shown_with_all_that_a_reader_needs() -> None:
+    failures = by_id(parsed(NONCONFORMANT), "failures")
+    (finding,) = failures.findall("article")
+    shown = text(finding)
+    for part in (
+        "ordering.x", "Bytes follow the JSON.", "MUST BIN-ORD-O", "Bytes follow outputs .", 'Document, "S"',
+        "POST /v2, 164 bytes", "OUT0 INT32 [2] = [1, 2]", "[3, 4]: element 0 differs",
+        "0060 03 00 .. <- tensor 0 OUT0", "curl -sS http://h/v2",
+        "pytest --target-url=http://127.0.0.1:8000 -k ordering.x",
+    ):  # fmt: skip
+        assert part in shown
+    rows = finding.findall("details")
+    assert [text(row.findall("summary/code")[0]) for row in rows] == ["four", "five"]
+    assert ["open" in row.attrib for row in rows] == [True, False]
+    assert [text(mark) for mark in finding.iter("mark")] == ["0060 03 00 .. <- tensor 0 OUT0 INT32 element 0"] * 2
+
+
+def test_advice_and_observations_and_what_is_not_judged_have_sections_of_their_own() -> None:
+    page = parsed(NONCONFORMANT)
+    assert "ordering.advice" in text(by_id(page, "advice"))
+    assert "ordering.advice" not in text(by_id(page, "failures"))
+    observations = text(by_id(page, "observations"))
+    assert "BIN-BDO-L JSON, no inference header" in observations
+    assert "ordering.open" in observations
+    assert "m answers no plain request" in text(by_id(page, "stuck"))
+    unjudged = text(by_id(page, "unjudged"))
+    assert "too large for the target: HTTP 413: 1 check" in unjudged
+    assert "no model for a role: 1 check . Deploy models" in unjudged
+    assert "2 MUSTs about which nothing can be said" in unjudged
+
+
+def test_every_requirement_stands_there_with_its_checks() -> None:
+    page = parsed(NONCONFORMANT)
+    entries = {entry.get("id"): entry for entry in page.iter("details") if (entry.get("id") or "").startswith("req-")}
+    assert list(entries) == [f"req-{entry['id']}" for entry in NONCONFORMANT["requirements"]]
+    shown = text(entries["req-BIN-ORD-O"])
+    assert shown.startswith("\u2717 failed BIN-ORD-O MUST The binary data of an answer follow the order")
+    assert 'Triton, Binary Tensor Data Extension, "Binary Tensor Request", paragraph 5' in shown
+    assert "\u2717 failed 2 rows: four, five evidence" in shown
+    assert "\u2713 passed 3 rows: one, two, three" in shown
+    assert entries["req-BIN-ORD-O"].findall(".//a")[0].get("href") == "#finding-1"
+
+
+def test_requirements_that_were_not_run_say_so() -> None:
+    assert text(by_id(parsed(CUT_SHORT), "req-BIN-ORD-I")).startswith("\u2013 not run BIN-ORD-I MUST")
+
+
+def test_many_rows_of_one_check_stay_short() -> None:
+    rows = [check(row=f"row-{number}", outcome="fail") for number in range(IN_FULL + 7)]
+    page = parsed(report("nonconformant", checks=rows))
+    (finding,) = by_id(page, "failures").findall("article")
+    assert len(finding.findall("details")) == IN_FULL + 1
+    assert len(list(finding.iter("pre"))) == 2 * IN_FULL
+    last = finding.findall("details")[-1]
+    assert text(last.findall("summary")[0]) == "7 more rows, without the bytes"
+    assert f"ordering.x [row-{IN_FULL + 6}]" in text(last)
+
+
+def test_a_whole_run_stays_small() -> None:
+    rows = [check(f"ordering.check-{number // 20}", f"a-row-of-some-length-{number}") for number in range(2000)]
+    assert len(render(view(report(checks=rows))).encode()) < 300_000
+
+
+# --- what servers write ----------------------------------------------------------------------------------------------
+
+
+def test_hostile_text_is_text() -> None:
+    page = render(view(ATTACK))
+    assert not set(page) & set("\x00\x07\x1b\r\u202e\u2066")
+    tree = parsed(ATTACK)
+    assert len(list(tree.iter("script"))) == 1
+    assert list(tree.iter("img")) == []
+    assert "</script><script>alert(1)</script>" in text(tree)
+    assert "{{ 7*7 }} {% x %}" in text(tree)
+    assert "\\x1b[31mred" in text(tree)
+
+
+def test_endless_text_is_cut() -> None:
+    endless = deepcopy(NONCONFORMANT)
+    endless["checks"][3]["failure"]["actual"] = endless["checks"][3]["message"] = "x" * 10_000_000
+    endless["target"]["name"] = "y" * 10_000_000
+    assert len(render(view(endless))) < 500_000
+    assert HOSTILE not in render(view(endless))

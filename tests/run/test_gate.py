@@ -1,0 +1,120 @@
+"""The regression gate as CI meets it: green on an unchanged server, red on a new failure and on an unnoticed fix."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from servers import judge
+
+from conformance import data
+
+# Rows of two checks fail with the fault; the selection keeps the runs short.
+FAULT = "binary-outputs-in-reverse"
+SELECTION = ("-k", "response_follows_its_json or no_output_is_added")
+
+
+@contextmanager
+def serving(*options: str) -> Iterator[str]:
+    program = [sys.executable, "-m", "reference_server", "--port", "0", *options]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield process.stdout.readline().strip()
+        process.terminate()
+
+
+@pytest.fixture(scope="module")
+def faulty() -> Iterator[str]:
+    with serving("--fault", FAULT) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def honest() -> Iterator[str]:
+    with serving() as url:
+        yield url
+
+
+def report_of(folder: Path) -> dict[str, Any]:
+    report: dict[str, Any] = json.loads((folder / "r.json").read_text())
+    schema = json.loads((data.folder("schemas") / "report.schema.json").read_text())
+    jsonschema.Draft202012Validator(schema).validate(report)
+    return report
+
+
+QUICK = ("--conformance-profile=quick", "--conformance-report=r.json", "--conformance-baseline=b.toml")
+
+
+def test_a_baseline_is_written_passes_and_notices_a_fix(tmp_path: Path, faulty: str, honest: str) -> None:
+    first = judge(tmp_path, f"--target-url={faulty}", *QUICK, "--conformance-update-baseline")
+    assert first.returncode == 0, first.stdout[-2000:]
+    known = len(report_of(tmp_path)["gate"]["known"])
+    assert known > 0
+    assert first.stdout.splitlines()[-1].endswith("; gate passed")
+
+    unchanged = judge(tmp_path, f"--target-url={faulty}", *QUICK, "-n", "2")
+    assert unchanged.returncode == 0, unchanged.stdout[-2000:]
+    report = report_of(tmp_path)
+    assert (report["verdict"], report["gate"]["passed"]) == ("nonconformant", True)
+    assert f"known failures{known:6}" in unchanged.stdout
+    assert "BIN-ORD-O" in {r["id"] for r in report["requirements"] if r["verdict"] == "known_failure"}
+
+    fixed = judge(tmp_path, f"--target-url={honest}", *QUICK)
+    assert fixed.returncode == 1
+    report = report_of(tmp_path)
+    assert (report["verdict"], len(report["gate"]["fixed"])) == ("conformant", known)
+    assert fixed.stdout.splitlines()[-1].endswith(f"; gate not passed: {known} fixed")
+    assert "--conformance-update-baseline do it" in fixed.stdout
+
+    cleaned = judge(tmp_path, f"--target-url={honest}", *QUICK, "--conformance-update-baseline")
+    assert cleaned.returncode == 0
+    assert "[[known]]" not in (tmp_path / "b.toml").read_text()
+
+
+def test_a_new_failure_fails_and_leads_the_output(tmp_path: Path, faulty: str) -> None:
+    (tmp_path / "b.toml").write_text("")
+    run = judge(tmp_path, f"--target-url={faulty}", *QUICK)
+    assert run.returncode == 1
+    assert run.stdout.index(" gate ") < run.stdout.index(" summary ")
+    new = report_of(tmp_path)["gate"]["new"]
+    assert any(label.startswith("ordering.response-follows-its-json [") for label in new)
+
+
+def test_stale_entries_fail(tmp_path: Path, honest: str) -> None:
+    (tmp_path / "b.toml").write_text(
+        '[[known]]\ncheck = "ordering.no-such"\nreason = "r"\n\n'
+        '[[known]]\ncheck = "ordering.response-follows-its-json"\nreason = "s"\nexpires = 2026-01-01\n'
+    )
+    run = judge(tmp_path, f"--target-url={honest}", *QUICK)
+    assert run.returncode == 1
+    assert "      ordering.no-such [*] names no check or row of this run" in run.stdout
+    assert "      ordering.response-follows-its-json [*] expired on 2026-01-01: s" in run.stdout
+
+
+def test_a_narrowed_run_updates_nothing(tmp_path: Path, faulty: str) -> None:
+    run = judge(tmp_path, f"--target-url={faulty}", *QUICK, *SELECTION, "--conformance-update-baseline")
+    assert run.returncode == 1
+    assert "b.toml is as it was: only a whole run can update it" in run.stderr
+    assert not (tmp_path / "b.toml").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--conformance-baseline=gone.toml",), "--conformance-baseline gone.toml: No such file or directory"),
+        (("--conformance-update-baseline",), "--conformance-update-baseline: give --conformance-baseline FILE, too"),
+        (("--conformance-baseline=bad.toml",), "--conformance-baseline bad.toml: known.0: 'reason' is a required"),
+    ],
+)
+def test_errors_are_one_line_and_status_4(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
+    (tmp_path / "bad.toml").write_text('[[known]]\ncheck = "a"\n')
+    run = judge(tmp_path, "--target-url=http://x", *arguments)
+    assert run.returncode == 4
+    assert message in run.stderr
