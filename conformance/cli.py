@@ -14,6 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NoReturn
 
 from conformance import __version__, init_command, ledger, replay_command, requirements_page, roles
+from conformance.certification import certify_command, verify_command
+from conformance.certification.manifest import CertificationError
 from conformance.export import ExportError
 from conformance.export import command as export_command
 from conformance.init_command import InitError
@@ -49,7 +51,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         done = COMMANDS[options.command](options)
         text, status = done if isinstance(done, tuple) else (done, 0)
         _show(text)
-    except (ledger.UnknownRequirementError, InitError, ExportError, ReplayError, ReportError) as error:
+    except (
+        ledger.UnknownRequirementError,
+        CertificationError,
+        InitError,
+        ExportError,
+        ReplayError,
+        ReportError,
+    ) as error:
         print(f"{PROGRAM}: error: {error}", file=sys.stderr)
         return 2
     return status
@@ -85,6 +94,8 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("roles", help="print every model role with its signature")
     init_command.add(commands)
     replay_command.add(commands)
+    certify_command.add(commands)
+    verify_command.add(commands)
     export_command.add(commands)
     compare_command.add(commands)
     report_command.add(commands)
@@ -133,6 +144,8 @@ COMMANDS: Mapping[str, Callable[[argparse.Namespace], str | tuple[str, int]]] = 
     "roles": lambda _: _roles(),
     "init": init_command.run,
     "replay": replay_command.run,
+    "certify": certify_command.run,
+    "verify": verify_command.run,
     "models": export_command.run,
     "compare": compare_command.run,
     "report": report_command.run,

@@ -18,21 +18,25 @@ from conformance.report.result import CheckResult
 
 FOLDER = Path(checks.__file__).parent
 JUDGE: pytest.StashKey[Callable[[Check, Row], CheckResult]] = pytest.StashKey()
+DOORS: pytest.StashKey[tuple[str, ...]] = pytest.StashKey()  # http, grpc, or both
 
 
-def collected_rows(profile: str, *, dangerous: bool = False, models: Sequence[str] = ()) -> list[tuple[Check, Row]]:
+def collected_rows(
+    profile: str, *, dangerous: bool = False, models: Sequence[str] = (), doors: Sequence[str] = ("http",)
+) -> list[tuple[Check, Row]]:
     """Return what a whole run of a profile consists of, with the rows that have ended servers or without them.
 
     A run of models consists of what needs no role: their relations, and what the server says of itself.
     """
-    modules = modules_for(models)
+    modules = modules_for(models, doors)
     found = [case for name in modules for case in rows_of_module(name, models)]
     return [(check, row) for check, row in found if _belongs(check, row, profile, dangerous)]
 
 
-def modules_for(models: Sequence[str]) -> tuple[str, ...]:
-    """Return the modules of a run."""
-    return ("metadata", checks.RELATIONS) if models else checks.MODULES
+def modules_for(models: Sequence[str], doors: Sequence[str]) -> tuple[str, ...]:
+    """Return the modules of a run over `http`, over `grpc`, or both."""
+    http = ("metadata", checks.RELATIONS) if models else tuple(name for name in checks.MODULES if name != checks.GRPC)
+    return (*(http if "http" in doors else ()), *((checks.GRPC,) if "grpc" in doors else ()))
 
 
 def rows_of_module(name: str, models: Sequence[str]) -> list[tuple[Check, Row]]:
@@ -100,7 +104,7 @@ def models_of(config: pytest.Config) -> list[str]:
 
 def collect_file(file_path: Path, parent: pytest.Collector) -> CheckFile | None:
     """Return a collector if the file is a module of the suite."""
-    known = modules_for(models_of(parent.config))
+    known = modules_for(models_of(parent.config), parent.config.stash[DOORS])
     if file_path.parent != FOLDER or file_path.stem not in known or file_path.suffix != ".py":
         return None
     collector: CheckFile = CheckFile.from_parent(parent, path=file_path, nodeid=file_path.stem)

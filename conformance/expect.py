@@ -92,7 +92,8 @@ class Expectation:
             raise self.unmet("an error answer", safe(self.reply.outcome()))
         if status < 400:
             reason = f" for {fault}" if fault else ""
-            raise self.unmet(f"a refusal with a 4xx status{reason}", _gist(self.reply))
+            wanted = "a status other than OK" if self.reply.over_grpc else "a 4xx status"
+            raise self.unmet(f"a refusal with {wanted}{reason}", _gist(self.reply))
         return self
 
 
@@ -130,6 +131,8 @@ def still_answers(target: Target, model: Model) -> None:
 
 def _unanswered(reply: Reply) -> tuple[str, str]:
     """Return what was expected of an answer that did not come, and what came."""
+    if reply.over_grpc:
+        return "an answer with the status OK", safe(reply.outcome())
     exchange, status = reply.exchange, reply.status
     if status is not None and 200 <= status < 300:
         return "a whole answer with a 2xx status", safe(f"HTTP {status}, {exchange.failure}")
@@ -141,7 +144,9 @@ def _gist(reply: Reply) -> str:
     """Return what a wrongly accepted request was answered."""
     outputs = [f"{safe(output.name, 60)} {safe(output.datatype, 20)}" for output in reply.answer.outputs]
     text = safe(reply.body[:120].decode("utf-8", "replace"))
-    return f"HTTP {reply.status} with {', '.join(outputs)}" if outputs else f"HTTP {reply.status}: {text or 'no body'}"
+    if reply.over_grpc:
+        text = f"{len(reply.body)} bytes"
+    return f"{reply.status_line} with {', '.join(outputs)}" if outputs else f"{reply.status_line}: {text or 'no body'}"
 
 
 def _outputs(reply: Reply) -> str:
@@ -152,6 +157,8 @@ def _outputs(reply: Reply) -> str:
     if answer.document is not None:
         wrong = answer.of_kind("outputs-missing", "outputs-invalid", "output-invalid")
         return wrong[0].told if wrong else "no outputs"
+    if reply.over_grpc:
+        return f"bytes that are no ModelInferResponse: {element(reply.body, 24)}"
     coding = reply.header("Content-Encoding")
     what = f"a body in the coding {safe(coding, 20)}" if coding else "a body that is no JSON object"
     return f"{what}: {element(reply.body, 24) if reply.body else 'nothing'}"

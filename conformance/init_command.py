@@ -12,6 +12,7 @@ from conformance import roles
 from conformance.outcome import TargetLost
 from conformance.target import discover, settings, survey
 from conformance.target.config import Placement
+from conformance.target.secrets import hide
 from conformance.target.settings import SettingsError
 from conformance.target.target import Target
 from conformance.text import safe
@@ -89,12 +90,15 @@ def _drafted(options: argparse.Namespace) -> str:
         made = settings.make(
             options.target_url, options.target_header, ca_file=options.target_ca, insecure=options.target_insecure
         )
+    except SettingsError as error:
+        raise InitError(str(error)) from error
+    try:
         target = Target(made)
         names = [*discover.models(target), *options.model]
         found = discover.placements(target, dict.fromkeys(names))
         offered = survey.take(target, placements=found).offered
     except (SettingsError, TargetLost) as error:
-        raise InitError(str(error)) from error
+        raise InitError(hide(str(error), made.secrets)) from error
     head = HEAD.format(url=f"url = {_quoted(made.url)}", offered=f"; offered here: {', '.join(offered) or 'none'}")
     return f"{head}\n{_roles(found)}{_left_over(names, found)}"
 

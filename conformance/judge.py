@@ -26,6 +26,9 @@ from conformance.text import safe
 
 TOO_LARGE = 413
 LARGE = 64 * 1024  # bytes; a smaller body is for any server to take
+# What a row may need beside extensions: that the target is judged over HTTP, or over gRPC, too.
+OPTIONS_OF_DOORS = {"http": "--target-url", "grpc": "--target-grpc"}
+GRPC = "grpc"
 
 
 def scope(check: Check, row: Row) -> str:
@@ -73,12 +76,18 @@ class Judge:
 
     def _absent(self, check: Check, row: Row) -> _Verdict | None:
         """Say why the row does not apply to this target, or None."""
+        doors = self.target.settings.doors
         for extension in (str(ledger.requirement(check.requirements(row)[0]).extension), *row.needs):
-            if extension != "protocol" and extension not in self.survey.offered:
+            if extension in OPTIONS_OF_DOORS:
+                if extension not in doors:
+                    return _Verdict(Outcome.NOT_APPLICABLE, f"{OPTIONS_OF_DOORS[extension]} is not given")
+            elif extension != "protocol" and extension not in self.survey.offered:
                 return _Verdict(Outcome.NOT_APPLICABLE, f"{extension} is not offered")
         role = check.role_of(row)
         if role is not None and role not in self.survey.roles:
             return _Verdict(Outcome.NOT_APPLICABLE, f"{NO_MODEL}{role}")
+        if _is_over_grpc(check):
+            return None
         if role is not None and not load_roles()[role].speaks_json and "binary_tensor_data" not in self.survey.offered:
             return _Verdict(Outcome.NOT_APPLICABLE, f"binary_tensor_data is not offered, and {role} has no JSON form")
         return None
@@ -86,7 +95,7 @@ class Judge:
     def _run(self, check: Check, row: Row) -> _Verdict:
         try:
             model = self._model(check, row)
-            trouble = self._trouble(model) if model and check.infers else ""
+            trouble = self._trouble(check, row, model) if model and check.infers else ""
             if trouble:
                 return _Verdict(Outcome.BLOCKED, trouble)
             self.target.begin(scope(check, row))
@@ -101,9 +110,9 @@ class Judge:
             return _Verdict(Outcome.ERROR, safe(str(missing)))
         except TargetLost as lost:
             return _Verdict(Outcome.ERROR, f"the target is gone: {safe(str(lost))}")
-        except Exception:  # a fault of the suite's own must be seen, and must not end the run
-            trace = "\n".join(safe(line) for line in traceback.format_exc().splitlines())
-            return _Verdict(Outcome.ERROR, f"the suite failed: {trace}")
+        except Exception as error:  # a fault of the suite's own must be seen, and must not end the run
+            trace = "".join(f"\n| {safe(line)}" for line in traceback.format_exc().splitlines())
+            return _Verdict(Outcome.ERROR, f"the suite failed: {safe(f'{type(error).__name__}: {error}')}{trace}")
         observes = ledger.requirement(check.requirements(row)[0]).level == "OBSERVE"
         return _Verdict(Outcome.OBSERVED if observes else Outcome.PASS, "", safe(observation or ""))
 
@@ -119,11 +128,14 @@ class Judge:
             self._deployed[name] = deployed.of_dict(self.survey.models[name])
         return self._deployed[name]
 
-    def _trouble(self, model: Model) -> str:
+    def _trouble(self, check: Check, row: Row, model: Model) -> str:
         """Say why the model cannot be used at all; empty where it can."""
         if not isinstance(model, Deployed):
-            trouble = self.target.trouble(model)
-            return f"{model.name} answers no plain request: {safe(trouble)}" if trouble else ""
+            for door in ("grpc", *(set(row.needs) & {"http"})) if _is_over_grpc(check) else ("http",):
+                if trouble := self.target.trouble(model, door):
+                    over = " over gRPC" if door == "grpc" else ""
+                    return f"{model.name} answers no plain request{over}: {safe(trouble)}"
+            return ""
         if not model.trouble:
             self.target.begin(f"model {model.name}")
             for name in (PLAIN, FULL, MIXED) if "binary_tensor_data" in self.survey.offered else (PLAIN,):
@@ -154,6 +166,7 @@ class Judge:
             "check": check.id,
             "row": row.id,
             "url": settings.url,
+            **({"grpc": settings.grpc.url} if settings.grpc else {}),
             "placements": placements,
             "survey": self.survey.to_dict(),
         }
@@ -169,6 +182,11 @@ class _Verdict:
     failure: Failure | None = None
 
 
+def _is_over_grpc(check: Check) -> bool:
+    return ledger.requirement(check.requirements(check.rows[0])[0]).area == GRPC
+
+
 def _is_too_large(reply: Reply) -> bool:
     """Whether a large body was declined: how much a server takes is its own affair (RFC 9110, 15.5.14)."""
-    return reply.status == TOO_LARGE and len(reply.exchange.message.body) >= LARGE
+    declined = reply.status == TOO_LARGE or reply.exchange.code == "RESOURCE_EXHAUSTED"
+    return declined and len(reply.exchange.message.body) >= LARGE

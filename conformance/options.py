@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,14 +24,18 @@ if TYPE_CHECKING:
     from conformance.target.config import TargetConfig
     from conformance.target.har import Recording
 
-EXTENSIONS = ("binary_tensor_data", "raw", "classification")
+OVER_HTTP = ("binary_tensor_data", "raw", "classification")
+OVER_GRPC = ("classification_grpc",)
+EXTENSIONS = (*OVER_HTTP, *OVER_GRPC)
 PROFILES = ("certify", "quick", "explore")
 REFERENCE = "reference"
 DEFAULT_TIMEOUT = 10.0
+INSTALL_GRPC = "pip install 'oip-conformance[grpc]'"
 
 # What the environment (in capitals) and pytest's ini file can say, too.
 ELSEWHERE = {
     "target_url": "the server to judge",
+    "target_grpc": "where it listens for gRPC",
     "target_config": "a file about the target",
     "target_ca": "certificates to verify TLS with",
     "target_timeout": "seconds to wait",
@@ -41,6 +46,12 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "dest": "target_url",
         "metavar": "URL",
         "help": "judge this server; 'reference' starts the bundled one [env OIP_TARGET_URL, ini oip_target_url]",
+    },
+    "--target-grpc": {
+        "dest": "target_grpc",
+        "metavar": "HOST:PORT",
+        "help": "judge gRPC here, beside --target-url or alone; grpcs://HOST:PORT for TLS; 'reference' for the bundled "
+        "server, whose gRPC --target-url=reference judges, too [env OIP_TARGET_GRPC, ini oip_target_grpc]",
     },
     "--target-config": {
         "dest": "target_config",
@@ -146,7 +157,7 @@ def given(name: str, option: str | None, ini: Callable[[str], Any]) -> str | Non
 
 
 def target_url(options: Any, ini: Callable[[str], Any]) -> str | None:
-    """Return the target, or None where nothing names one.
+    """Return the target, empty where gRPC alone is judged, or None where nothing names one.
 
     Args:
         options: the parsed command line, as a namespace.
@@ -159,11 +170,35 @@ def target_url(options: Any, ini: Callable[[str], Any]) -> str | None:
         return _recording(options.target_replay).url
     url = given("target_url", options.target_url, ini)
     file = given("target_config", options.target_config, ini)
-    if url or not file:
-        return url
-    if not (found := _load(file)).url:
-        raise pytest.UsageError(f"--target-config {file} has no url: add one, or give --target-url")
-    return found.url
+    if not url and file:
+        found = _load(file)
+        url = found.url
+        if not (url or found.grpc):
+            raise pytest.UsageError(f"--target-config {file} has no url: add one, or give --target-url")
+    return url or ("" if target_grpc(options, ini) else None)
+
+
+def target_grpc(options: Any, ini: Callable[[str], Any]) -> str | None:
+    """Return where gRPC is to be judged, or None; the arguments are those of `target_url`.
+
+    Raises:
+        pytest.UsageError: the file about the target cannot be used.
+    """
+    if options.target_replay:
+        return _recording(options.target_replay).grpc or None
+    file = given("target_config", options.target_config, ini)
+    return given("target_grpc", options.target_grpc, ini) or (_load(file).grpc if file else None)
+
+
+def has_grpc() -> bool:
+    """Whether the packages that gRPC needs are installed, and fit each other."""
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    try:
+        for name in ("grpc", "tritonclient.grpc"):
+            import_module(name)
+    except Exception:  # packages that do not fit each other raise all kinds
+        return False
+    return True
 
 
 def target_config(config: pytest.Config) -> TargetConfig:
@@ -187,8 +222,13 @@ def _load(file: str | None) -> TargetConfig:
         raise pytest.UsageError(str(error)) from error
 
 
-def make_settings(config: pytest.Config, url: str) -> Settings:
+def make_settings(config: pytest.Config, url: str, grpc: str | None = None) -> Settings:
     """Return the settings of the target.
+
+    Args:
+        config: of pytest.
+        url: of the target, empty where gRPC alone is judged.
+        grpc: where gRPC is judged, or None.
 
     Raises:
         pytest.UsageError: an option cannot be used; one line says which and why.
@@ -204,6 +244,7 @@ def make_settings(config: pytest.Config, url: str) -> Settings:
             ca_file=ca_file,
             insecure=config.option.target_insecure or file.insecure,
             timeout=_timeout(config, file),
+            grpc=grpc,
         )
         made.ssl_context()
     except SettingsError as error:
@@ -226,6 +267,16 @@ def _timeout(config: pytest.Config, file: TargetConfig) -> float:
         return float(text) if text else file.timeout or DEFAULT_TIMEOUT
     except ValueError:
         raise pytest.UsageError(f"OIP_TARGET_TIMEOUT or oip_target_timeout is no number: {text!r}") from None
+
+
+def require_grpc() -> None:
+    """See that gRPC can be spoken.
+
+    Raises:
+        pytest.UsageError: its packages are not installed.
+    """
+    if not has_grpc():
+        raise pytest.UsageError(f"--target-grpc needs the extra grpc: {INSTALL_GRPC}")
 
 
 def extensions(config: pytest.Config) -> list[str]:

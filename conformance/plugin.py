@@ -25,7 +25,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
     """Collect the installed suite when the user names no path, and keep every conftest of the user's out of it."""
     known = early_config.known_args_namespace
-    if not options.target_url(known, early_config.getini):
+    if options.target_url(known, early_config.getini) is None:
         return
     if not known.file_or_dir:
         args.append(SUITE)
@@ -41,7 +41,7 @@ def pytest_configure(config: pytest.Config) -> None:
         pytest.UsageError: an option cannot be used.
     """
     url = options.target_url(config.option, config.getini)
-    if url:
+    if url is not None:
         from conformance.hooks import Hooks
 
         config.pluginmanager.register(Hooks(config, url), "oip-conformance-run")

@@ -144,6 +144,8 @@ class Model:
             binary_data_output,
             request_id,
             names=self.names,
+            model=self.name,
+            version=self.version,
         )
 
     def raw(self, body: bytes) -> Message:

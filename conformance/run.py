@@ -18,7 +18,7 @@ import pytest
 from conformance import baseline as baselines
 from conformance import ledger, options
 from conformance.baseline import Gate
-from conformance.collect import FOLDER, JUDGE, collected_rows, models_of
+from conformance.collect import DOORS, FOLDER, JUDGE, collected_rows, models_of
 from conformance.judge import Judge
 from conformance.outcome import TargetLost
 from conformance.report import formats, github, json_report, terminal
@@ -77,19 +77,20 @@ class Run:
         self.seed = self._seed()
         self._server: ReferenceServer | None = None
         self._url: str = self._told.get("url", url)
-        if self._url != options.REFERENCE:
-            options.make_settings(config, self._url)
+        self._grpc: str | None = self._told.get("grpc", options.target_grpc(config.option, config.getini))
+        self._check_address()
         self._quieten()
 
     # --- start ---
 
     def start(self) -> None:
         """Reach the target and survey it; a worker is told by its controller. `verdict` is set if that is the end."""
-        if self._url == options.REFERENCE:
-            self._server = ReferenceServer()
-            self._url = self._server.url
-        settings = options.make_settings(self.config, self._url)
+        if options.REFERENCE in (self._url, self._grpc):
+            self._start_reference()
+        settings = options.make_settings(self.config, self._url, self._grpc)
+        self.config.stash[DOORS] = settings.doors
         self._shown_url = settings.url  # without credentials
+        self._shown_grpc = settings.grpc.url if settings.grpc else ""
         recording = options.recording(self.config)
         self.target = Target(settings) if recording is None else Replayed(settings, recording.calls)
         if self.evidence is not None:
@@ -100,6 +101,29 @@ class Run:
         self.target.placements = self.file.roles or {}
         judge = Judge(self.target, self.survey, self.config.option.conformance_strict, self.evidence)
         self.config.stash[JUDGE] = judge if self.baseline is None else self.baseline.applying(judge)
+
+    def _check_address(self) -> None:
+        """See that the addresses can be used.
+
+        Raises:
+            pytest.UsageError: one cannot.
+        """
+        if self._grpc:
+            options.require_grpc()
+            if self.models and not self._url:
+                raise pytest.UsageError("--model: models are judged by relations over HTTP, give --target-url, too")
+        elif self._url != options.REFERENCE and set(options.extensions(self.config)) & set(options.OVER_GRPC):
+            raise pytest.UsageError("--extension classification_grpc: say where with --target-grpc HOST:PORT")
+        if self._url != options.REFERENCE and self._grpc != options.REFERENCE:
+            options.make_settings(self.config, self._url, self._grpc)
+        elif self._url not in ("", options.REFERENCE):
+            raise pytest.UsageError("--target-grpc=reference: the bundled server is not the one of --target-url")
+
+    def _start_reference(self) -> None:
+        self._server = ReferenceServer(grpc=self._grpc == options.REFERENCE or options.has_grpc())
+        self._url = self._server.url if self._url else ""
+        if self._grpc in (None, options.REFERENCE):
+            self._grpc = self._server.grpc
 
     def _take_survey(self) -> Survey:
         wanted = options.extensions(self.config)
@@ -125,16 +149,17 @@ class Run:
             return "; ".join(troubles)
         if not (survey.roles or survey.models) and survey.silence:
             hint = "look at the path of the URL, and whether a gateway wants a --target-header"
-            return f"{url}/v2 answers nothing of use ({survey.silence}): {hint}"
+            url += "/v2" if "http" in self.target.settings.doors else ""
+            return f"{url} answers nothing of use ({survey.silence}): {hint}"
         if not (survey.roles or survey.models):
             return f"{url} serves none of the suite's model roles: `oip-conformance roles` says what to deploy"
-        if not survey.offered:
+        if not survey.offered and "grpc" not in self.target.settings.doors:  # where tensors travel as bytes, anyway
             return f"{url} offers none of the extensions: it lists none, and requests that use them are not answered"
         return ""
 
     def for_worker(self) -> dict[str, Any]:
         """Return what a worker has to know."""
-        return {"url": self._url, "survey": self.survey.to_dict(), "seed": self.seed}
+        return {"url": self._url, "grpc": self._grpc, "survey": self.survey.to_dict(), "seed": self.seed}
 
     def _seed(self) -> int | None:
         """Choose how Hypothesis explores; the user's own profile and seed come first."""
@@ -206,7 +231,8 @@ class Run:
         run = {(result.id, result.row) for result in self.results}
         dangerous = self.config.option.conformance_dangerous
         missing: dict[str, list[str]] = {}
-        for check, row in collected_rows(self.profile, dangerous=dangerous, models=self.models):
+        doors = self.target.settings.doors
+        for check, row in collected_rows(self.profile, dangerous=dangerous, models=self.models, doors=doors):
             if (check.id, row.id) not in run:
                 extension = str(ledger.requirement(check.requirements(row)[0]).extension)
                 missing.setdefault(extension, []).append(f"{check.id}[{row.id}]")
@@ -215,7 +241,7 @@ class Run:
     def _merge_recordings(self, places: Mapping[tuple[str, str], int]) -> None:
         if self.evidence is not None:
             order = {f"{check}[{row}]": place for (check, row), place in places.items()}
-            har.merge(self.evidence, self._shown_url, order)
+            har.merge(self.evidence, self._shown_url, order, self._shown_grpc)
 
     def _lost(self) -> str | None:
         """Return why the target is gone; workers say it in their results."""
@@ -266,11 +292,29 @@ class Run:
     def rerun(self) -> str:
         """The command that runs the suite against this target, without what selects checks."""
         named = [f" --model {shlex.quote(name)}" for name in self.models]
-        return f"pytest --target-url={options.REFERENCE if self._server else self._shown_url}{''.join(named)}"
+        return f"pytest {' '.join(self._addresses())}{''.join(named)}"
+
+    def _addresses(self) -> list[str]:
+        """Return the options that name the target."""
+        if self._server:
+            return [f"--target-{'url' if self._url else 'grpc'}={options.REFERENCE}"]
+        doors = self.target.settings.doors
+        grpc = self._shown_grpc.removeprefix("grpc://")
+        return [
+            *([f"--target-url={self._shown_url}"] if "http" in doors else []),
+            *([f"--target-grpc={grpc}"] if "grpc" in doors else []),
+        ]
 
     def header(self) -> list[str]:
         """Return the lines above the run."""
-        return [] if self.verdict else terminal.header(self._shown_url, self.survey, self.profile, self.seed)
+        return [] if self.verdict else terminal.header(self._shown_url, self.survey, self.profile, self.seed, self._door())
+
+    def _door(self) -> str:
+        """Return what the header says of gRPC; empty where it says nothing."""
+        if "http" in self.target.settings.doors and self._shown_grpc:
+            return self._shown_grpc
+        without = self._server is not None and not self._shown_grpc
+        return f"not judged: {options.INSTALL_GRPC}" if without else ""
 
     def print_summary(self, reporter: Any) -> None:
         """Show the summary and everything that was not met."""
@@ -312,7 +356,7 @@ class Run:
 
 def _places(models: Sequence[str]) -> dict[tuple[str, str], int]:
     """Return the place of each row in the suite, so that workers' results come in one order."""
-    rows = collected_rows("explore", dangerous=True, models=models)
+    rows = collected_rows("explore", dangerous=True, models=models, doors=("http", "grpc"))
     return {(check.id, row.id): index for index, (check, row) in enumerate(rows)}
 
 

@@ -22,7 +22,11 @@ MODULES = (
     "errors",
     "state",
     "golden",
+    "grpc",
 )
+
+# What is judged over gRPC; all other modules are about HTTP.
+GRPC = "grpc"
 
 # Checks that no role is needed for: each is run on every model that is named with --model, and not at all without.
 RELATIONS = "relations"

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from conformance import classes
 from conformance.classes import ClassText, Item, Scores
@@ -23,10 +23,19 @@ from conformance.target.target import Target
 from conformance.text import safe, shown_shape
 from conformance.wire import strings
 from conformance.wire.finding import shown as quoted
-from conformance.wire.request import Output
+from conformance.wire.request import InferRequest, Output
 from conformance.wire.tensor import Tensor
 
 Send = Literal["binary", "json"]
+
+
+class Asked(Protocol):
+    """What answers requests: a target, or its other door."""
+
+    def infer(self, request: InferRequest, /) -> Reply:
+        """Send an inference request."""
+
+
 Rule = Callable[[Sequence[Item]], bool]
 
 # What every classification rests on; a check that cannot read its classes stops at one of these.
@@ -52,7 +61,7 @@ def scored(model: Model) -> str:
     return model.role.outputs[0].name
 
 
-def ask(target: Target, model: Model, tensors: Sequence[Tensor], *outputs: Output, send: Send = "json") -> Reply:
+def ask(target: Asked, model: Model, tensors: Sequence[Tensor], *outputs: Output, send: Send = "json") -> Reply:
     """Ask for outputs with their parameters."""
     return target.infer(model.request(tensors, send=send, outputs=outputs))
 
@@ -133,7 +142,7 @@ class Classified:
         listed: the classes, in the order of the answer.
     """
 
-    target: Target
+    target: Asked
     model: Model
     tensors: tuple[Tensor, ...]
     send: Send
@@ -145,7 +154,7 @@ class Classified:
     @classmethod
     def of(
         cls,
-        target: Target,
+        target: Asked,
         model: Model,
         values: Any = None,
         count: int | None = None,

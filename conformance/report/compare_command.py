@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from conformance.report import compare_markdown
+from conformance.report import compare_markdown, regression
 from conformance.report.compare import Comparison, compare
 from conformance.report.reading import ReportError, read
 
@@ -27,15 +27,28 @@ def add(commands: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "reports", nargs="+", type=Path, metavar="REPORT", help="a .json file that --conformance-report wrote"
     )
+    parser.add_argument(
+        "--gate", action="store_true",
+        help="of two reports, OLD NEW, print what fails now and did not; exit status 1 where something got worse",
+    )  # fmt: skip
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write there: .html or .md; default: print")
 
 
-def run(options: argparse.Namespace) -> str:
-    """Return the page as Markdown, or write it and say so.
+def run(options: argparse.Namespace) -> tuple[str, int]:
+    """Return the page as Markdown, or write it and say so; with `--gate`, return the difference and the exit status.
 
     Raises:
-        ReportError: a file is no report, or the page cannot be written.
+        ReportError: a file is no report, the page cannot be written, or there are not two reports for the gate.
     """
+    if not options.gate:
+        return _page(options), 0
+    if len(options.reports) != 2 or options.output:
+        raise ReportError("--gate takes two reports, OLD NEW, and prints")
+    found = regression.compare(*map(read, options.reports))
+    return "\n".join(found.lines()), found.exit_status
+
+
+def _page(options: argparse.Namespace) -> str:
     output: Path | None = options.output
     if output is not None and output.suffix not in FORMATS:
         raise ReportError(f"{output}: unknown suffix {output.suffix!r}, known are {', '.join(FORMATS)}")

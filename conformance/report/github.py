@@ -12,7 +12,7 @@ from pathlib import Path
 from conformance.outcome import Outcome
 from conformance.report import page_markdown
 from conformance.report import view as views
-from conformance.report.view import Group, Report, label
+from conformance.report.view import Group, Report, brief, label
 from conformance.text import safe
 
 SUMMARY_LIMIT = 1024 * 1024
@@ -27,7 +27,7 @@ def is_there(environment: Mapping[str, str]) -> bool:
 
 
 def commands(report: Report | None, environment: Mapping[str, str]) -> Iterator[str]:
-    """Yield a workflow command for each failure that is not known, and for each piece of advice; ten of both at most."""
+    """Yield a workflow command for each failure that is not known, and each piece of advice; at most ten of both."""
     if report is None or environment.get("GITHUB_ACTIONS") != "true":
         return
     view = views.view(report)
@@ -45,7 +45,7 @@ def _annotation(kind: str, group: Group) -> str:
     first, others = group.rows[0], len(group.rows) - 1
     more = f" (and {others} other row{'s' if others > 1 else ''})" if others else ""
     return _command(
-        kind, f"{TITLE} {group.level} {group.requirement}", f"{label(first)}: {group.claim} {first['message']}{more}"
+        kind, f"{TITLE} {group.level} {group.requirement}", f"{label(first)}: {group.claim} {brief(first)}{more}"
     )
 
 

@@ -23,7 +23,7 @@ from markupsafe import Markup, escape
 from conformance.outcome import Outcome
 from conformance.report.page_markdown import sentence
 from conformance.report.result import NO_MODEL
-from conformance.report.view import NOT_RUN, OUTCOMES, TITLES, Group, Requirement, View, gate_sentence, label
+from conformance.report.view import NOT_RUN, OUTCOMES, TITLES, Group, Requirement, View, brief, gate_sentence, label
 from conformance.text import safe
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -91,7 +91,7 @@ def _template() -> jinja2.Template:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"prose": prose, "label": label}
+    environment.filters |= {"prose": prose, "label": label, "brief": brief}
     return environment.get_template("report.html.jinja")
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from conformance.report.markdown import code, table, text
-from conformance.report.view import OUTCOMES, Entry, Group, Observation, View, gate_sentence, label
+from conformance.report.view import OUTCOMES, Entry, Group, Observation, View, brief, gate_sentence, label
 from conformance.text import safe
 
 LIMIT = 1024 * 1024
@@ -177,7 +177,7 @@ def _others(rows: Sequence[Entry]) -> Iterator[str]:
     if not rows:
         return
     yield from ("", f"<details><summary>{len(rows)} other row{'s' if len(rows) > 1 else ''}</summary>", "")
-    yield from (f"- {code(label(row))}: {code(row['message'], 400)}" for row in rows[:ROWS])
+    yield from (f"- {code(label(row))}: {code(brief(row), 400)}" for row in rows[:ROWS])
     if len(rows) > ROWS:
         yield f"- and {len(rows) - ROWS} more"
     yield from ("", "</details>")
@@ -186,7 +186,9 @@ def _others(rows: Sequence[Entry]) -> Iterator[str]:
 def _evidence(view: View, row: Entry) -> Iterator[str]:
     failure = row["failure"]
     if failure is None:
-        yield f"Because   {row['message']}"
+        first, *trace = row["message"].splitlines() or [""]
+        yield f"Because   {first}"
+        yield from (f"| {line.removeprefix('| ')}" for line in trace)
         yield f"Rerun     {view.rerun(row['id'])}"
         return
     told = (("Sent", "sent"), ("Expected", "expected"), ("Actual", "actual"))
@@ -200,7 +202,7 @@ def _evidence(view: View, row: Entry) -> Iterator[str]:
 def _in_short(group: Group) -> str:
     first, others = group.rows[0], len(group.rows) - 1
     more = f" (and {others} other row{'s' if others > 1 else ''})" if others else ""
-    return f"- {code(group.requirement)} {code(label(first))}: {prose(group.claim)} {code(first['message'], 400)}{more}"
+    return f"- {code(group.requirement)} {code(label(first))}: {prose(group.claim)} {code(brief(first), 400)}{more}"
 
 
 def _observed(entry: Observation) -> str:

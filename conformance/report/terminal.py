@@ -36,12 +36,13 @@ LISTED_ROWS = 6
 LONGEST_WHY = 1200  # characters
 
 
-def header(url: str, survey: Survey, profile: str, seed: int | None) -> list[str]:
-    """Return the lines above the run: who is judged, on what, and how."""
+def header(url: str, survey: Survey, profile: str, seed: int | None, grpc: str = "") -> list[str]:
+    """Return the lines above the run: who is judged, on what, and how; `grpc` says where, or why not."""
     server = " ".join(safe(part, 60) for part in (survey.name, survey.version) if part) or "no server metadata"
     offered = [f"{name} ({survey.offered[name]})" for name in EXTENSIONS if name in survey.offered]
     return [
         f"target      {safe(url)}: {server}",
+        *([f"gRPC        {grpc}"] if grpc else []),
         f"extensions  {', '.join(offered) or 'none offered'}",
         *[f"            {name} is not offered: {safe(survey.refusals[name], 120)}" for name in survey.refusals],
         *(

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from conformance import ledger
+from conformance.options import EXTENSIONS
 from conformance.outcome import UNMET, Outcome
 from conformance.report.result import CheckResult
 
@@ -101,7 +102,7 @@ def of_extensions(
         missing: labels of the rows that should have been run and were not, by extension.
     """
     extensions: dict[str, dict[str, Any]] = {}
-    for name in ("protocol", "binary_tensor_data", "raw", "classification"):
+    for name in ("protocol", *EXTENSIONS):
         own = [result for result in results if result.extension == name]
         counts = Counter(str(result.outcome) for result in own)
         is_offered = name == "protocol" or name in offered
@@ -131,11 +132,20 @@ class Musts:
 
 
 def musts(requirements: Iterable[Mapping[str, Any]]) -> Musts:
-    """Return the counts of the MUSTs among requirements as the report has them."""
-    counts = Counter(entry["verdict"] for entry in requirements if entry["level"] == "MUST")
+    """Return the counts of the MUSTs among requirements as the report has them.
+
+    Those of HTTP count only where something was judged over HTTP, and those of gRPC where something was over gRPC.
+    """
+    entries = list(requirements)
+    doors = {_door(entry) for entry in entries if entry["verdict"] != Outcome.NOT_APPLICABLE} or {"http", "grpc"}
+    counts = Counter(entry["verdict"] for entry in entries if entry["level"] == "MUST" and _door(entry) in doors)
     met, absent = counts[Outcome.PASS], counts[Outcome.NOT_APPLICABLE]
     failed = counts[Outcome.FAIL] + counts[Outcome.KNOWN_FAILURE]
     return Musts(met, failed, counts.total() - met - failed - absent, absent)
+
+
+def _door(entry: Mapping[str, Any]) -> str:
+    return "grpc" if entry["area"] == "grpc" else "http"
 
 
 def of_requirements(results: Sequence[CheckResult]) -> list[dict[str, Any]]:

@@ -1,7 +1,8 @@
 """What a report's pages show, worked out once from the JSON report alone, so that they agree and can be made later.
 
-Nothing here is escaped: `page_html`, `page_markdown` and `badge` do that, each in its own way. Texts are those of the
-report, which may come from anybody; statements and sources of requirements are the installed ledger's.
+Nothing here is escaped, but for the title: `page_html`, `page_markdown` and `badge` do that, each in its own way.
+Texts are those of the report, which may come from anybody; statements and sources of requirements are the installed
+ledger's.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from conformance import ledger
 from conformance.outcome import Outcome
 from conformance.report.result import NO_MODEL
 from conformance.report.verdict import Musts, musts
+from conformance.text import safe
 
 Report = Mapping[str, Any]
 Entry = Mapping[str, Any]
@@ -34,6 +36,7 @@ OUTCOMES: Mapping[str, tuple[str, str]] = {
     Outcome.NOT_APPLICABLE: ("n/a", "not offered, no model to judge it with, or too large for the server"),
 }
 NOT_RUN = "not run"
+LONGEST_TITLE = 120  # characters
 TITLES: Mapping[str, str] = {
     "protocol": "Protocol beneath the extensions",
     "binary_tensor_data": "Binary tensor data",
@@ -172,7 +175,7 @@ def view(report: Report) -> View:
     complete = report["footer"]["complete"]
     return View(
         report,
-        " ".join(part for part in (target["name"], target["version"]) if part) or target["url"],
+        safe(" ".join(part for part in (target["name"], target["version"]) if part) or target["url"], LONGEST_TITLE),
         musts(report["requirements"]),
         _counts(checks),
         _parts(report),
@@ -191,10 +194,14 @@ def label(check: Entry) -> str:
     return f"{check['id']} [{check['row']}]" if check["row"] else str(check["id"])
 
 
+def brief(check: Entry) -> str:
+    """Return why a row came to what it came to: the first line of its message."""
+    return str(check["message"]).partition("\n")[0]
+
+
 def gate_sentence(gate: Mapping[str, Any]) -> str:
     """Return whether a gate lets a run through, and how the run differs from the baseline, on one line."""
-    words = {"new": "new failure", "fixed": "fixed", "stale": "stale entry", "known": "known failure"}
-    counts = [f"{len(gate[kind])} {word}" for kind, word in words.items() if gate[kind]]
+    counts = [f"{len(gate[kind])} {kind}" for kind in ("new", "fixed", "stale", "known") if gate[kind]]
     return f"{'passed' if gate['passed'] else 'not passed'}{': ' if counts else ''}{', '.join(counts)}"
 
 
@@ -249,7 +256,7 @@ def _requirement(entry: Entry, rows: Sequence[Entry]) -> Requirement:
         [str(source) for source in known.sources] if known else [],
         known.note if known else "",
         checks,
-        list(dict.fromkeys(row["message"] for row in rows if row["message"])) if is_open else [],
+        list(dict.fromkeys(brief(row) for row in rows if row["message"])) if is_open else [],
     )
 
 

@@ -56,6 +56,7 @@ class TargetConfig:
     """
 
     url: str | None = None
+    grpc: str | None = None
     timeout: float | None = None
     headers: tuple[str, ...] = ()
     ca_file: str | None = None
@@ -101,6 +102,7 @@ def _read(entries: Mapping[str, Any], folder: Path) -> TargetConfig:
     headers = entries.get("headers", {})
     return TargetConfig(
         url=_expanded(entries["url"], "url") if "url" in entries else None,
+        grpc=_expanded(entries["grpc"], "grpc") if "grpc" in entries else None,
         timeout=entries.get("timeout"),
         headers=tuple(f"{name}: {_expanded(value, f'headers.{name}')}" for name, value in headers.items()),
         ca_file=str(folder / tls["ca"]) if "ca" in tls else None,

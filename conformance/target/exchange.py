@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from conformance.wire.grpc_request import GRPC
 from conformance.wire.request import INFERENCE_HEADER, Message
 from conformance.wire.response import Answer, take_apart
 
@@ -16,12 +17,13 @@ class Exchange:
     Attributes:
         number: the place of this exchange in its check, from 0.
         url: where the request went, without credentials.
-        status: None where no answer came.
+        status: None where no answer came; over gRPC the HTTP status that stands for the code.
         headers: of the answer, in wire order and with its own spelling.
         body: of the answer, after HTTP's framing and without any decoding.
         failure: what went wrong on the way, in a few words, or None. A body cut short has status and failure.
         elapsed: seconds.
         note: how it was sent, where that was not in one piece.
+        code: of the status that a gRPC call ended with, by name; empty over HTTP. `details` is its message.
     """
 
     number: int
@@ -33,6 +35,8 @@ class Exchange:
     failure: str | None = None
     elapsed: float = 0.0
     note: str = ""
+    code: str = ""
+    details: str = ""
 
 
 class Reply:
@@ -63,13 +67,31 @@ class Reply:
 
     @cached_property
     def answer(self) -> Answer:
-        """The body taken apart by its inference header; its outputs have the names of the role that the model fills."""
+        """The body taken apart; its outputs have the names of the role that the model fills."""
+        if self.over_grpc:
+            from conformance.wire import grpc_answer  # needs the extra
+
+            return grpc_answer.take_apart(self.body).renamed(self.exchange.message.names)
         return take_apart(self.body, self.header(INFERENCE_HEADER)).renamed(self.exchange.message.names)
+
+    @property
+    def over_grpc(self) -> bool:
+        """Whether it is the end of a gRPC call."""
+        return self.exchange.message.method == GRPC
+
+    @property
+    def status_line(self) -> str:
+        """The status for a person: `HTTP 200`, or a gRPC code."""
+        return self.exchange.code or f"HTTP {self.status}"
 
     def outcome(self) -> str:
         """What came back, on one line, for a person."""
         if self.status is None:
             return self.exchange.failure or "no answer"
         cut = f", {self.exchange.failure}" if self.exchange.failure else ""
-        text = self.body[:200].decode("utf-8", "replace") if not self.succeeded else f"{len(self.body)} bytes"
-        return f"HTTP {self.status}{cut}: {text}" if text else f"HTTP {self.status}{cut}"
+        text = self._told() if not self.succeeded else f"{len(self.body)} bytes"
+        return f"{self.status_line}{cut}: {text}" if text else f"{self.status_line}{cut}"
+
+    def _told(self) -> str:
+        """What the server says of an error."""
+        return self.exchange.details[:200] if self.over_grpc else self.body[:200].decode("utf-8", "replace")

@@ -2,7 +2,9 @@
 
 Every process of a run leaves its calls in a file of its own, a line each; `merge` makes one archive of them, in the
 order of the suite. What HAR has no member for begins with an underscore: where a message belongs in the run (`_scope`,
-`_call`, `_place`), how it was sent (`_note`), and what went wrong on the way (`_failure`, `_lost`).
+`_call`, `_place`), how it was sent (`_note`), and what went wrong on the way (`_failure`, `_lost`). A gRPC call is an
+entry as well: its bodies are the serialized messages, the status is the one of HTTP that stands for its code, and
+`_grpc` has the code and the message; where gRPC was judged `log` has a `_grpc`, too, with the address.
 
 Source: HAR 1.2 Spec, 4.2 "log" and the sections that follow it.
 """
@@ -22,6 +24,7 @@ from conformance.target import secrets
 from conformance.target.exchange import Exchange
 from conformance.target.settings import Settings
 from conformance.target.target import Call
+from conformance.wire.grpc_request import GRPC
 from conformance.wire.request import Message
 
 NAME, PART = "run.har", "run.har.part"
@@ -53,7 +56,7 @@ class Journal:
 
 def entries(call: Call, settings: Settings) -> Iterator[dict[str, Any]]:
     """Yield an entry for each exchange of a call; one for a call that found no server."""
-    url = settings.url + call.messages[0].path
+    url = settings.where(call.messages[0]) + call.messages[0].path
     for place, exchange in enumerate(call.exchanges or [Exchange(0, call.messages[0], url)]):
         started = datetime.now(UTC) - timedelta(seconds=exchange.elapsed)
         time = round(exchange.elapsed * 1000, 3)
@@ -68,7 +71,16 @@ def entries(call: Call, settings: Settings) -> Iterator[dict[str, Any]]:
             "_call": call.index,
             "_place": place,
             **_given(_note=exchange.note, _failure=exchange.failure, _lost=call.lost),
+            **({"_grpc": {"code": exchange.code, "details": _hidden(exchange, settings)}} if _is_call(exchange) else {}),
         }
+
+
+def _is_call(exchange: Exchange) -> bool:
+    return exchange.message.method == GRPC
+
+
+def _hidden(exchange: Exchange, settings: Settings) -> str:
+    return secrets.hide(exchange.details, settings.secrets)
 
 
 def _given(**members: str | None) -> dict[str, str]:
@@ -80,9 +92,9 @@ def _request(exchange: Exchange, settings: Settings) -> dict[str, Any]:
     hidden = {name.lower() for name, _ in settings.headers if name.lower() != "host"}
     body = {"mimeType": message.header("Content-Type") or "", **_coded(message.body, "_encoding")}
     return {
-        "method": message.method,
+        "method": "POST" if message.method == GRPC else message.method,
         "url": exchange.url,
-        "httpVersion": "HTTP/1.1",
+        "httpVersion": _version(exchange),
         "cookies": [],
         "headers": [*_headers(message.headers, ()), *_headers(settings.headers, hidden)],
         "queryString": [],
@@ -98,8 +110,8 @@ def _response(exchange: Exchange, hidden: Sequence[str]) -> dict[str, Any]:
     body = secrets.hide_bytes(exchange.body, hidden)
     return {
         "status": exchange.status or 0,
-        "statusText": "",
-        "httpVersion": "HTTP/1.1",
+        "statusText": exchange.code,
+        "httpVersion": _version(exchange),
         "cookies": [],
         "headers": _headers(headers, {"set-cookie"}),
         "content": {"size": len(body), "mimeType": kind, **_coded(body, "encoding")},
@@ -107,6 +119,10 @@ def _response(exchange: Exchange, hidden: Sequence[str]) -> dict[str, Any]:
         "headersSize": -1,
         "bodySize": len(body),
     }
+
+
+def _version(exchange: Exchange) -> str:
+    return "HTTP/2" if _is_call(exchange) else "HTTP/1.1"
 
 
 def _headers(headers: Sequence[tuple[str, str]], hidden: Collection[str]) -> list[dict[str, str]]:
@@ -117,18 +133,21 @@ def _coded(body: bytes, encoding: str) -> dict[str, str]:
     return {"text": b64encode(body).decode(), encoding: "base64"}
 
 
-def merge(folder: Path, url: str, order: Mapping[str, int]) -> None:
+def merge(folder: Path, url: str, order: Mapping[str, int], grpc: str = "") -> None:
     """Make one archive of the files of all journals in a folder, and take them away.
 
     Args:
         folder: of the evidence.
         url: of the target.
         order: scope -> its place in the run; what is not there comes first.
+        grpc: where gRPC was judged, as a URL; empty where it was not.
     """
     parts = sorted(folder.glob(f"{PART}*"))
     found = [json.loads(line) for part in parts for line in part.read_text(encoding="utf-8").splitlines()]
     found.sort(key=lambda entry: (order.get(entry["_scope"], -1), entry["_call"], entry["_place"]))
-    log = {"version": "1.2", "creator": {"name": "oip-conformance", "version": __version__}, "_target": url}
+    log: dict[str, Any] = {"version": "1.2", "creator": {"name": "oip-conformance", "version": __version__}, "_target": url}
+    if grpc:
+        log["_grpc"] = grpc
     with (folder / NAME).open("w", encoding="utf-8") as file:
         json.dump({"log": {**log, "entries": found}}, file, ensure_ascii=False, indent=0)
         file.write("\n")
@@ -141,13 +160,19 @@ def merge(folder: Path, url: str, order: Mapping[str, int]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """An archive that was read: the URL of the target, and its calls by scope and index.
+    """An archive that was read.
 
-    Of several recordings of one call, by several processes, the first counts.
+    Attributes:
+        url: of the target.
+        calls: by scope and index; of several recordings of one call, by several processes, the first counts.
+        times: of the first exchange and of the last.
+        grpc: where gRPC was judged, as a URL; empty where it was not.
     """
 
     url: str
     calls: Mapping[tuple[str, int], Call]
+    times: tuple[datetime, datetime]
+    grpc: str = ""
 
 
 def load(path: Path) -> Recording:
@@ -158,7 +183,8 @@ def load(path: Path) -> Recording:
     """
     try:
         log = json.loads(path.read_text(encoding="utf-8"))["log"]
-        return Recording(str(log["_target"]), _calls(log["entries"]))
+        times = sorted(datetime.fromisoformat(entry["startedDateTime"]) for entry in log["entries"])
+        return Recording(str(log["_target"]), _calls(log["entries"]), (times[0], times[-1]), str(log.get("_grpc", "")))
     except OSError as error:
         raise HarError(f"{path}: {error.strerror}") from error
     except (ValueError, LookupError, TypeError, AttributeError) as error:
@@ -187,7 +213,7 @@ def _exchange(entry: Mapping[str, Any]) -> Exchange:
     body = b64decode(sent["postData"]["text"], validate=True) if "postData" in sent else b""
     return Exchange(
         0,
-        Message(url, _pairs(sent["headers"]), body, sent["method"]),
+        Message(url, _pairs(sent["headers"]), body, GRPC if "_grpc" in entry else sent["method"]),
         url,
         int(came["status"]) or None,
         _pairs(came["headers"]),
@@ -195,6 +221,7 @@ def _exchange(entry: Mapping[str, Any]) -> Exchange:
         entry.get("_failure"),
         float(entry["time"]) / 1000,
         entry.get("_note", ""),
+        **{name: str(entry["_grpc"][name]) for name in ("code", "details") if "_grpc" in entry},
     )
 
 

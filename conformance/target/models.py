@@ -24,7 +24,7 @@ from conformance.deployed import (
     role_of,
 )
 from conformance.inputs import Given, guesses
-from conformance.options import EXTENSIONS
+from conformance.options import OVER_HTTP
 from conformance.roles import TensorSpec
 from conformance.target import survey as surveys
 from conformance.target.exchange import Reply
@@ -63,7 +63,7 @@ def take(
     survey = Survey()
     surveys.read_server_metadata(target.get("/v2"), survey)
     models = [find(target, name, (given or {}).get(name, {})) for name in dict.fromkeys(names)]
-    for extension in EXTENSIONS:
+    for extension in OVER_HTTP:
         surveys.decide(survey, extension, wanted, _probe(target, extension, models))
     survey.models = {model.name: model.to_dict() for model in models}
     return survey

@@ -17,17 +17,22 @@ class ReferenceServer:
 
     Attributes:
         url: where it listens.
+        grpc: where it listens for gRPC, as host:port; None where that was not asked for.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, grpc: bool = False) -> None:
         """Start the server and wait until it is ready.
+
+        Args:
+            grpc: over gRPC, too, for which the extra has to be installed.
 
         Raises:
             RuntimeError: it did not start.
         """
-        # The output of the server would fill a pipe that nobody reads; its one line comes first.
+        options = ["--grpc-port", "0"] if grpc else []
+        # The output of the server would fill a pipe that nobody reads; its lines come first.
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "reference_server", "--host", "127.0.0.1", "--port", "0"],
+            [sys.executable, "-m", "reference_server", "--host", "127.0.0.1", "--port", "0", *options],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
@@ -37,6 +42,7 @@ class ReferenceServer:
         try:
             assert self._process.stdout is not None  # noqa: S101 - for the type checker
             self.url = self._process.stdout.readline().strip()
+            self.grpc = self._process.stdout.readline().strip().removeprefix("grpc ") if grpc else None
         finally:
             watchdog.cancel()
         if not self.url.startswith("http://"):

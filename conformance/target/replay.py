@@ -21,11 +21,16 @@ class NotRecordedError(Exception):
 
 
 class Replayed(Target):
-    """A target made of the calls of a recording."""
+    """A target made of the calls of a recording.
+
+    Attributes:
+        used: scope and index of the calls that were asked for.
+    """
 
     def __init__(self, settings: Settings, calls: Mapping[tuple[str, int], Call]) -> None:
         super().__init__(settings)
         self._recorded = calls
+        self.used: set[tuple[str, int]] = set()
 
     def _exchanged(self, call: Call, exchange: Callable[[], Sequence[Exchange]]) -> Sequence[Exchange]:
         """Return what was recorded of a call.
@@ -36,6 +41,7 @@ class Replayed(Target):
         """
         del exchange
         found = self._recorded.get((call.scope, call.index))
+        self.used.add((call.scope, call.index))
         if found is None:
             raise NotRecordedError(f"the recording has no call {call.index} of {call.scope}")
         if found.lost:
@@ -48,7 +54,7 @@ class Replayed(Target):
 
     def _difference(self, sent: Message, recorded: Message) -> str | None:
         """Return in what a recorded message is another one, or None; headers of the target's own are not compared."""
-        if (sent.method, self.settings.url + sent.path) != (recorded.method, recorded.path):
+        if (sent.method, self.settings.where(sent) + sent.path) != (recorded.method, recorded.path):
             return "path"
         if sent.headers != recorded.headers[: len(sent.headers)]:
             return "header"

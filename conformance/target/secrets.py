@@ -10,7 +10,7 @@ import binascii
 import json
 import re
 from base64 import b64decode
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from urllib.parse import quote
 
@@ -40,10 +40,14 @@ def _credentials(encoded: str) -> str:
 
 def hide(text: str, secrets: Iterable[str]) -> str:
     """Return text without secrets, and without pieces of one: messages quote the beginning of what is long."""
-    for secret in secrets:
-        for spelling, piece in _spellings(secret):
-            text = _without(text, spelling, piece)
-    return text
+    masked = {
+        place
+        for secret in secrets
+        for spelling, piece in _spellings(secret)
+        for start in _places(text, spelling, min(piece, len(spelling)))
+        for place in range(start, start + min(piece, len(spelling)))
+    }
+    return "".join("*" if place in masked else c for place, c in enumerate(text)) if masked else text
 
 
 def hide_bytes(data: bytes, secrets: Iterable[str]) -> bytes:
@@ -64,18 +68,10 @@ def _spellings(secret: str) -> tuple[tuple[str, int], ...]:
     return (*((text, PIECE) for text in texts), (octets, len("00 ") * PIECE - 1))
 
 
-def _without(text: str, secret: str, piece: int) -> str:
-    """Return text in which every run of at least `piece` characters that stands in the secret is masked."""
-    if len(secret) <= piece:
-        return text.replace(secret, "*" * len(secret))
+def _places(text: str, secret: str, piece: int) -> Iterator[int]:
+    """Yield where so many characters begin that stand in a row in the secret."""
     pieces = _pieces(secret, piece)
-    masked = {
-        place
-        for start in range(len(text) - piece + 1)
-        if text[start : start + piece] in pieces
-        for place in range(start, start + piece)
-    }
-    return "".join("*" if place in masked else c for place, c in enumerate(text)) if masked else text
+    return (start for start in range(len(text) - piece + 1) if text[start : start + piece] in pieces)
 
 
 @cache

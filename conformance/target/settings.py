@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from conformance.target import secrets
+from conformance.wire.grpc_request import GRPC
+from conformance.wire.request import Message
 
 # Characters that RFC 9110 section 5.6.2 allows in a header name.
 _TOKEN = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
@@ -16,6 +18,25 @@ _TOKEN = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHI
 
 class SettingsError(ValueError):
     """The user's settings make no sense; the message is one line and says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class GrpcAddress:
+    """Where a server listens for gRPC, with TLS or without."""
+
+    host: str
+    port: int
+    tls: bool = False
+
+    @property
+    def target(self) -> str:
+        """As a channel is given it."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @property
+    def url(self) -> str:
+        """As messages and recordings name it."""
+        return f"grpc{'s' if self.tls else ''}://{self.target}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +48,7 @@ class Settings:
         headers: sent with every request; their values are secrets and never shown, Host excepted.
         timeout: seconds to wait for a connection, and for the next byte of an answer.
         max_answer: bytes of an answer's body that are read before it counts as endless.
+        grpc: where the server listens for gRPC; None where that is not judged. Where gRPC alone is, `url` is its.
     """
 
     url: str
@@ -35,6 +57,27 @@ class Settings:
     insecure: bool = False
     timeout: float = 10.0
     max_answer: int = 256 * 1024 * 1024
+    grpc: GrpcAddress | None = None
+
+    @property
+    def grpc_address(self) -> GrpcAddress:
+        """Where the server listens for gRPC.
+
+        Raises:
+            SettingsError: nobody said so.
+        """
+        if self.grpc is None:
+            raise SettingsError("--target-grpc is not given")
+        return self.grpc
+
+    def where(self, message: Message) -> str:
+        """Return what stands in front of a message's path."""
+        return self.grpc_address.url if message.method == GRPC else self.url
+
+    @property
+    def doors(self) -> tuple[str, ...]:
+        """What is judged: `http`, `grpc`, or both."""
+        return (*(["http"] if self.url.startswith("http") else []), *(["grpc"] if self.grpc else []))
 
     @property
     def deadline(self) -> float:
@@ -76,16 +119,45 @@ def make(
     ca_file: str | None = None,
     insecure: bool = False,
     timeout: float = 10.0,
+    grpc: str | None = None,
 ) -> Settings:
     """Make settings of what a user wrote.
 
+    Args:
+        url: of the HTTP side; empty where gRPC alone is judged.
+        headers: each as "Name: value".
+        ca_file: certificates to verify TLS with.
+        insecure: do not verify.
+        timeout: in seconds.
+        grpc: `host:port`, with `grpcs://` in front for TLS.
+
     Raises:
-        SettingsError: a URL or header that cannot be used, or a timeout that is not positive.
+        SettingsError: a URL, address or header that cannot be used, or a timeout that is not positive.
     """
     if not 0 < timeout < 3600:
         raise SettingsError(f"--target-timeout {timeout:g}: give seconds between 0 and 3600")
-    address, authorization = _split_url(url)
-    return Settings(address, (*authorization, *map(_header, headers)), ca_file, insecure, timeout)
+    door = split_grpc(grpc) if grpc else None
+    address, authorization = _split_url(url) if url or door is None else (door.url, [])
+    sent = (*authorization, *map(_header, headers))
+    return Settings(address, sent, ca_file, insecure, timeout, grpc=door)
+
+
+def split_grpc(text: str) -> GrpcAddress:
+    """Return the address that a user wrote.
+
+    Raises:
+        SettingsError: it is none.
+    """
+    hint = "give HOST:PORT, or grpcs://HOST:PORT for TLS"
+    scheme, _, rest = text.rpartition("://")
+    try:
+        parts = urlsplit(f"//{rest}")
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise SettingsError(f"--target-grpc {text!r}: {error}; {hint}") from error
+    if scheme not in ("", "grpc", "grpcs") or not host or not port or parts.path.strip("/") or parts.username:
+        raise SettingsError(f"--target-grpc {text!r} is no address: {hint}")
+    return GrpcAddress(host, port, scheme == "grpcs")
 
 
 def _split_url(url: str) -> tuple[str, list[tuple[str, str]]]:

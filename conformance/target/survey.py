@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from conformance.options import EXTENSIONS
+from conformance.options import OVER_HTTP
 from conformance.roles import Model
 from conformance.roles import load as load_roles
+from conformance.target import grpc_survey
 from conformance.target.config import Placement
 from conformance.target.exchange import Reply
 from conformance.target.secrets import hide
@@ -27,13 +28,17 @@ from conformance.wire.request import Output
 LISTED_AS = {"binary_tensor_data": "binary_tensor_data", "classification": "classification"}
 
 
+# Says what shows that a role's model is not there, or None.
+Absence = Callable[[Target, str], Reply | None]
+
+
 @dataclass(slots=True)
 class Survey:
     """What a target offers.
 
     Attributes:
         name: of the server, by its own metadata; likewise version.
-        listed: the extensions of its metadata, as they stand there.
+        listed: the extensions of its metadata, as they stand there; `listed_grpc`: of those over gRPC.
         offered: extension -> how we know ("listed", "works", "asked for"); what is not offered is not here.
         refusals: extension -> what the probe of an extension that is not offered was answered.
         roles: role -> name of the model that fills it.
@@ -49,6 +54,7 @@ class Survey:
     roles: dict[str, str] = field(default_factory=dict)
     models: dict[str, dict[str, Any]] = field(default_factory=dict)
     silence: str = ""
+    listed_grpc: list[str] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, as workers and reports take it."""
@@ -61,6 +67,7 @@ class Survey:
             name=self.name and hide(self.name, secrets),
             version=self.version and hide(self.version, secrets),
             listed=[hide(entry, secrets) for entry in self.listed],
+            listed_grpc=[hide(entry, secrets) for entry in self.listed_grpc],
             refusals={extension: hide(told, secrets) for extension, told in self.refusals.items()},
             silence=hide(self.silence, secrets),
         )
@@ -78,11 +85,17 @@ def take(target: Target, wanted: Sequence[str] = (), placements: Mapping[str, Pl
         TargetLost: nobody answers.
         SettingsError: a role is placed on a model that the target does not serve.
     """
-    survey = Survey()
-    read_server_metadata(target.get("/v2"), survey)
-    survey.roles = _find_roles(target) if placements is None else _placed_roles(target, placements)
-    for extension in EXTENSIONS:
+    survey, doors = Survey(), target.settings.doors
+    absence = _absence if "http" in doors else grpc_survey.absence
+    if "http" in doors:
+        read_server_metadata(target.get("/v2"), survey)
+    if "grpc" in doors:
+        grpc_survey.read_server_metadata(target, survey)
+    survey.roles = _find_roles(target, absence) if placements is None else _placed_roles(target, placements, absence)
+    for extension in OVER_HTTP if "http" in doors else ():
         decide(survey, extension, wanted, _PROBES[extension](target))
+    if "grpc" in doors:
+        grpc_survey.decide(target, survey, wanted, _probe_models(target, _SCORED))
     return survey
 
 
@@ -120,19 +133,19 @@ def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _find_roles(target: Target) -> dict[str, str]:
+def _find_roles(target: Target, absence: Absence) -> dict[str, str]:
     """Return the roles of which a model has the name."""
     target.roles = {role: role for role in load_roles()}
-    target.roles = {role: role for role in load_roles() if _absence(target, role) is None}
+    target.roles = {role: role for role in load_roles() if absence(target, role) is None}
     return target.roles
 
 
-def _placed_roles(target: Target, placements: Mapping[str, Placement]) -> dict[str, str]:
+def _placed_roles(target: Target, placements: Mapping[str, Placement], absence: Absence) -> dict[str, str]:
     """Return the roles of a map, all of which the target has to serve."""
     target.placements = placements
     target.roles = {role: placement.model for role, placement in placements.items()}
     for role, name in target.roles.items():
-        if reply := _absence(target, role):
+        if reply := absence(target, role):
             raise SettingsError(f"role {role}: {target.settings.url} serves no model {name}: {safe(reply.outcome())}")
     return target.roles
 

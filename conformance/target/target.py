@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from conformance.outcome import TargetLost
 from conformance.roles import Model
@@ -21,7 +21,11 @@ from conformance.target.config import Placement
 from conformance.target.exchange import Exchange, Reply
 from conformance.target.http import Sender, Unreachable
 from conformance.target.settings import Settings
+from conformance.wire.grpc_request import GRPC, grpc_call, infer_message
 from conformance.wire.request import InferRequest, Message
+
+if TYPE_CHECKING:
+    from conformance.target.grpc_client import Caller
 
 T = TypeVar("T")
 
@@ -68,11 +72,17 @@ class Target:
         self.lost: str | None = None
         self.journal: Callable[[Call], None] | None = None
         self._scope, self._calls = "", 0
-        self._troubles: dict[str, str | None] = {}
+        self._troubles: dict[tuple[str, str], str | None] = {}
 
     @cached_property
     def _sender(self) -> Sender:
         return Sender(self.settings)
+
+    @cached_property
+    def _caller(self) -> Caller:
+        from conformance.target.grpc_client import Caller  # its packages come with an extra
+
+        return Caller(self.settings)
 
     def begin(self, scope: str) -> None:
         """Start a new record of exchanges: for a row of a check, say, or for the survey."""
@@ -81,7 +91,9 @@ class Target:
 
     def close(self) -> None:
         """Close every connection."""
-        self._sender.close()
+        for one in ("_sender", "_caller"):
+            if one in vars(self):
+                vars(self)[one].close()
 
     def model(self, role: str, salt: int = 0) -> Model | None:
         """Return the model that fills a role, or None where the target has none."""
@@ -91,22 +103,24 @@ class Target:
         placement = self.placements.get(role, Placement(name))
         return Model(load_roles()[role], name, salt, placement.version, placement.names)
 
-    def trouble(self, model: Model) -> str | None:
-        """Say why the model cannot be used at all, or None; asked once a role.
+    def trouble(self, model: Model, door: str = "http") -> str | None:
+        """Say why the model cannot be used at all over HTTP or gRPC, or None; asked once a role.
 
-        A plain request is sent, as JSON and then as binary data: when the server answers neither, what a check would
-        find says nothing about its requirement.
+        A plain request is sent, as JSON and then as binary data (over gRPC in typed and then in raw contents): when the
+        server answers neither, what a check would find says nothing about its requirement.
         """
-        if model.role.name not in self._troubles:
-            self.begin(f"role {model.role.name}")
-            self._troubles[model.role.name] = self._trouble(replace(model, salt=0))
-        return self._troubles[model.role.name]
+        asked = model.role.name, door
+        if asked not in self._troubles:
+            self.begin(f"role {model.role.name}" + (" over gRPC" if door == "grpc" else ""))
+            self._troubles[asked] = self._trouble(replace(model, salt=0), door)
+        return self._troubles[asked]
 
-    def _trouble(self, model: Model) -> str | None:
+    def _trouble(self, model: Model, door: str) -> str | None:
         reply: Reply | None = None
         for send in ("json", "binary") if model.role.speaks_json else ("binary",):
             request = model.request(send=send, want=None if send == "json" else "binary")
-            reply = self.send(request.message(), fresh=True)
+            message = infer_message(request) if door == "grpc" else request.message()
+            reply = self.send(message, fresh=True)
             if reply.succeeded:
                 return None
         return reply.outcome() if reply else None
@@ -122,8 +136,12 @@ class Target:
         return self.send(Message(path, method="GET"))
 
     def send(self, message: Message, *, fresh: bool = False) -> Reply:
-        """Send a message; `fresh` asks for a connection of its own."""
-        return self._call([message], lambda: [self._patiently(lambda: self._sender.send(message, fresh=fresh))])[0]
+        """Send a message, over HTTP or gRPC; `fresh` asks for a connection of its own."""
+        return self._call([message], lambda: [self._patiently(lambda: self._send(message, fresh=fresh))])[0]
+
+    def _send(self, message: Message, *, fresh: bool = False) -> Exchange:
+        sender = self._caller if message.method == GRPC else self._sender
+        return sender.send(message, fresh=fresh)
 
     def send_in_pieces(self, message: Message, places: Sequence[int], *, chunked: bool = False) -> Reply:
         """Send the body in TCP segments, or in chunks, cut at the given offsets; the head goes out in one write."""
@@ -195,15 +213,18 @@ class Target:
         """Return what came of a call. Where a gateway answers in place of its server, that gets time to come back."""
         del call
         found = exchange()
-        if any(one.status in UNREACHED for one in found):
-            self._patiently(self._look_behind_the_gateway)
+        for one in found:
+            if one.code == "UNAVAILABLE":
+                self._patiently(lambda: self._look_behind_the_gateway(grpc_call("ServerLive")))
+            elif one.status in UNREACHED and not one.code:
+                self._patiently(lambda: self._look_behind_the_gateway(Message("/v2", method="GET")))
         return found
 
-    def _look_behind_the_gateway(self) -> None:
+    def _look_behind_the_gateway(self, message: Message) -> None:
         """See whether such a status is about one request, or whether the server behind a gateway is gone."""
-        status = self._sender.send(Message("/v2", method="GET"), fresh=True).status
-        if status in UNREACHED:
-            raise Unreachable(f"{self.settings.url} answers everything with HTTP {status}")
+        found = self._send(message, fresh=True)
+        if found.code == "UNAVAILABLE" or (found.status in UNREACHED and not found.code):
+            raise Unreachable(f"{found.url.removesuffix(message.path)} answers everything with {Reply(found).status_line}")
 
     def _write_down(self, call: Call) -> None:
         if self.journal:

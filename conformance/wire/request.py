@@ -37,6 +37,7 @@ class Message:
     """An HTTP request as it is to be sent; the sender adds Host and Content-Length.
 
     Attributes:
+        method: of HTTP, or GRPC for a call (`grpc_request`), whose body is the request message alone.
         spans: (tensor name, datatype, start, end) of the binary tensors in the body, to annotate it.
         names: what the server calls outputs otherwise than those who judge them: the server's name -> theirs.
     """
@@ -140,6 +141,7 @@ class InferRequest:
         outputs: None leaves the member out, which asks for all outputs.
         id: None leaves it out.
         names: of the tensors on the server; they are written when the request becomes a message.
+        model: its name, and its version, which over gRPC are not part of the path.
     """
 
     path: str
@@ -149,6 +151,8 @@ class InferRequest:
     id: str | None = None
     members: Mapping[str, Any] = field(default_factory=dict)
     names: Names = OUR_NAMES
+    model: str = ""
+    version: str = ""
 
     def written(self) -> dict[str, Any]:
         """Return the JSON object of the request as it is sent, with the server's names of tensors."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -89,7 +89,7 @@ def test_class_count(client: Any, count: int, expected: list[list[bytes]], codin
     assert result.as_numpy("SCORES").tolist() == expected
 
 
-PACKED = {None: bytes, "gzip": gzip.compress, "deflate": zlib.compress}
+PACKED: dict[str | None, Callable[[bytes], bytes]] = {None: bytes, "gzip": gzip.compress, "deflate": zlib.compress}
 
 
 @pytest.mark.parametrize("coding", CODINGS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from serving import HEADER, Answer, Server, running
@@ -112,7 +112,11 @@ PLAIN = (
 )
 def test_answer_is_in_the_coding_that_is_accepted(server: Server, accepted: str, coding: str | None) -> None:
     answer = ask(server, BODY, f"Accept-Encoding: {accepted}")
-    unpack = {"gzip": gzip.decompress, "deflate": zlib.decompress, None: bytes}
+    unpack: dict[str | None, Callable[[bytes], bytes]] = {
+        "gzip": gzip.decompress,
+        "deflate": zlib.decompress,
+        None: bytes,
+    }
     assert (answer.status, answer.headers.get("content-encoding")) == (200, coding)
     assert (answer.headers["content-length"], unpack[coding](answer.body)) == (str(len(answer.body)), PLAIN)
 

@@ -111,6 +111,18 @@ CUT_SHORT = report(
     checks=[check(outcome="fail")],
 )  # fmt: skip
 
+GATED = report(
+    "nonconformant", why=["3 checks failed"],
+    gate={"passed": False, "known": ["ordering.x [old]"], "new": ["ordering.x [new]"], "fixed": ["ordering.x [met]"],
+          "stale": ["ordering.gone[*]: names nothing"]},
+    requirements=[requirement("BIN-ORD-O", "MUST", "fail"), requirement("BIN-ORD-I", "MUST", "known_failure")],
+    checks=[
+        check(row="new", outcome="fail"),
+        check(row="old", outcome="known_failure", requirements=["BIN-ORD-I"], failure=failure("BIN-ORD-I")),
+        check(row="met", outcome="fixed", message="listed as a known failure, and met"),
+    ],
+)  # fmt: skip
+
 NOTHING = report(
     "incomplete", complete=False, why=["cannot connect to http://127.0.0.1:8000: refused"], requirements=[], checks=[],
     extensions={}, target=CONFORMANT["target"] | {"name": None, "version": None, "roles": {}, "extensions_listed": []},
@@ -136,6 +148,7 @@ ALL = {
     "conformant": CONFORMANT,
     "nonconformant": NONCONFORMANT,
     "cut short": CUT_SHORT,
+    "gated": GATED,
     "nothing judged": NOTHING,
     "attack": ATTACK,
 }

@@ -5,60 +5,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
+from small_reports import Report, check, report, requirement
 
 from conformance import cli
 from conformance.report import compare_html, compare_markdown
 from conformance.report.compare import compare
-from conformance.report.markdown import code, text
 from conformance.report.reading import read
 
 RESULTS = Path(__file__).parents[2] / "docs/results"
-HOSTILE = "<script>alert(1)</script>|`x`\n# \x1b[31m[go](http://evil) & www.evil \u202e"
-
-Report = dict[str, Any]
-
-
-def requirement(identity: str, level: str, verdict: str, area: str = "ordering") -> Report:
-    return {
-        "id": identity, "level": level, "area": area, "extension": "binary_tensor_data", "verdict": verdict,
-        "checks": [],
-    }  # fmt: skip
-
-
-def check(identity: str, row: str, outcome: str, message: str = "", unmet: str = "", **more: Any) -> Report:
-    failure = dict.fromkeys(("statement", "source", "expected", "actual", "sent", "repeat"), "")
-    return {
-        "id": identity, "row": row, "claim": "", "area": "ordering", "outcome": outcome, "message": message,
-        "requirements": ["BIN-ORD-O"], "observation": "", "duration_s": 0, "exchanges": [],
-        "failure": failure | {"requirement": unmet, "level": "MUST", "bytes": []} if unmet else None,
-    } | more  # fmt: skip
-
-
-def report(name: str | None = "alpha", version: str | None = "1", **changes: Any) -> Report:
-    listed = {"offered": True, "verdict": "conformant", "counts": {"pass": 1}}
-    return {
-        "schema": 1,
-        "suite": {"name": "oip-conformance", "version": "0.1.0", "digest": "0123456789abcdef" * 4},
-        "started": "2026-01-02T03:04:05+00:00",
-        "finished": "2026-01-02T03:05:05+00:00",
-        "options": {"profile": "certify", "strict": False, "extensions": [], "timeout_s": 10, "headers": []},
-        "seed": None,
-        "target": {
-            "url": "http://127.0.0.1:8000", "name": name, "version": version, "extensions_listed": [],
-            "extensions_offered": [], "roles": {"multi": "multi"},
-        },
-        "verdict": "conformant",
-        "why": [],
-        "extensions": {"binary_tensor_data": listed, "raw": listed | {"offered": False}},
-        "requirements": [],
-        "checks": [],
-        "footer": {"complete": True, "checks": 0, "digest": "0" * 64},
-    } | changes  # fmt: skip
 
 
 def markdown(*reports: Report) -> list[str]:
@@ -190,143 +148,6 @@ def test_what_nobody_has_is_left_out() -> None:
         "## Requirements",
         "## Observations",
     ]
-
-
-# --- what a server wrote --------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("foreign", "shown"),
-    [
-        ("identity_int32, 2^32 {a}", "identity_int32, 2^32 {a}"),
-        ("a|b\\|", "a\\|b\\\\\\|"),
-        ("`x` *y* ~z~ _u_ __v__", "\\`x\\` \\*y\\* \\~z\\~ \\_u\\_ \\_\\_v\\_\\_"),
-        ("<b>&amp;", "&lt;b&gt;&amp;amp;"),
-        ("[go](http://evil) WWW.evil", "\\[go\\](http&#58;//evil) WWW&#46;evil"),
-        ("a\r\n# b\x1b\u202e\u2028", "a\\\\r\\\\n\\# b\\\\x1b\\\\u202e\\\\u2028"),
-        ("x" * 301, "x" * 300 + "... (301 characters)"),
-    ],
-)
-def test_text_has_no_meaning_in_markdown(foreign: str, shown: str) -> None:
-    assert text(foreign) == shown
-
-
-@pytest.mark.parametrize(
-    ("foreign", "shown"),
-    [("a.b", "`a.b`"), ("a`b", "``a`b``"), ("`", "`` ` ``"), ("``a|", "``` ``a\\| ```"), ("\n", "`\\n`"), (" ", "")],
-)
-def test_code_has_a_fence_of_its_own(foreign: str, shown: str) -> None:
-    assert code(foreign) == shown
-
-
-@pytest.fixture
-def hostile() -> Report:
-    """Return a report with hostile text in every place that is free text by the schema."""
-    checks = [
-        check(HOSTILE, HOSTILE, "fail", HOSTILE, HOSTILE),
-        check(HOSTILE, HOSTILE, "blocked", HOSTILE, requirements=[HOSTILE]),
-        check(HOSTILE, HOSTILE, "observed", observation=HOSTILE, requirements=[HOSTILE]),
-    ]
-    changed = report(
-        HOSTILE, HOSTILE, why=[HOSTILE], checks=checks, requirements=[requirement(HOSTILE, "MUST", "fail")]
-    )
-    changed["suite"]["version"] = HOSTILE
-    changed["suite"]["digest"] = "f" * 64
-    return changed
-
-
-def test_hostile_text_stays_text_in_markdown(hostile: Report) -> None:
-    page = compare_markdown.render(compare([(HOSTILE, hostile), (HOSTILE, hostile)]))
-    outside_code = re.sub(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)", "", page)
-    assert [line for line in outside_code.splitlines() if "<script" in line or "](" in line.replace("\\](", "")] == []
-    assert re.findall(r"://|[^ -~\n]", outside_code) == []
-    for line in page.splitlines():
-        if line.startswith("|"):
-            cells = len(re.findall(r"(?<!\\)\|", line)) - 1
-            assert cells in (2, 3, 4, 5), line
-
-
-class Tags(HTMLParser):
-    """Collects the tags of a page, checks that each is closed, and keeps the text."""
-
-    VOID = frozenset({"meta", "br"})
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seen: set[str] = set()
-        self.attributes: set[str] = set()
-        self.open: list[str] = []
-        self.text = ""
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.seen.add(tag)
-        self.attributes |= {name for name, _ in attrs}
-        if tag not in self.VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-
-
-TAGS = {
-    *(
-        "html",
-        "head",
-        "meta",
-        "title",
-        "style",
-        "body",
-        "h1",
-        "h2",
-        "h3",
-        "p",
-        "div",
-        "ul",
-        "li",
-        "code",
-        "small",
-        "br",
-    ),
-    *("table", "thead", "tbody", "tr", "th", "td", "dl", "dt", "dd"),
-}
-
-
-def tags(page: str) -> Tags:
-    parser = Tags()
-    parser.feed(page)
-    parser.close()
-    assert parser.open == []
-    return parser
-
-
-def test_hostile_text_stays_text_in_html(hostile: Report) -> None:
-    page = tags(compare_html.render(compare([("file", hostile), (HOSTILE, hostile)])))
-    assert page.seen <= TAGS
-    assert page.attributes <= {"lang", "charset", "name", "content", "http-equiv", "class", "scope"}
-    assert "<script>alert(1)</script>|`x`\\n# \\x1b[31m[go](http://evil) & www.evil \\u202e" in page.text
-    assert re.findall(r"[^ -~\n]", page.text) == []
-
-
-def test_html_says_what_markdown_says() -> None:
-    one = report(
-        requirements=[requirement("BIN-ORD-O", "MUST", "pass"), requirement("OIP-META", "MUST", "fail", "metadata")],
-        checks=[check("o.x", str(k), "observed", observation=t) for k, t in enumerate(("JSON", "JSON", "text"))],
-    )
-    two = report("beta", checks=[check("ordering.y", "r", "fail", "expected less", "BIN-ORD-I")])
-    page = tags(compare_html.render(compare([("one", one), ("two", two)])))
-    shown = re.sub(r"\s+", " ", page.text)
-    assert "br" in page.seen
-    for said in (
-        "alpha 1beta 1",
-        "BIN-ORD-O MUSTThe binary data of an answer follow the order",
-        "of strings.FAIL-",
-        "BIN-ORD-Oo.xJSON (2)text",
-        "Failures beta 1 BIN-ORD-I ordering.y (r): expected less",
-    ):
-        assert said in shown, said
 
 
 # --- files ----------------------------------------------------------------------------------------------------------

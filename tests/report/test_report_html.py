@@ -11,7 +11,19 @@ from xml.etree.ElementTree import Element
 
 import html5lib
 import pytest
-from made_reports import ALL, ATTACK, CONFORMANT, CUT_SHORT, HOSTILE, NONCONFORMANT, NOTHING, Report, check, report
+from made_reports import (
+    ALL,
+    ATTACK,
+    CONFORMANT,
+    CUT_SHORT,
+    GATED,
+    HOSTILE,
+    NONCONFORMANT,
+    NOTHING,
+    Report,
+    check,
+    report,
+)
 
 from conformance.report.page_html import IN_FULL, render
 from conformance.report.view import view
@@ -159,6 +171,26 @@ def test_every_requirement_stands_there_with_its_checks() -> None:
     assert "\u2717 failed 2 rows: four, five evidence" in shown
     assert "\u2713 passed 3 rows: one, two, three" in shown
     assert entries["req-BIN-ORD-O"].findall(".//a")[0].get("href") == "#finding-1"
+
+
+def test_under_a_baseline_the_difference_comes_first() -> None:
+    page = parsed(GATED)
+    header = page.find(".//header")
+    assert header is not None
+    assert "gate not passed: 1 new, 1 fixed, 1 stale, 1 known" in text(header)
+    sections = [section.get("id") for section in page.findall(".//main/section")]
+    assert sections[:2] == ["gate", "summary"]
+    assert [text(entry) for entry in by_id(page, "gate").iter("li")] == [
+        "ordering.x [new]",
+        "ordering.x [met]",
+        "ordering.gone[*]: names nothing",
+    ]
+    findings = [text(finding) for finding in by_id(page, "failures").findall("article")]
+    words = ("\u2717 failed ordering.x", "\u2717 known failure ordering.x", "\u2713 fixed ordering.x")
+    assert all(finding.startswith(word) for finding, word in zip(findings, words, strict=True))
+    passed = GATED | {"gate": GATED["gate"] | {"passed": True, "new": [], "fixed": [], "stale": []}}
+    assert "gate passed: 1 known" in text(parsed(passed))
+    assert parsed(passed).find(".//section[@id='gate']") is None
 
 
 def test_requirements_that_were_not_run_say_so() -> None:

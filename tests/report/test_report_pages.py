@@ -9,7 +9,19 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from made_reports import ALL, ATTACK, CONFORMANT, CUT_SHORT, NONCONFORMANT, NOTHING, Report, check, failure, report
+from made_reports import (
+    ALL,
+    ATTACK,
+    CONFORMANT,
+    CUT_SHORT,
+    GATED,
+    NONCONFORMANT,
+    NOTHING,
+    Report,
+    check,
+    failure,
+    report,
+)
 
 from conformance import cli
 from conformance.report import badge, formats, github, page_markdown
@@ -89,6 +101,33 @@ def test_a_failure_in_markdown() -> None:
     assert "- `BIN-NEG-EXTRA` `ordering.advice`: Bytes follow the JSON. `expected a, got b`" in page
     assert "- `BIN-BDO-L` `JSON, no inference header` (`ordering.open`)" in page
     assert "- `no model for the role multi`: 1 check" in page
+
+
+def test_under_a_baseline_the_difference_comes_first() -> None:
+    lines = markdown(GATED).splitlines()
+    assert lines[4:10] == [
+        "**Gate not passed: 1 new, 1 fixed, 1 stale, 1 known**",
+        "",
+        "- new: `ordering.x [new]`",
+        "- fixed: `ordering.x [met]`",
+        "- stale: `ordering.gone[*]: names nothing`",
+        "",
+    ]
+    titles = [command.split("::")[1] for command in commands(GATED)]
+    assert titles == [
+        "error title=oip-conformance baseline",
+        "error title=oip-conformance MUST BIN-ORD-O",  # new
+        "error title=oip-conformance MUST BIN-ORD-O",  # fixed
+    ]
+
+
+def test_a_fault_of_the_suite_is_shown_line_by_line() -> None:
+    broken = check(
+        "ordering.y", "", "error", message="the suite failed: KeyError: 1\n| Traceback\n|   line 3", failure=None
+    )
+    page = markdown(report("incomplete", checks=[broken]))
+    assert "Because   the suite failed: KeyError: 1\n| Traceback\n|   line 3\nRerun" in page
+    assert commands(report("incomplete", checks=[broken]))[1].endswith("the JSON. the suite failed: KeyError: 1")
 
 
 def many(count: int) -> Report:

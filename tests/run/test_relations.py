@@ -191,6 +191,15 @@ def test_a_wrong_server_is_seen(fault: str, name: str, requirement: str) -> None
     assert [r.message for r in results if r.outcome is Outcome.ERROR] == []
 
 
+def test_one_fault_is_one_failure() -> None:
+    with odd_models.serving(fault="binary-outputs-in-reverse") as address:
+        results = judged(address, ("multi", "add_sub"))
+    assert {(r.id, r.row) for r in results if r.outcome is Outcome.FAIL} == {
+        ("relations.outputs-in-any-order", "multi"),
+        ("relations.outputs-in-any-order", "add_sub"),
+    }
+
+
 @pytest.mark.parametrize(
     ("outputs", "requirement"),
     [

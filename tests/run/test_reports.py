@@ -105,7 +105,8 @@ class Hostile(JsonOnly):
             self._answer(200, {"model_name": ATTACK, "outputs": outputs})
 
     def _confidence(self) -> str:
-        return " ".join(f"{name} is {self.headers.get(name, 'none')}" for name in ("Authorization", "Cookie", "X-Key"))
+        told = {name: self.headers.get_all(name, []) for name in ("Authorization", "Cookie", "X-Key")}
+        return " ".join(f"{name} is {', '.join(values)}" for name, values in told.items())
 
     def end_headers(self) -> None:
         """Repeat it in a header, too."""
@@ -191,7 +192,7 @@ def test_secrets_appear_nowhere_though_the_server_repeats_them(attacked: tuple[P
     for secret in (TOKEN, TOKEN.replace("/", "\\/"), COOKIE, PASSWORD, basic):
         pieces = {secret[start : start + 10].encode() for start in range(len(secret) - 9)}
         assert [piece for piece in pieces if piece in whole] == []
-    assert b"Authorization is Bearer " + b"*" * len(TOKEN) in whole
+    assert f"Authorization is Basic {'*' * len(basic)}, Bearer {'*' * len(TOKEN)} Cookie is".encode() in whole
 
 
 # --- runs that are not whole -----------------------------------------------------------------------------------------

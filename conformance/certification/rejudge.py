@@ -1,0 +1,97 @@
+"""A recording judged again, and how what comes of it differs from a report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from conformance.certification.manifest import Manifest
+from conformance.collect import collected_rows
+from conformance.judge import Judge
+from conformance.outcome import TargetLost
+from conformance.report import json_report
+from conformance.report.result import CheckResult
+from conformance.report.verdict import conclude
+from conformance.target import settings, survey
+from conformance.target.config import Placement
+from conformance.target.har import Recording
+from conformance.target.replay import NotRecordedError, Replayed
+from conformance.target.settings import SettingsError
+from conformance.target.survey import Survey
+
+# What a report says of a row that a second judging cannot say again.
+OWN = ("duration_s",)
+SLACK = timedelta(seconds=2)  # times of a report are whole seconds
+
+
+def differences(recording: Recording, report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
+    """Yield how a report differs from what the recording is judged to be."""
+    target = report["target"]
+    if recording.url != target["url"]:
+        yield f"the recording is of {recording.url}, the report of {target['url']}"
+        return
+    yield from _times(recording, report)
+    replayed = Replayed(settings.make(recording.url), recording.calls)
+    try:
+        found, results = _judged(replayed, report, made)
+    except (TargetLost, SettingsError, NotRecordedError) as error:
+        yield f"the recording is not of such a run: {error}"
+        return
+    again = json_report.build(
+        results, found, conclude(results), url=target["url"], options=report["options"], seed=None,
+        started=report["started"], finished=report["finished"], complete=True,
+    )  # fmt: skip
+    unused = len(recording.calls.keys() - replayed.used)
+    if unused:
+        yield f"the recording has {unused} calls that the suite does not make"
+    yield from _compared(again, report)
+
+
+def _times(recording: Recording, report: Mapping[str, Any]) -> Iterator[str]:
+    started, finished = (datetime.fromisoformat(report[name]) for name in ("started", "finished"))
+    if started > finished:
+        yield "the run ended before it began"
+    first, last = recording.times
+    if first < started - SLACK or last > finished + SLACK:
+        yield f"the recording was made between {first} and {last}, the run between {started} and {finished}"
+
+
+def _judged(target: Replayed, report: Mapping[str, Any], made: Manifest) -> tuple[Survey, list[CheckResult]]:
+    roles = made.placements
+    placements = None if roles is None else {role: Placement.of_dict(entry) for role, entry in roles.items()}
+    target.begin("survey")
+    found = survey.take(target, report["options"]["extensions"], placements)
+    target.roles, target.placements = found.roles, placements or {}
+    judge = Judge(target, found, report["options"]["strict"])
+    return found, [judge(check, row) for check, row in collected_rows("certify")]
+
+
+def _compared(again: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator[str]:
+    ours, theirs = ({(row["id"], row["row"]): row for row in each["checks"]} for each in (again, report))
+    if len(theirs) != len(report["checks"]):
+        yield "the report has a row twice"
+    yield from (f"the report lacks {check} [{row}]" for check, row in ours.keys() - theirs.keys())
+    yield from (
+        f"the report has {check} [{row}], which the suite has not" for check, row in theirs.keys() - ours.keys()
+    )
+    for key in ours.keys() & theirs.keys():
+        yield from _row(ours[key], theirs[key])
+    for name in ("suite", "target", "verdict", "why", "extensions", "requirements"):
+        if again[name] != report[name]:
+            yield f"the report's {name} is not what its recording shows"
+
+
+def _row(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[str]:
+    label = f"{ours['id']} [{ours['row']}]"
+    if ours["outcome"] != theirs["outcome"]:
+        yield f"{label} is {ours['outcome']} by its recording, {theirs['outcome']} in the report: {ours['message']}"
+        return
+    for name in ours.keys() | theirs.keys():
+        if name not in OWN and _plain(ours.get(name)) != _plain(theirs.get(name)):
+            yield f"{label}: {name} is not what the recording shows"
+
+
+def _plain(value: Any) -> Any:
+    """Return a member of a row; of a failure without the command, which names files of the run."""
+    return {name: item for name, item in value.items() if name != "repeat"} if isinstance(value, dict) else value

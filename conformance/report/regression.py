@@ -1,0 +1,71 @@
+"""Two reports of one server, the later held against the earlier: what fails now and did not, what no longer fails.
+
+A row that is gone counts as a regression, too: who takes checks away sees fewer failures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from conformance.text import safe
+
+FAILED = ("fail", "known_failure", "error", "blocked")
+MET = ("pass", "observed", "advisory", "fixed")
+Rows = Mapping[tuple[str, str], Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Regression:
+    """How a report differs from an earlier one; each entry is a line.
+
+    Attributes:
+        new: rows that fail and did not, or were not there to be judged.
+        vanished: rows that were judged, and are not there or not judged any more.
+        fixed: rows that failed and are met.
+    """
+
+    new: tuple[str, ...]
+    vanished: tuple[str, ...]
+    fixed: tuple[str, ...]
+
+    @property
+    def exit_status(self) -> int:
+        """1 where something got worse."""
+        return 1 if self.new or self.vanished else 0
+
+    def lines(self) -> Iterator[str]:
+        """Yield what to print."""
+        for title, entries in (("new failures", self.new), ("vanished", self.vanished), ("fixed", self.fixed)):
+            yield f"{title:14}{len(entries):6}"
+            yield from (f"      {entry}" for entry in entries)
+
+
+def compare(old: Mapping[str, Any], new: Mapping[str, Any]) -> Regression:
+    """Return how `new` differs from `old`, both as `schemas/report.schema.json` has them."""
+    before, after = _rows(old), _rows(new)
+    failing = {key for key, row in after.items() if row["outcome"] in FAILED}
+    judged = {key for key, row in before.items() if row["outcome"] in (*FAILED, *MET)}
+    still = {key for key, row in after.items() if row["outcome"] in (*FAILED, *MET)}
+    return Regression(
+        tuple(_line(after[key]) for key in after if key in failing and _outcome(before, key) not in FAILED),
+        tuple(_gone(before[key], after.get(key)) for key in before if key in judged - still),
+        tuple(_line(before[key]) for key in before if _outcome(before, key) in FAILED and _outcome(after, key) in MET),
+    )
+
+
+def _rows(report: Mapping[str, Any]) -> Rows:
+    return {(row["id"], row["row"]): row for row in report["checks"]}
+
+
+def _outcome(rows: Rows, key: tuple[str, str]) -> str:
+    return str(rows[key]["outcome"]) if key in rows else ""
+
+
+def _line(row: Mapping[str, Any]) -> str:
+    return safe(f"{row['id']} [{row['row']}]: {row['message']}", 400)
+
+
+def _gone(row: Mapping[str, Any], now: Mapping[str, Any] | None) -> str:
+    return safe(f"{row['id']} [{row['row']}]: " + ("not in the new report" if now is None else now["message"]), 400)

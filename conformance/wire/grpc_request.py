@@ -1,0 +1,95 @@
+"""Inference requests over gRPC: the same requests as over HTTP, as the bytes of a protobuf message. Sans-I/O.
+
+An input that would travel as binary data over HTTP goes into `raw_input_contents`, one that would be JSON into typed
+`contents`. Parameters of HTTP's own (`binary_data`, `binary_data_output`) are left out. `edit` changes the message
+before it becomes bytes, so that it can be made wrong.
+
+The generated classes are those of tritonclient, which comes with the extra `grpc`; nothing is imported before a message
+is made. Source: Open Inference Protocol, gRPC, "Inference" and "Tensor Data".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, Final
+
+from conformance.wire.request import ABSENT, Input, InferRequest, Message, Names
+from conformance.wire.tensor import Tensor
+
+SERVICE: Final = "inference.GRPCInferenceService"
+# The method of a `Message` that is a gRPC call; its path names the method of the service.
+GRPC: Final = "GRPC"
+
+# The field of `InferTensorContents` for each datatype that has one.
+FIELDS: Final[Mapping[str, str]] = {
+    "BOOL": "bool_contents",
+    **dict.fromkeys(("INT8", "INT16", "INT32"), "int_contents"),
+    "INT64": "int64_contents",
+    **dict.fromkeys(("UINT8", "UINT16", "UINT32"), "uint_contents"),
+    "UINT64": "uint64_contents",
+    "FP32": "fp32_contents",
+    "FP64": "fp64_contents",
+    "BYTES": "bytes_contents",
+}
+
+Pb = Any  # the generated classes have no types
+Edit = Callable[[Pb], object]
+
+
+@cache
+def stubs() -> Any:
+    """Return the module of the generated classes."""
+    from tritonclient.grpc import service_pb2  # comes with the extra, and takes a while to import
+
+    return service_pb2
+
+
+def grpc_call(method: str, **fields: Any) -> Message:
+    """Return a call of a method with the fields of its request."""
+    return _message(method, getattr(stubs(), f"{method}Request")(**fields))
+
+
+def infer_message(request: InferRequest, edit: Edit | None = None) -> Message:
+    """Return an inference request as a call of ModelInfer."""
+    built = stubs().ModelInferRequest(model_name=request.model, model_version=request.version, id=request.id or "")
+    for item in request.inputs:
+        _add_input(built, item, request.names)
+    for output in request.outputs or ():
+        entry = built.outputs.add(name=request.names.outputs.get(output.name, output.name))
+        if output.classification is not ABSENT:
+            entry.parameters["classification"].int64_param = output.classification
+    if edit:
+        edit(built)
+    return _message("ModelInfer", built, request.names)
+
+
+def _message(method: str, request: Pb, names: Names | None = None) -> Message:
+    body = request.SerializeToString(deterministic=True)
+    return Message(f"/{SERVICE}/{method}", (), body, GRPC, names=names.of_outputs if names else {})
+
+
+def _add_input(request: Pb, item: Input, names: Names) -> None:
+    tensor = item.tensor
+    name = names.inputs.get(tensor.name, tensor.name)
+    entry = request.inputs.add(name=name, datatype=tensor.datatype, shape=tensor.shape)
+    if item.binary:
+        request.raw_input_contents.append(bytes(tensor.to_bytes()))
+    else:
+        fill(entry.contents, tensor)
+
+
+def fill(contents: Pb, tensor: Tensor, field: str = "") -> None:
+    """Put the elements of a tensor into the field for its datatype, or into another one; no element leaves it empty."""
+    contents.SetInParent()
+    getattr(contents, field or FIELDS[tensor.datatype]).extend(tensor.array.reshape(-1).tolist())
+
+
+def read(message: Message) -> Pb | None:
+    """Return the request of a call, or None where its bytes are none."""
+    from google.protobuf.message import DecodeError
+
+    try:
+        return getattr(stubs(), f"{message.path.rpartition('/')[2]}Request").FromString(message.body)
+    except (AttributeError, DecodeError):
+        return None

@@ -1,0 +1,302 @@
+"""No edited certification folder is verified: neither careless edits nor those that put every digest right again."""
+
+from __future__ import annotations
+
+import copy
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from forging import Document, Folder, answer, load, seal
+
+from conformance.cli import main
+from conformance.outcome import Outcome
+
+WHO = ("--vendor=V", "--product=P", "--product-version=1", "--contact=c", "--profile=classification")
+
+
+def certified(folder: Path, *arguments: str) -> int:
+    return main(["certify", *arguments, *WHO, "-o", str(folder)])
+
+
+@pytest.fixture(scope="session")
+def honest(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("honest") / "c"
+    assert certified(folder, "--target-url=reference") == 0
+    return folder
+
+
+@pytest.fixture(scope="session")
+def failing(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of a server that fails: what a forger would start from."""
+    folder = tmp_path_factory.mktemp("failing") / "c"
+    program = [sys.executable, "-m", "reference_server", "--port", "0", "--fault", "first-label-is-taken-for-a-heading"]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert certified(folder, f"--target-url={process.stdout.readline().strip()}") == 1
+        process.terminate()
+    return folder
+
+
+@pytest.fixture(scope="session")
+def original(honest: Path) -> Folder:
+    return load(honest)
+
+
+@pytest.fixture(scope="session")
+def bad(failing: Path) -> Folder:
+    return load(failing)
+
+
+def test_an_honest_folder_is_verified(honest: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", str(honest)]) == 0
+    assert "verified: P 1 by V is conformant under the profile classification" in capsys.readouterr().out
+
+
+def test_a_failing_folder_is_not(failing: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", str(failing)]) == 1
+    assert "refused: the verdict is nonconformant" in capsys.readouterr().out
+
+
+def linked(source: Path, target: Path) -> None:
+    for path in source.iterdir():
+        os.link(path, target / path.name)
+
+
+def rewritten(path: Path, edit: Callable[[bytes], bytes]) -> None:
+    """Change a file that is a link, and not what it is linked to."""
+    data = edit(path.read_bytes())
+    path.unlink()
+    path.write_bytes(data)
+
+
+def flip(data: bytes) -> bytes:
+    middle = len(data) // 2
+    return data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
+
+
+CARELESS: dict[str, tuple[Callable[[Path], Any], str]] = {
+    **{
+        f"{name}-changed": (lambda folder, name=name: rewritten(folder / name, flip), f"{name} was changed")
+        for name in ("report.json", "run.har", "report.html", "report.md", "badge.svg", "REPRODUCE.md")
+    },
+    "recording-missing": (lambda folder: (folder / "run.har").unlink(), "run.har is missing"),
+    "report-cut": (
+        lambda folder: rewritten(folder / "report.json", lambda data: data[:-10]),
+        "report.json was changed",
+    ),
+    "file-added": (lambda folder: (folder / "more.txt").touch(), "more.txt does not belong here"),
+    "manifest-missing": (lambda folder: (folder / "manifest.json").unlink(), "No such file or directory"),
+    "manifest-no-json": (lambda folder: rewritten(folder / "manifest.json", lambda data: data[1:]), "is no manifest"),
+    "manifest-cut": (
+        lambda folder: rewritten(folder / "manifest.json", lambda data: data.replace(b'"vendor": "V",', b"")),
+        "'vendor' is a required property",
+    ),
+    "manifest-with-a-line-end": (
+        lambda folder: rewritten(folder / "manifest.json", lambda data: data.replace(b'"V"', b'"V\\nverified"')),
+        "does not match",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CARELESS)
+def test_careless_edits_are_refused(
+    name: str, honest: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    edit, reason = CARELESS[name]
+    linked(honest, tmp_path)
+    edit(tmp_path)
+    assert main(["verify", str(tmp_path)]) == 1
+    assert reason in capsys.readouterr().out
+
+
+# --- careful forgers -------------------------------------------------------------------------------------------------
+
+LABELS = "classification.label-follows-its-index"
+
+
+def set_outcomes(found: Folder, outcome: Outcome) -> None:
+    """Make every failed row one that is met, or left out, and everything else of the report fit that."""
+    for row in found.report["checks"]:
+        if row["outcome"] in ("fail", "blocked"):
+            row.update(outcome=str(outcome), message="", failure=None)
+    conform(found)
+
+
+def conform(found: Folder) -> None:
+    """Make verdicts of a report those of a conformant server."""
+    found.report.update(verdict="conformant", why=[])
+    for requirement in found.report["requirements"]:
+        if requirement["verdict"] in ("fail", "blocked"):
+            requirement["verdict"] = "pass"
+    for extension in found.report["extensions"].values():
+        counts = extension["counts"]
+        counts["pass"] = counts.get("pass", 0) + counts.pop("fail", 0) + counts.pop("blocked", 0)
+        if extension["offered"]:
+            extension["verdict"] = "conformant"
+
+
+def drop_failures(found: Folder) -> None:
+    found.report["checks"] = [row for row in found.report["checks"] if row["outcome"] not in ("fail", "blocked")]
+    conform(found)
+
+
+def only(members: Document, **changes: Any) -> None:
+    members.update(changes)
+
+
+# Edits of the folder of a server that fails; the recording is as it was.
+WHITEWASHED: dict[str, tuple[Callable[[Folder], Any], str]] = {
+    "verdict": (lambda f: only(f.report, verdict="conformant", why=[]), "CLS-LABEL is fail"),
+    "failures-passed": (lambda f: set_outcomes(f, Outcome.PASS), "is fail by its recording, pass in the report"),
+    "failures-left-out": (lambda f: set_outcomes(f, Outcome.NOT_APPLICABLE), "by its recording, not_applicable in the"),
+    "failures-observed": (lambda f: set_outcomes(f, Outcome.OBSERVED), "by its recording, observed in the report"),
+    "failures-advisory": (lambda f: set_outcomes(f, Outcome.ADVISORY), "by its recording, advisory in the report"),
+    "failures-dropped": (drop_failures, "the report lacks classification."),
+}
+
+
+@pytest.mark.parametrize("name", WHITEWASHED)
+def test_a_whitewashed_report_is_refused(
+    name: str, failing: Path, bad: Folder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    edit, reason = WHITEWASHED[name]
+    found = copy.deepcopy(Folder(bad.report, {}, bad.manifest))
+    edit(found)
+    seal(found, failing, tmp_path, with_har=False)
+    assert main(["verify", str(tmp_path)]) == 1
+    assert reason in capsys.readouterr().out
+
+
+def first(found: Folder) -> Document:
+    return found.row(LABELS)
+
+
+def double(found: Folder) -> None:
+    found.report["checks"].append(copy.deepcopy(found.report["checks"][0]))
+
+
+def invent(found: Folder) -> None:
+    found.report["checks"].append(copy.deepcopy(found.report["checks"][0]) | {"row": "invented"})
+
+
+def requirement(found: Folder) -> Document:
+    return next(each for each in found.report["requirements"] if each["level"] == "SHOULD")
+
+
+# Edits of the report of an honest server, with every digest made right again.
+REPORTS: dict[str, tuple[Callable[[Folder], Any], str]] = {
+    "row-removed": (lambda f: f.report["checks"].remove(first(f)), f"the report lacks {LABELS}"),
+    "row-twice": (double, "the report has a row twice"),
+    "row-invented": (invent, "[invented], which the suite has not"),
+    "observation": (lambda f: only(f.row("classification.number-0"), observation="refused"), "observation is not what"),
+    "message": (lambda f: only(first(f), message="fine"), "message is not what the recording shows"),
+    "requirements-of-a-row": (lambda f: only(first(f), requirements=["CLS-FMT"]), "requirements is not what"),
+    "exchanges-of-a-row": (lambda f: only(first(f), exchanges=[0]), "exchanges is not what the recording shows"),
+    "requirement": (lambda f: only(requirement(f), verdict="advisory"), "the report's requirements is not what"),
+    "counts": (lambda f: only(f.report["extensions"]["protocol"]["counts"], **{"pass": 1}), "extensions is not what"),
+    "server-name": (lambda f: only(f.report["target"], name="Better"), "the report's target is not what"),
+    "server-version": (lambda f: only(f.report["target"], version="99"), "the report's target is not what"),
+    "listed-extension": (
+        lambda f: only(f.report["target"], extensions_listed=["classification"]),
+        "the report's target is not what",
+    ),
+    "role-map": (lambda f: only(f.report["target"]["roles"], fixed="other"), "the report's target is not what"),
+    "url": (lambda f: only(f.report["target"], url="http://other"), "the report of http://other"),
+    "profile-of-the-run": (lambda f: only(f.report["options"], profile="quick"), "another option profile: 'quick'"),
+    "extensions": (lambda f: only(f.report["options"], extensions=[]), "another option extensions: []"),
+    "models": (lambda f: only(f.report["options"], models=["m"]), "another option models: ['m']"),
+    "dangerous": (lambda f: only(f.report["options"], dangerous=True), "another option dangerous: True"),
+    "incomplete": (lambda f: only(f.report["footer"], complete=False), "the run was not complete"),
+    "seed": (lambda f: only(f.report, seed=1), "the run explored"),
+    "gate": (
+        lambda f: only(f.report, gate={"passed": True, "known": [], "new": [], "fixed": [], "stale": []}),
+        "knew failures from a baseline",
+    ),
+    "suite-digest": (lambda f: only(f.report["suite"], digest="0" * 64), "verify it with that version"),
+    "suite-version": (lambda f: only(f.report["suite"], version="9.9"), "the report's suite is not what"),
+    "earlier": (
+        lambda f: only(f.report, started="2020-01-01T00:00:00+00:00", finished="2020-01-01T00:00:09+00:00"),
+        "the recording was made between",
+    ),
+    "ends-before-it-begins": (
+        lambda f: only(f.report, started=f.report["finished"], finished="2020-01-01T00:00:00+00:00"),
+        "the run ended before it began",
+    ),
+    "more-than-was-run": (lambda f: only(f.manifest, profile="full"), "is not applicable"),
+    "less-than-was-run": (lambda f: only(f.manifest, profile="binary"), "another option extensions"),
+    "placements": (lambda f: only(f.manifest, placements={}), "the recording is not of such a run"),
+}
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_an_edited_report_is_refused(
+    name: str, honest: Path, original: Folder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    edit, reason = REPORTS[name]
+    found = copy.deepcopy(Folder(original.report, {}, original.manifest))
+    edit(found)
+    seal(found, honest, tmp_path, with_har=False)
+    assert main(["verify", str(tmp_path)]) == 1
+    assert reason in capsys.readouterr().out
+
+
+def labelled(found: Folder) -> Document:
+    return found.entries(f"{LABELS}[")[0]
+
+
+def another_server(found: Folder) -> None:
+    found.har["log"]["_target"] = "http://other"
+
+
+def add_a_call(found: Folder) -> None:
+    found.har["log"]["entries"].append(copy.deepcopy(labelled(found)) | {"_scope": "invented"})
+
+
+# Edits of the recording, with every digest made right again.
+RECORDINGS: dict[str, tuple[Callable[[Folder], Any], str]] = {
+    "value": (lambda f: answer(labelled(f), lambda body: body.replace(b":", b";")), f"{LABELS} ["),
+    "answer-cut": (lambda f: answer(labelled(f), lambda body: body[:-3]), f"{LABELS} ["),
+    "status": (lambda f: only(labelled(f)["response"], status=500), f"{LABELS} ["),
+    "failure": (lambda f: only(labelled(f), _failure="connection broken"), f"{LABELS} ["),
+    "request": (lambda f: only(labelled(f)["request"]["postData"], text="e30="), f"{LABELS} ["),
+    "request-path": (lambda f: only(labelled(f)["request"], url="http://x/v2"), f"{LABELS} ["),
+    "call-removed": (lambda f: f.har["log"]["entries"].remove(labelled(f)), f"{LABELS} ["),
+    "call-added": (add_a_call, "1 calls that the suite does not make"),
+    "survey": (
+        lambda f: answer(f.entries("survey")[0], lambda body: body.replace(b'"name"', b'"nome"')),
+        "target is not",
+    ),
+    "of-another-server": (another_server, "the recording is of http://other"),
+    "of-another-time": (
+        lambda f: only(labelled(f), startedDateTime="2020-01-01T00:00:00.000+00:00"),
+        "the recording was made between 2020",
+    ),
+    "no-calls": (lambda f: only(f.har["log"], entries=[]), "is no recording of this suite"),
+    "no-recording": (lambda f: f.har.pop("log"), "is no recording of this suite"),
+}
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_an_edited_recording_is_refused(
+    name: str, honest: Path, original: Folder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    edit, reason = RECORDINGS[name]
+    found = copy.deepcopy(original)
+    edit(found)
+    seal(found, honest, tmp_path, with_har=True)
+    assert main(["verify", str(tmp_path)]) == 1
+    assert reason in capsys.readouterr().out
+
+
+def test_the_recording_of_another_server_is_refused(
+    failing: Path, original: Folder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = copy.deepcopy(Folder(original.report, {}, original.manifest))
+    seal(found, failing, tmp_path, with_har=False)
+    assert main(["verify", str(tmp_path)]) == 1
+    assert "the recording is of http://127.0.0.1" in capsys.readouterr().out

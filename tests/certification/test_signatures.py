@@ -1,0 +1,97 @@
+"""Signed folders, and what `certify` says when it cannot do what is asked."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from test_forgeries import WHO, certified
+
+from conformance.cli import main
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two pairs of keys, made as the documentation says."""
+    folder = tmp_path_factory.mktemp("keys")
+    for name in ("ours", "theirs"):
+        private, public = folder / f"{name}.pem", folder / f"{name}.pub.pem"
+        subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", private], check=True)
+        subprocess.run(["openssl", "pkey", "-in", private, "-pubout", "-out", public], check=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def signed(tmp_path_factory: pytest.TempPathFactory, keys: Path) -> Path:
+    folder = tmp_path_factory.mktemp("signed") / "c"
+    assert certified(folder, "--target-url=reference", f"--sign={keys / 'ours.pem'}") == 0
+    return folder
+
+
+def test_a_signature_is_verified_with_its_key_alone(
+    signed: Path, keys: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["verify", str(signed), "--key", str(keys / "ours.pub.pem")]) == 0
+    assert f"(signed with {keys / 'ours.pub.pem'})" in capsys.readouterr().out
+    assert main(["verify", str(signed), "--key", str(keys / "theirs.pub.pem")]) == 1
+    assert "refused: the signature is not of this key, or the manifest was changed" in capsys.readouterr().out
+    assert main(["verify", str(signed)]) == 0
+
+
+def test_an_edited_manifest_is_refused_by_its_signature(
+    signed: Path, keys: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = signed / "manifest.json"
+    text = path.read_text()
+    path.write_text(text.replace('"vendor": "V"', '"vendor": "W"'))
+    assert main(["verify", str(signed), "--key", str(keys / "ours.pub.pem")]) == 1
+    assert "the signature is not of this key, or the manifest was changed" in capsys.readouterr().out
+    (signed / "manifest.sig").rename(signed / "kept")
+    assert main(["verify", str(signed), "--key", str(keys / "ours.pub.pem")]) == 1
+    assert "it is not signed" in capsys.readouterr().out
+    (signed / "kept").rename(signed / "manifest.sig")
+    path.write_text(text)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--target-url=http://127.0.0.1:9", "--target-timeout=0.2"), None),
+        (("--target-url=ftp://x",), "the run left no report: --target-url 'ftp://x' is no http or https URL"),
+        (("--target-config=gone.toml",), "--target-config gone.toml: No such file or directory"),
+        ((), "give --target-url or --target-config"),
+    ],
+)
+def test_what_cannot_be_run_is_one_line(
+    tmp_path: Path, arguments: tuple[str, ...], message: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = main(["certify", *arguments, *WHO, "-o", str(tmp_path / "c")])
+    said = capsys.readouterr()
+    if message is None:
+        assert status == 6
+        assert "P 1 is not certified for the profile classification: cannot connect to http://127.0.0.1:9" in said.out
+    else:
+        assert status == 2
+        assert f"oip-conformance: error: {message}" in said.err
+
+
+def test_a_folder_that_is_not_empty_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "mine").touch()
+    assert main(["certify", "--target-url=reference", *WHO, "-o", str(tmp_path)]) == 2
+    assert "is not empty: give a new folder" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+@pytest.mark.parametrize("what", ["verify", "sign"])
+def test_a_key_of_another_kind_is_one_line(
+    what: str, signed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    key = tmp_path / "k.pem"
+    subprocess.run(["openssl", "genpkey", "-algorithm", "x25519", "-out", key], check=True)
+    if what == "sign":
+        assert certified(tmp_path / "c", "--target-url=reference", f"--sign={key}") == 2
+        assert "no Ed25519 key; `openssl genpkey -algorithm ed25519` makes one" in capsys.readouterr().err
+    else:
+        assert main(["verify", str(signed), "--key", str(key)]) == 2
+        assert "no public key in PEM" in capsys.readouterr().err

@@ -1,0 +1,57 @@
+"""`oip-conformance compare --gate OLD NEW`, on reports made by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from small_reports import check, report
+
+from conformance.cli import main
+from conformance.report.regression import Regression, compare
+
+
+def outcomes(*given: str) -> dict[str, object]:
+    """Return a report of rows 0, 1, ... with these outcomes; an empty one leaves the row out."""
+    rows = [check("a.b", str(index), outcome, f"says {outcome}") for index, outcome in enumerate(given) if outcome]
+    return report(checks=rows)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "found", "status"),
+    [
+        ("pass", "pass", Regression((), (), ()), 0),
+        ("fail", "fail", Regression((), (), ()), 0),
+        ("pass", "fail", Regression(("a.b [0]: says fail",), (), ()), 1),
+        ("", "fail", Regression(("a.b [0]: says fail",), (), ()), 1),
+        ("not_applicable", "fail", Regression(("a.b [0]: says fail",), (), ()), 1),
+        ("pass", "blocked", Regression(("a.b [0]: says blocked",), (), ()), 1),
+        ("fail", "pass", Regression((), (), ("a.b [0]: says fail",)), 0),
+        ("fail", "advisory", Regression((), (), ("a.b [0]: says fail",)), 0),
+        ("known_failure", "fixed", Regression((), (), ("a.b [0]: says known_failure",)), 0),
+        ("pass", "", Regression((), ("a.b [0]: not in the new report",), ()), 1),
+        ("fail", "not_applicable", Regression((), ("a.b [0]: says not_applicable",), ()), 1),
+        ("not_applicable", "", Regression((), (), ()), 0),
+        ("pass", "advisory", Regression((), (), ()), 0),
+    ],
+)
+def test_what_counts_as_worse(old: str, new: str, found: Regression, status: int) -> None:
+    assert compare(outcomes(old), outcomes(new)) == found
+    assert found.exit_status == status
+
+
+def test_the_command_prints_the_difference(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, given in (("old.json", ("pass", "fail")), ("new.json", ("fail", "pass"))):
+        (tmp_path / name).write_text(json.dumps(outcomes(*given)))
+    assert main(["compare", "--gate", str(tmp_path / "old.json"), str(tmp_path / "new.json")]) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "new failures       1",
+        "      a.b [0]: says fail",
+        "vanished           0",
+        "fixed              1",
+        "      a.b [1]: says fail",
+    ]
+    assert main(["compare", "--gate", str(tmp_path / "new.json"), str(tmp_path / "new.json")]) == 0
+    assert main(["compare", "--gate", str(tmp_path / "new.json")]) == 2
+    assert "--gate takes two reports, OLD NEW" in capsys.readouterr().err
