@@ -104,7 +104,8 @@ def models_of(config: pytest.Config) -> list[str]:
 
 def collect_file(file_path: Path, parent: pytest.Collector) -> CheckFile | None:
     """Return a collector if the file is a module of the suite."""
-    known = modules_for(models_of(parent.config), parent.config.stash[DOORS])
+    doors = parent.config.stash[DOORS]
+    known = modules_for(models_of(parent.config), doors)
     if file_path.parent != FOLDER or file_path.stem not in known or file_path.suffix != ".py":
         return None
     collector: CheckFile = CheckFile.from_parent(parent, path=file_path, nodeid=file_path.stem)

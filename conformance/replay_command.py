@@ -16,6 +16,7 @@ from conformance import checks
 from conformance.check import Check, Row
 from conformance.collect import rows_of_module
 from conformance.judge import Judge
+from conformance.options import INSTALL_GRPC, has_grpc
 from conformance.outcome import Outcome
 from conformance.report.result import CheckResult
 from conformance.target import settings
@@ -48,6 +49,7 @@ def add(commands: Any) -> None:
     )
     parser.add_argument("folder", type=Path, metavar="DIR", help="a check's folder, or the folder of all of them")
     parser.add_argument("--target-url", metavar="URL", help="the server (default: the one that was judged)")
+    parser.add_argument("--target-grpc", metavar="HOST:PORT", help="where it listens for gRPC (default: where it was)")
     parser.add_argument("--target-header", metavar="'NAME: VALUE'", action="append", default=[], help="repeatable")
     parser.add_argument("--target-ca", metavar="FILE", help="verify TLS with these certificates")
     parser.add_argument("--target-insecure", action="store_true", help="do not verify TLS certificates")
@@ -107,13 +109,17 @@ def _find(about: dict[str, Any], file: Path) -> tuple[Check, Row]:
 
 
 def _target(options: argparse.Namespace, about: dict[str, Any]) -> Target:
+    grpc = options.target_grpc or about.get("grpc")
+    if grpc and not has_grpc():
+        raise ReplayError(f"gRPC needs the extra grpc: {INSTALL_GRPC}")
     try:
         made = settings.make(
-            options.target_url or about["url"],
+            options.target_url or (about["url"] if about["url"].startswith("http") else ""),
             options.target_header,
             ca_file=options.target_ca,
             insecure=options.target_insecure,
             timeout=options.target_timeout,
+            grpc=grpc,
         )
     except SettingsError as error:
         raise ReplayError(str(error)) from error

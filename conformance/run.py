@@ -307,7 +307,9 @@ class Run:
 
     def header(self) -> list[str]:
         """Return the lines above the run."""
-        return [] if self.verdict else terminal.header(self._shown_url, self.survey, self.profile, self.seed, self._door())
+        return (
+            [] if self.verdict else terminal.header(self._shown_url, self.survey, self.profile, self.seed, self._door())
+        )
 
     def _door(self) -> str:
         """Return what the header says of gRPC; empty where it says nothing."""

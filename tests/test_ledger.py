@@ -52,7 +52,7 @@ def test_schema_accepts_a_plain_entry() -> None:
     ("requirement_id", "entry"),
     [
         ("raw-one", _entry()),
-        ("GRPC-ONE", _entry()),
+        ("SOAP-ONE", _entry()),
         ("RAW-ONE", _entry(level="must")),
         ("RAW-ONE", _entry(extension="grpc")),
         ("RAW-ONE", _entry(area="header")),
@@ -92,7 +92,7 @@ def test_request_side_has_an_answer_side(requirement_id: str) -> None:
 
 @pytest.mark.parametrize("requirement_id", IDS)
 def test_notes_name_only_known_ids(requirement_id: str) -> None:
-    named = re.findall(r"\b(?:BIN|RAW|CLS|OIP|HTTP)(?:-[A-Z0-9]+)+\b", ledger.requirement(requirement_id).note)
+    named = re.findall(r"\b(?:BIN|RAW|CLS|OIP|HTTP|GRPC)(?:-[A-Z0-9]+)+\b", ledger.requirement(requirement_id).note)
     assert set(named) <= set(IDS)
 
 

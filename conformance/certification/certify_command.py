@@ -134,7 +134,7 @@ def _report(folder: Path, done: subprocess.CompletedProcess[str]) -> dict[str, A
         return read(folder / REPORT)
     except ReportError:
         said = (done.stderr.strip() or done.stdout.strip() or "nothing").splitlines()
-        errors = [line.removeprefix("ERROR: ") for line in said if "rror" in line] or said
+        errors = [line.removeprefix("ERROR: ") for line in said if "error" in line.lower()] or said
         raise CertificationError(f"the run left no report: {errors[-1]}") from None
 
 
@@ -176,7 +176,7 @@ Deploy the model roles (`oip-conformance models export`), start the server, and:
 
 
 def _problems(options: argparse.Namespace, report: dict[str, Any]) -> Sequence[str]:
-    unmet = profiles.unmet(options.profile, report["requirements"])
+    unmet = profiles.unmet(options.profile, report)
     return [] if report["verdict"] == "conformant" and not unmet else [*report["why"], *unmet]
 
 

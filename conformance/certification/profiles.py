@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 PROFILES: Mapping[str, tuple[str, ...]] = {
@@ -13,16 +13,35 @@ PROFILES: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def unmet(profile: str, requirements: Sequence[Mapping[str, Any]]) -> list[str]:
+# Judged over another door than HTTP, which no profile asks for.
+ELSEWHERE = ("grpc",)
+
+
+def unmet(profile: str, report: Mapping[str, Any]) -> list[str]:
     """Return the MUSTs that a profile demands and that were not met, each with its verdict.
+
+    A MUST of which every row needs an extension that the profile does not have is not demanded.
 
     Args:
         profile: a key of `PROFILES`.
-        requirements: of a report.
+        report: of a run, as `schemas/report.schema.json` has it.
     """
     demanded = {"protocol", *PROFILES[profile]}
+    beyond = tuple(f"{name} is not offered" for name in PROFILES["full"] if name not in demanded)
+    reasons: dict[str, set[str]] = {}
+    for row in report["checks"]:
+        for requirement in row["requirements"]:
+            reasons.setdefault(requirement, set()).add(row["message"])
     return [
         f"{entry['id']} is {entry['verdict'].replace('_', ' ')}"
-        for entry in requirements
-        if entry["level"] == "MUST" and entry["extension"] in demanded and entry["verdict"] != "pass"
+        for entry in report["requirements"]
+        if entry["level"] == "MUST"
+        and entry["extension"] in demanded
+        and entry["area"] not in ELSEWHERE
+        and entry["verdict"] != "pass"
+        and not (entry["verdict"] == "not_applicable" and _begin_all(reasons.get(entry["id"], {""}), beyond))
     ]
+
+
+def _begin_all(messages: Iterable[str], beginnings: tuple[str, ...]) -> bool:
+    return bool(beginnings) and all(message.startswith(beginnings) for message in messages)

@@ -20,8 +20,8 @@ from conformance.target.replay import NotRecordedError, Replayed
 from conformance.target.settings import SettingsError
 from conformance.target.survey import Survey
 
-# What a report says of a row that a second judging cannot say again.
-OWN = ("duration_s",)
+# What a report says of a row that a second judging cannot say again, or that says something of other rows.
+OWN = ("duration_s", "exchanges")
 SLACK = timedelta(seconds=2)  # times of a report are whole seconds
 
 
@@ -75,8 +75,11 @@ def _compared(again: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator[s
     yield from (
         f"the report has {check} [{row}], which the suite has not" for check, row in theirs.keys() - ours.keys()
     )
-    for key in ours.keys() & theirs.keys():
-        yield from _row(ours[key], theirs[key])
+    differing = [line for key in ours if key in theirs for line in _row(ours[key], theirs[key])]
+    yield from differing
+    if not differing:  # one exchange more or less changes the numbers of all that follow
+        renumbered = (key for key in ours if key in theirs and ours[key]["exchanges"] != theirs[key]["exchanges"])
+        yield from (f"{check} [{row}]: exchanges is not what the recording shows" for check, row in renumbered)
     for name in ("suite", "target", "verdict", "why", "extensions", "requirements"):
         if again[name] != report[name]:
             yield f"the report's {name} is not what its recording shows"

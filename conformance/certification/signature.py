@@ -49,7 +49,7 @@ def fault(folder: Path, key_file: Path) -> str | None:
     if not isinstance(key, Ed25519PublicKey):
         raise CertificationError(f"--key {key_file}: no Ed25519 key")
     try:
-        key.verify(b64decode((folder / SIGNATURE).read_bytes(), validate=True), (folder / NAME).read_bytes())
+        key.verify(b64decode((folder / SIGNATURE).read_bytes().strip(), validate=True), (folder / NAME).read_bytes())
     except FileNotFoundError:
         return "it is not signed"
     except (InvalidSignature, ValueError):

@@ -118,7 +118,7 @@ def _report(folder: Path, made: Manifest) -> Iterator[str]:
         yield "the run explored, or knew failures from a baseline"
     if report["verdict"] != "conformant":
         yield f"the verdict is {report['verdict']}: {'; '.join(report['why'])}"
-    yield from profiles.unmet(made.profile, report["requirements"])
+    yield from profiles.unmet(made.profile, report)
 
 
 def _options(options: Mapping[str, Any], made: Manifest) -> Iterator[str]:

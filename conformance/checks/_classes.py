@@ -19,7 +19,6 @@ from conformance.expect import expect
 from conformance.outcome import Unmet
 from conformance.roles import Model
 from conformance.target.exchange import Reply
-from conformance.target.target import Target
 from conformance.text import safe, shown_shape
 from conformance.wire import strings
 from conformance.wire.finding import shown as quoted

@@ -91,10 +91,11 @@ def _compare(reply: Reply, spec: TensorSpec, described: dict[str, Any], *, batch
             reply,
         )
     shape = described["shape"]
-    if not (_fits(spec.shape, shape) or (batching and shape and _fits(spec.shape, shape[1:]))):
+    if not (fits(spec.shape, shape) or (batching and shape and fits(spec.shape, shape[1:]))):
         wanted = f"{list(spec.shape)}" + (f" or {[-1, *spec.shape]}" if batching else "")
         raise Unmet(f"{spec.name} with shape {wanted} in model metadata", f"shape {shown(shape)}", reply)
 
 
-def _fits(declared: tuple[int, ...], shape: list[Any]) -> bool:
+def fits(declared: tuple[int, ...], shape: list[Any]) -> bool:
+    """Say whether a shape in metadata is the declared one, or leaves dimensions open."""
     return len(declared) == len(shape) and all(b in (a, -1) for a, b in zip(declared, shape, strict=True))

@@ -4,7 +4,7 @@ CHECK-ROW/
   request.bin response.bin     the bodies
   request.txt response.txt     request line or status, and headers
   bytes.txt                    where the first wrong byte is, annotated
-  repro.sh repro.py            curl, and httpx; a header that is secret is taken from the environment
+  repro.sh repro.py            curl, and httpx; a header that is secret is taken from the environment. Over gRPC grpcio
   check.json                   which check and row, for `oip-conformance replay`
 """
 
@@ -17,12 +17,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from conformance.report import grpc_call
 from conformance.report.failure import curl_headers
 from conformance.report.result import Failure
 from conformance.target import secrets as hidden
-from conformance.target.exchange import Exchange
+from conformance.target.exchange import Exchange, Reply
 from conformance.target.settings import Settings
 from conformance.text import safe
+from conformance.wire.grpc_request import read
 
 
 def folder_name(check: str, row: str) -> str:
@@ -44,12 +46,13 @@ def write(folder: Path, about: Mapping[str, Any], failure: Failure, exchange: Ex
     message, secrets = exchange.message, settings.secrets
     (folder / "request.bin").write_bytes(message.body)
     (folder / "response.bin").write_bytes(hidden.hide_bytes(exchange.body, secrets))
+    over_grpc = Reply(exchange).over_grpc
     texts = {
         "request.txt": _request_head(exchange, settings),
         "response.txt": hidden.hide(_response_head(exchange), secrets),
         "bytes.txt": "\n".join(failure.bytes),
-        "repro.sh": _shell(about, failure, exchange, settings),
-        "repro.py": _python(about, failure, exchange, settings),
+        "repro.sh": _GRPC_SHELL if over_grpc else _shell(about, failure, exchange, settings),
+        "repro.py": (_grpc_python if over_grpc else _python)(about, failure, exchange, settings),
         "check.json": hidden.hide(json.dumps(about, indent=1), secrets),
     }
     for name, text in texts.items():
@@ -67,11 +70,17 @@ def _request_head(exchange: Exchange, settings: Settings) -> str:
     message = exchange.message
     shown = [*message.headers, *[(name, "..." if name in variables(settings) else v) for name, v in settings.headers]]
     lines = [f"{message.method} {exchange.url}", *[f"{name}: {value}" for name, value in shown]]
+    if Reply(exchange).over_grpc:
+        lines.append(grpc_call.text_form(read(message), len(message.body), lines=True))
     return "\n".join([*lines, *([f"({exchange.note})"] if exchange.note else [])])
 
 
 def _response_head(exchange: Exchange) -> str:
-    status = f"HTTP {exchange.status}" if exchange.status else "no answer"
+    status = Reply(exchange).status_line if exchange.status else "no answer"
+    if exchange.details:
+        status += f": {safe(exchange.details, 1000)}"
+    if exchange.code and exchange.body:
+        status += f"\n{grpc_call.answered(exchange)}"
     lines = [status, *[f"{safe(name)}: {safe(value)}" for name, value in exchange.headers]]
     return "\n".join([*lines, *([f"({safe(exchange.failure)})"] if exchange.failure else [])])
 
@@ -131,5 +140,40 @@ def _python(about: Mapping[str, Any], failure: Failure, exchange: Exchange, sett
         secret="".join(f"headers.append(({name!r}, os.environ[{v!r}]))\n" for name, v in secret.items()).rstrip("\n"),
         method=message.method,
         url=exchange.url,
+    )
+    return "\n".join([*_comment(about, failure, exchange), program.strip()])
+
+
+_GRPC_SHELL = """#!/bin/sh
+exec python3 "$(dirname "$0")/repro.py"
+"""
+
+_GRPC_PYTHON = """
+import os
+from pathlib import Path
+
+import grpc
+
+body = Path(__file__).with_name("request.bin").read_bytes()
+metadata = []
+{secret}
+address = os.environ.get("ADDRESS", {address!r})
+channel = {channel}
+try:
+    print(channel.unary_unary({path!r})(body, timeout=60, metadata=metadata))
+except grpc.RpcError as error:
+    print(error.code().name, error.details())
+"""
+
+
+def _grpc_python(about: Mapping[str, Any], failure: Failure, exchange: Exchange, settings: Settings) -> str:
+    secret, address = variables(settings), settings.grpc_address
+    program = _GRPC_PYTHON.format(
+        secret="".join(f"metadata.append(({n.lower()!r}, os.environ[{v!r}]))\n" for n, v in secret.items()).rstrip(
+            "\n"
+        ),
+        address=address.target,
+        channel=grpc_call.channel(address, settings).replace(json.dumps(address.target), "address"),
+        path=exchange.message.path,
     )
     return "\n".join([*_comment(about, failure, exchange), program.strip()])

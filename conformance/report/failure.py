@@ -12,6 +12,7 @@ from collections.abc import Collection
 
 from conformance import ledger
 from conformance.outcome import Unmet
+from conformance.report import grpc_call
 from conformance.report.result import CheckResult, Failure
 from conformance.target.exchange import Exchange, Reply
 from conformance.target.secrets import hide, hide_bytes
@@ -49,7 +50,7 @@ def describe(unmet: Unmet, requirement: str, settings: Settings, body_file: str 
         safe(hide(unmet.actual, values), 600),
         _sent(reply.exchange) if reply else "",
         _bytes(reply, unmet.offset, values) if reply and unmet.offset is not None else [],
-        safe(curl(reply.exchange, settings, body_file), LONGEST_COMMAND) if reply else "",
+        safe(repeat(reply.exchange, settings, body_file), LONGEST_COMMAND) if reply else "",
     )
 
 
@@ -80,8 +81,17 @@ def _bytes(reply: Reply, offset: int, values: Collection[str]) -> list[str]:
     return [f"{row}   <- {label}" if int(row.split()[0], 16) == offset else row for row in rows]
 
 
+def repeat(exchange: Exchange, settings: Settings, body_file: str | None = None) -> str:
+    """Return a shell command that sends the request again."""
+    if Reply(exchange).over_grpc:
+        return grpc_call.repeat(exchange, settings, body_file)
+    return curl(exchange, settings, body_file)
+
+
 def _sent(exchange: Exchange) -> str:
     message = exchange.message
+    if Reply(exchange).over_grpc:
+        return safe(grpc_call.sent(exchange), 600)
     parts = [f"{message.method} {message.path}", f"{len(message.body)} bytes", *_tensors(message)]
     header = message.header(INFERENCE_HEADER)
     if header is not None:

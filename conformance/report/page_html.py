@@ -74,7 +74,7 @@ def render(view: View) -> str:
         place_of=lambda row: places.get((row["id"], row["row"])),
         missing_roles=_missing_roles(view),
         other_reasons={why: rows for why, rows in view.unjudged.items() if not why.startswith(NO_MODEL)},
-        open_musts=[entry for entry in view.requirements if entry.level == "MUST" and _is_open(entry)],
+        open_musts=[entry for entry in view.requirements if entry.counts and entry.level == "MUST" and _is_open(entry)],
         in_full=IN_FULL,
         row_names=ROW_NAMES,
     )
@@ -133,9 +133,9 @@ def _bar(view: View) -> list[tuple[str, int, float, float]]:
 
 
 def _levels(view: View) -> dict[str, list[tuple[str, int]]]:
-    """Return for each level how many requirements came to what."""
+    """Return for each level how many requirements that count came to what."""
     counts = {level: Counter[str]() for level in ("MUST", "SHOULD", "MAY", "OBSERVE")}
-    for entry in view.requirements:
+    for entry in (entry for entry in view.requirements if entry.counts):
         counts[entry.level][entry.verdict] += 1
     return {
         level: [(verdict, found[verdict]) for verdict in WORDS if found[verdict]] for level, found in counts.items()

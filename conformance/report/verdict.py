@@ -132,16 +132,21 @@ class Musts:
 
 
 def musts(requirements: Iterable[Mapping[str, Any]]) -> Musts:
-    """Return the counts of the MUSTs among requirements as the report has them.
+    """Return the counts of the MUSTs among requirements as the report has them."""
+    counts = Counter(entry["verdict"] for entry in counted(requirements) if entry["level"] == "MUST")
+    met, absent = counts[Outcome.PASS], counts[Outcome.NOT_APPLICABLE]
+    failed = counts[Outcome.FAIL] + counts[Outcome.KNOWN_FAILURE]
+    return Musts(met, failed, counts.total() - met - failed - absent, absent)
+
+
+def counted(requirements: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the requirements that count in a run.
 
     Those of HTTP count only where something was judged over HTTP, and those of gRPC where something was over gRPC.
     """
     entries = list(requirements)
     doors = {_door(entry) for entry in entries if entry["verdict"] != Outcome.NOT_APPLICABLE} or {"http", "grpc"}
-    counts = Counter(entry["verdict"] for entry in entries if entry["level"] == "MUST" and _door(entry) in doors)
-    met, absent = counts[Outcome.PASS], counts[Outcome.NOT_APPLICABLE]
-    failed = counts[Outcome.FAIL] + counts[Outcome.KNOWN_FAILURE]
-    return Musts(met, failed, counts.total() - met - failed - absent, absent)
+    return [entry for entry in entries if _door(entry) in doors]
 
 
 def _door(entry: Mapping[str, Any]) -> str:

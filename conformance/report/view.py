@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from conformance import ledger
 from conformance.outcome import Outcome
 from conformance.report.result import NO_MODEL
-from conformance.report.verdict import Musts, musts
+from conformance.report.verdict import Musts, counted, musts
 from conformance.text import safe
 
 Report = Mapping[str, Any]
@@ -101,6 +101,7 @@ class Requirement:
 
     Attributes:
         verdict: an outcome, or `not run`.
+        counts: whether it counts in this run, which may have been over HTTP or gRPC alone.
         reasons: why it was not judged, where it was not.
     """
 
@@ -114,6 +115,7 @@ class Requirement:
     note: str
     checks: list[Rows]
     reasons: list[str]
+    counts: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,10 +241,15 @@ def _requirements(report: Report) -> list[Requirement]:
     for check in report["checks"]:
         for requirement in check["requirements"]:
             rows.setdefault(requirement, []).append(check)
-    return [_requirement(entry, rows.get(entry["id"], [])) for entry in report["requirements"]]
+    counting = {entry["id"] for entry in counted(report["requirements"])}
+    unrun = Outcome.NOT_APPLICABLE if report["footer"]["complete"] else NOT_RUN
+    return [
+        _requirement(entry, rows.get(entry["id"], []), unrun, counts=entry["id"] in counting)
+        for entry in report["requirements"]
+    ]
 
 
-def _requirement(entry: Entry, rows: Sequence[Entry]) -> Requirement:
+def _requirement(entry: Entry, rows: Sequence[Entry], unrun: str, *, counts: bool) -> Requirement:
     known = ledger.load().get(entry["id"])
     checks = [Rows(found[0]["id"], found[0]["claim"], _by_outcome(found)) for found in _by(rows, lambda row: row["id"])]
     is_open = entry["verdict"] in (Outcome.NOT_APPLICABLE, Outcome.BLOCKED, Outcome.ERROR)
@@ -251,12 +258,13 @@ def _requirement(entry: Entry, rows: Sequence[Entry]) -> Requirement:
         entry["level"],
         entry["area"],
         entry["extension"],
-        entry["verdict"] if rows else NOT_RUN,
+        entry["verdict"] if rows else unrun,
         known.statement if known else "",
         [str(source) for source in known.sources] if known else [],
         known.note if known else "",
         checks,
         list(dict.fromkeys(brief(row) for row in rows if row["message"])) if is_open else [],
+        counts,
     )
 
 

@@ -14,6 +14,7 @@ import os
 import re
 import ssl
 import time
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -89,10 +90,8 @@ class Caller:
         exchange = self._exchange(message)
         if used and (exchange.failure or "").startswith("connection broken"):
             self._renew()
-            try:
+            with suppress(Unreachable):  # then it went down with the first attempt: that one is the evidence
                 exchange = self._exchange(message)
-            except Unreachable:
-                pass  # the server went down with the first attempt: that one is the evidence
         if exchange.failure:
             self._renew()
         return exchange
@@ -193,7 +192,10 @@ def _shown_certificate(address: GrpcAddress, timeout: float) -> tuple[bytes, str
         context.set_alpn_protocols(["h2"])
         import socket
 
-        with socket.create_connection((address.host, address.port), timeout) as plain, context.wrap_socket(plain) as one:
+        with (
+            socket.create_connection((address.host, address.port), timeout) as plain,
+            context.wrap_socket(plain) as one,
+        ):
             shown: Any = one.getpeercert()
     except OSError as error:
         raise Unreachable(f"cannot connect to {address.url}: {error}") from error

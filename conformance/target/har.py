@@ -71,7 +71,9 @@ def entries(call: Call, settings: Settings) -> Iterator[dict[str, Any]]:
             "_call": call.index,
             "_place": place,
             **_given(_note=exchange.note, _failure=exchange.failure, _lost=call.lost),
-            **({"_grpc": {"code": exchange.code, "details": _hidden(exchange, settings)}} if _is_call(exchange) else {}),
+            **(
+                {"_grpc": {"code": exchange.code, "details": _hidden(exchange, settings)}} if _is_call(exchange) else {}
+            ),
         }
 
 
@@ -145,7 +147,11 @@ def merge(folder: Path, url: str, order: Mapping[str, int], grpc: str = "") -> N
     parts = sorted(folder.glob(f"{PART}*"))
     found = [json.loads(line) for part in parts for line in part.read_text(encoding="utf-8").splitlines()]
     found.sort(key=lambda entry: (order.get(entry["_scope"], -1), entry["_call"], entry["_place"]))
-    log: dict[str, Any] = {"version": "1.2", "creator": {"name": "oip-conformance", "version": __version__}, "_target": url}
+    log: dict[str, Any] = {
+        "version": "1.2",
+        "creator": {"name": "oip-conformance", "version": __version__},
+        "_target": url,
+    }
     if grpc:
         log["_grpc"] = grpc
     with (folder / NAME).open("w", encoding="utf-8") as file:

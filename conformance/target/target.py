@@ -224,7 +224,9 @@ class Target:
         """See whether such a status is about one request, or whether the server behind a gateway is gone."""
         found = self._send(message, fresh=True)
         if found.code == "UNAVAILABLE" or (found.status in UNREACHED and not found.code):
-            raise Unreachable(f"{found.url.removesuffix(message.path)} answers everything with {Reply(found).status_line}")
+            raise Unreachable(
+                f"{found.url.removesuffix(message.path)} answers everything with {Reply(found).status_line}"
+            )
 
     def _write_down(self, call: Call) -> None:
         if self.journal:

@@ -84,7 +84,8 @@ def _shape(entry: Pb) -> tuple[int, ...] | None:
 
 def _raw(index: int, entry: Pb, body: bytes, span: Span) -> Output:
     shape, size = _shape(entry), span[1] - span[0]
-    array, findings = None, ()
+    array: np.ndarray[Any, Any] | None = None
+    findings: tuple[Finding, ...] = ()
     if shape is not None and entry.datatype in DATATYPES:
         try:
             array = tensor.decode(entry.datatype, shape, body[slice(*span)])
@@ -97,7 +98,8 @@ def _raw(index: int, entry: Pb, body: bytes, span: Span) -> Output:
 
 def _typed(index: int, entry: Pb) -> Output:
     shape = _shape(entry)
-    array, findings = None, ()
+    array: np.ndarray[Any, Any] | None = None
+    findings: tuple[Finding, ...] = ()
     if shape is not None and entry.datatype in DATATYPES:
         values = elements(entry)
         if len(values) != math.prod(shape):
@@ -121,7 +123,7 @@ def _array(datatype: str, shape: Sequence[int], values: Sequence[Any]) -> np.nda
         return None  # elements that the datatype cannot hold
 
 
-# --- protobuf's encoding -----------------------------------------------------------------------------------------------
+# --- protobuf's encoding ---------------------------------------------------------------------------------------------
 
 
 def raw_spans(body: bytes) -> Iterator[Span]:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Final
 
-from conformance.wire.request import ABSENT, Input, InferRequest, Message, Names
+from conformance.wire.request import ABSENT, InferRequest, Input, Message, Names
 from conformance.wire.tensor import Tensor
 
 SERVICE: Final = "inference.GRPCInferenceService"

@@ -197,6 +197,16 @@ def test_requirements_that_were_not_run_say_so() -> None:
     assert text(by_id(parsed(CUT_SHORT), "req-BIN-ORD-I")).startswith("\u2013 not run BIN-ORD-I MUST")
 
 
+def test_what_was_not_judged_over_grpc_does_not_count_over_http() -> None:
+    over_grpc = requirement("GRPC-EP", "MUST", "not_applicable", area="grpc", extension="protocol", checks=[])
+    page = parsed(report(requirements=[*CONFORMANT["requirements"], over_grpc]))
+    summary = text(by_id(page, "summary"))
+    assert "2 of 2 MUSTs met." in summary
+    assert "MUST 2 passed Checks" in summary
+    assert "Every check was judged." in text(by_id(page, "unjudged"))
+    assert text(by_id(page, "req-GRPC-EP")).startswith("\u2013 n/a GRPC-EP MUST")
+
+
 def test_many_rows_of_one_check_stay_short() -> None:
     rows = [check(row=f"row-{number}", outcome="fail") for number in range(IN_FULL + 7)]
     page = parsed(report("nonconformant", checks=rows))

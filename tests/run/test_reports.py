@@ -47,7 +47,8 @@ def check_agreement(folder: Path, output: str, unended: int = 0) -> dict[str, An
         unended: how many checks pytest's own report may lack, because their end was not heard of.
     """
     report = report_of(folder)
-    musts = [entry["verdict"] for entry in report["requirements"] if entry["level"] == "MUST"]
+    entries = [entry for entry in report["requirements"] if entry["level"] == "MUST" and entry["area"] != "grpc"]
+    musts = [entry["verdict"] for entry in entries]
     met, judged = musts.count("pass"), musts.count("pass") + musts.count("fail")
     last = output.splitlines()[-1]
     assert report["verdict"] in last
