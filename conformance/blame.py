@@ -10,6 +10,7 @@ from typing import Any
 
 from conformance.target.exchange import Reply
 from conformance.wire.json_text import parse
+from conformance.wire.outputs import Output
 from conformance.wire.request import INFERENCE_HEADER
 
 
@@ -28,6 +29,8 @@ def of_output(reply: Reply, name: str) -> str | None:
     """Return the requirement that keeps an output from being read, or None where it can be read or nothing is known."""
     answer = reply.answer
     output = answer.output(name)
+    if reply.over_grpc:
+        return _of_message(reply, output)
     if (output is None or not output.binary) and (text := of_text(reply)):
         return text
     if answer.of_kind("json-not-object", "outputs-missing", "outputs-invalid"):
@@ -40,6 +43,14 @@ def of_output(reply: Reply, name: str) -> str | None:
     if output.shape is None or any(finding.kind == "data-count" for finding in output.findings):
         return "OIP-SHAPE"
     return None
+
+
+def _of_message(reply: Reply, output: Output | None) -> str | None:
+    """Return the same of an answer over gRPC, where a message has no more than two ways to hide an output."""
+    if output is None:
+        return "OIP-RES" if reply.answer.document is None else "OIP-OUT"
+    is_off = output.shape is None or any(finding.kind == "data-count" for finding in output.findings)
+    return "OIP-SHAPE" if is_off else None
 
 
 def _of_outputs(reply: Reply) -> str | None:

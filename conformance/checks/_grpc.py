@@ -94,6 +94,23 @@ def _other_form_is_wrong(door: Door, model: Model, tensors: Sequence[Tensor], se
     return False
 
 
+def form_of(door: Door, model: Model) -> Form:
+    """Return the form of contents in which a plain request is answered, typed where both are."""
+    typed = model.role.speaks_json and door.infer(model.request(send="json")).succeeded
+    return "json" if typed else "binary"
+
+
+def answered_or_blocked(reply: Reply) -> Reply:
+    """Return a reply with an answer.
+
+    Raises:
+        Blocked: there is none, which is for the checks of what was sent.
+    """
+    if not reply.succeeded:
+        raise Blocked(f"the request is not answered: {reply.outcome()}")
+    return reply
+
+
 # --- refusals ----------------------------------------------------------------------------------------------------------
 
 

@@ -297,14 +297,20 @@ _FIRST = {one.requirement: one for one in reversed(list(refusals()))}
 @rows(*[Row(one.fault, (one,), role=one.role, needs=_needs(one)) for one in _FIRST.values()])
 def good_call_after_a_refusal_is_answered_right(door: Door, model: Model, refusal: Refusal) -> None:
     """A good call is answered after a refusal as it was before, on the same connection."""
-    good = infer_message(replace(model, salt=(model.salt + 101) % 256).request(send="json"))
+    other = replace(model, salt=(model.salt + 101) % 256)
+    good = infer_message(other.request(send="json"))
+    if not door.target.send(good).succeeded:
+        good = infer_message(other.request(send="binary"))
     before = door.target.send(good)
     door.target.send(refusal.message(model))
     after = door.target.send(good)
     arrays = [(output, output.array) for output in before.answer.outputs if output.array is not None]
-    expect(after).tensors(
-        [Tensor(output.name, output.datatype, array.shape, array) for output, array in arrays], through_json=False
-    )
+    usual = [Tensor(output.name, output.datatype, array.shape, array) for output, array in arrays]
+    try:
+        expect(after).tensors(usual, through_json=False)
+    except Unmet as unmet:
+        unmet.requirement = "GRPC-ALIVE"  # it was right before, whatever seems wrong now
+        raise
 
 
 @check("grpc.server-outlives-what-has-ended-others", answers="GRPC-ALIVE")

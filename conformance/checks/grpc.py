@@ -13,7 +13,7 @@ from typing import Any
 
 from conformance.check import Row, check, rows
 from conformance.checks import _grpc_classes, _grpc_refusals, _grpc_tensors
-from conformance.checks._grpc import over_grpc
+from conformance.checks._grpc import answered_or_blocked, form_of, over_grpc
 from conformance.checks.metadata import fits
 from conformance.expect import expect
 from conformance.outcome import Blocked, Unmet
@@ -114,7 +114,7 @@ def _describes(reply: Reply, spec: TensorSpec, name: str, described: dict[str, A
 @rows(*[Row(role, role=role) for role in ("identity_int32", "identity_bytes", "multi", "batching", "rank3")])
 def answer_names_model_and_outputs(door: Door, model: Model) -> None:
     """An answer has the model's name, and of each output a datatype and a shape."""
-    reply = door.infer(model.request(send="json"))
+    reply = door.infer(model.request(send=form_of(door, model)))
     message = _answer(reply, "ModelInfer")
     if message.model_name != model.name:
         raise Unmet(f"model_name {shown(model.name)}", f"model_name {shown(message.model_name)}", reply)
@@ -134,7 +134,7 @@ def answer_names_model_and_outputs(door: Door, model: Model) -> None:
 @rows(("short", "42"), ("beyond-ascii", "Füße-猫"), ("300-long", "i" * 300))
 def id_is_returned(door: Door, model: Model, identity: str) -> None:
     """The id of a request comes back."""
-    reply = door.infer(model.request(send="json", request_id=identity))
+    reply = door.infer(model.request(send=form_of(door, model), request_id=identity))
     found = _answer(reply, "ModelInfer").id
     if found != identity:
         raise Unmet(f"id {shown(identity)}", f"id {shown(found)}", reply)
@@ -165,7 +165,7 @@ MULTI = ("OUT_INT64", "OUT_BOOL", "OUT_FP32", "OUT_BYTES")
 )
 def listed_outputs_and_no_others(door: Door, model: Model, listed: Sequence[str] | None) -> None:
     """An answer has the listed outputs and no others, or all where none is listed."""
-    reply = door.infer(model.request(send="json", outputs=listed))
+    reply = door.infer(model.request(send=form_of(door, model), outputs=listed))
     expect(reply).answered()
     found = sorted(reply.answer.names())
     if found != sorted(listed or MULTI):
@@ -197,7 +197,8 @@ def answers_are_those_of_http(door: Door, model: Model) -> None:
     ]
     if {tensor.name for tensor in usual} != {spec.name for spec in model.role.outputs}:
         raise Blocked("over HTTP the answer cannot be read")
-    expect(door.infer(request)).tensors(usual, through_json=spoken)
+    reply = answered_or_blocked(door.infer(model.request(send=form_of(door, model))))
+    expect(reply).tensors(usual, through_json=spoken)
 
 
 # --- what stands in other modules --------------------------------------------------------------------------------------

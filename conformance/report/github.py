@@ -12,7 +12,8 @@ from pathlib import Path
 from conformance.outcome import Outcome
 from conformance.report import page_markdown
 from conformance.report import view as views
-from conformance.report.view import Group, Report, brief, label
+from conformance.report.findings import Group, brief, label
+from conformance.report.view import Report
 from conformance.text import safe
 
 SUMMARY_LIMIT = 1024 * 1024

@@ -21,9 +21,10 @@ import jinja2
 from markupsafe import Markup, escape
 
 from conformance.outcome import Outcome
+from conformance.report.findings import Group, brief, label
 from conformance.report.page_markdown import sentence
 from conformance.report.result import NO_MODEL
-from conformance.report.view import NOT_RUN, OUTCOMES, TITLES, Group, Requirement, View, brief, gate_sentence, label
+from conformance.report.view import NOT_RUN, OUTCOMES, TITLES, Requirement, View, gate_sentence
 from conformance.text import safe
 
 TEMPLATES = Path(__file__).parent / "templates"

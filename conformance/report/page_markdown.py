@@ -9,8 +9,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from conformance.report.findings import Entry, Group, Observation, brief, label
 from conformance.report.markdown import code, table, text
-from conformance.report.view import OUTCOMES, Entry, Group, Observation, View, brief, gate_sentence, label
+from conformance.report.view import OUTCOMES, View, gate_sentence
 from conformance.text import safe
 
 LIMIT = 1024 * 1024

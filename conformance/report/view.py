@@ -9,19 +9,17 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 from conformance import ledger
 from conformance.outcome import Outcome
-from conformance.report.result import NO_MODEL
+from conformance.report.findings import Entry, Group, Observation, brief, by, groups, observations, unjudged
 from conformance.report.verdict import Musts, counted, musts
 from conformance.text import safe
 
 Report = Mapping[str, Any]
-Entry = Mapping[str, Any]
-T = TypeVar("T")
 
 # Every outcome: its word, and what it means. In the order in which pages show them.
 OUTCOMES: Mapping[str, tuple[str, str]] = {
@@ -63,25 +61,6 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
-    """Rows of one check that miss one requirement, or that are blocked or in error, together.
-
-    Attributes:
-        requirement: what is not met; the first that the check answers for, where it could not be judged.
-        rows: the report's own entries, at least one.
-    """
-
-    check: str
-    claim: str
-    outcome: str
-    requirement: str
-    level: str
-    statement: str
-    source: str
-    rows: list[Entry]
-
-
-@dataclass(frozen=True, slots=True)
 class Rows:
     """The rows of one check that answer for one requirement, by outcome."""
 
@@ -116,16 +95,6 @@ class Requirement:
     checks: list[Rows]
     reasons: list[str]
     counts: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Observation:
-    """One way in which a server decides what the documents leave open, and the rows that show it."""
-
-    requirement: str
-    statement: str
-    told: str
-    labels: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,37 +151,19 @@ def view(report: Report) -> View:
         _counts(checks),
         _parts(report),
         _requirements(report),
-        _groups(checks, Outcome.FAIL, Outcome.KNOWN_FAILURE, Outcome.FIXED),
-        _groups(checks, Outcome.ERROR, Outcome.BLOCKED),
-        _groups(checks, Outcome.ADVISORY),
-        _observations(checks),
-        _unjudged(checks),
+        groups(checks, Outcome.FAIL, Outcome.KNOWN_FAILURE, Outcome.FIXED),
+        groups(checks, Outcome.ERROR, Outcome.BLOCKED),
+        groups(checks, Outcome.ADVISORY),
+        observations(checks),
+        unjudged(checks),
         "" if complete else "Not every check of the suite was run: what is shown here says nothing of the others.",
     )
-
-
-def label(check: Entry) -> str:
-    """Return a row as reports and baselines name it."""
-    return f"{check['id']} [{check['row']}]" if check["row"] else str(check["id"])
-
-
-def brief(check: Entry) -> str:
-    """Return why a row came to what it came to: the first line of its message."""
-    return str(check["message"]).partition("\n")[0]
 
 
 def gate_sentence(gate: Mapping[str, Any]) -> str:
     """Return whether a gate lets a run through, and how the run differs from the baseline, on one line."""
     counts = [f"{len(gate[kind])} {kind}" for kind in ("new", "fixed", "stale", "known") if gate[kind]]
     return f"{'passed' if gate['passed'] else 'not passed'}{': ' if counts else ''}{', '.join(counts)}"
-
-
-def _by(entries: Iterable[T], key: Callable[[T], Hashable]) -> list[list[T]]:
-    """Return entries with an equal key together, in the order of the first of each."""
-    found: dict[Hashable, list[T]] = {}
-    for entry in entries:
-        found.setdefault(key(entry), []).append(entry)
-    return list(found.values())
 
 
 def _counts(checks: Iterable[Entry]) -> dict[str, int]:
@@ -228,7 +179,7 @@ def _parts(report: Report) -> list[Part]:
     parts = []
     for name, entry in report["extensions"].items():
         own = [check for check in report["checks"] if extension_of.get(check["requirements"][0]) == name]
-        areas = [Part(rows[0]["area"], _counts(rows)) for rows in _by(own, lambda check: check["area"])]
+        areas = [Part(rows[0]["area"], _counts(rows)) for rows in by(own, lambda check: check["area"])]
         parts.append(Part(name, _counts(own), entry["offered"], entry["verdict"], areas if entry["offered"] else []))
     return parts
 
@@ -242,23 +193,24 @@ def _requirements(report: Report) -> list[Requirement]:
         for requirement in check["requirements"]:
             rows.setdefault(requirement, []).append(check)
     counting = {entry["id"] for entry in counted(report["requirements"])}
-    unrun = Outcome.NOT_APPLICABLE if report["footer"]["complete"] else NOT_RUN
-    return [
-        _requirement(entry, rows.get(entry["id"], []), unrun, counts=entry["id"] in counting)
-        for entry in report["requirements"]
-    ]
+    found = []
+    for entry in report["requirements"]:
+        own = rows.get(entry["id"], [])
+        verdict = entry["verdict"] if own or report["footer"]["complete"] else NOT_RUN
+        found.append(_requirement(entry, own, verdict, counts=entry["id"] in counting))
+    return found
 
 
-def _requirement(entry: Entry, rows: Sequence[Entry], unrun: str, *, counts: bool) -> Requirement:
+def _requirement(entry: Entry, rows: Sequence[Entry], verdict: str, *, counts: bool) -> Requirement:
     known = ledger.load().get(entry["id"])
-    checks = [Rows(found[0]["id"], found[0]["claim"], _by_outcome(found)) for found in _by(rows, lambda row: row["id"])]
+    checks = [Rows(found[0]["id"], found[0]["claim"], _by_outcome(found)) for found in by(rows, lambda row: row["id"])]
     is_open = entry["verdict"] in (Outcome.NOT_APPLICABLE, Outcome.BLOCKED, Outcome.ERROR)
     return Requirement(
         entry["id"],
         entry["level"],
         entry["area"],
         entry["extension"],
-        entry["verdict"] if rows else unrun,
+        verdict,
         known.statement if known else "",
         [str(source) for source in known.sources] if known else [],
         known.note if known else "",
@@ -271,56 +223,3 @@ def _requirement(entry: Entry, rows: Sequence[Entry], unrun: str, *, counts: boo
 def _by_outcome(rows: Sequence[Entry]) -> dict[str, list[Entry]]:
     found = {outcome: [row for row in rows if row["outcome"] == outcome] for outcome in OUTCOMES}
     return {outcome: rows for outcome, rows in found.items() if rows}
-
-
-# --- what was found ----------------------------------------------------------------------------------------------
-
-
-def _groups(checks: Sequence[Entry], *outcomes: str) -> list[Group]:
-    """Return the rows with these outcomes, the worst first; blocked ones by what blocks them."""
-    found = [check for outcome in outcomes for check in checks if check["outcome"] == outcome]
-    return [_group(rows) for rows in _by(found, _together)]
-
-
-def _together(check: Entry) -> Hashable:
-    failure = check["failure"]
-    blocked_by = check["message"] if check["outcome"] == Outcome.BLOCKED else ""
-    return blocked_by or check["id"], check["outcome"], failure and failure["requirement"]
-
-
-def _group(rows: list[Entry]) -> Group:
-    first = rows[0]
-    failure = first["failure"] or {}
-    requirement = failure.get("requirement", first["requirements"][0])
-    known = ledger.load().get(requirement)
-    return Group(
-        first["id"],
-        first["claim"],
-        first["outcome"],
-        requirement,
-        failure.get("level", str(known.level) if known else ""),
-        failure.get("statement", known.statement if known else ""),
-        failure.get("source", "; ".join(map(str, known.sources)) if known else ""),
-        rows,
-    )
-
-
-def _observations(checks: Iterable[Entry]) -> list[Observation]:
-    observed = [check for check in checks if check["outcome"] == Outcome.OBSERVED and check["observation"]]
-    ways = _by(observed, lambda check: (check["requirements"][0], check["observation"]))
-    found = [(rows[0]["requirements"][0], rows[0]["observation"], [label(row) for row in rows]) for rows in ways]
-    return [Observation(name, _statement(name), told, labels) for name, told, labels in sorted(found)]
-
-
-def _statement(requirement: str) -> str:
-    known = ledger.load().get(requirement)
-    return known.statement if known else ""
-
-
-def _unjudged(checks: Iterable[Entry]) -> dict[str, list[Entry]]:
-    """Return why rows do not apply; of what had no model, all roles together."""
-    found: dict[str, list[Entry]] = {}
-    for check in checks:
-        if check["outcome"] == Outcome.NOT_APPLICABLE:
-            found.setdefault(check["message"], []).append(check)
-    return dict(sorted(found.items(), key=lambda item: (item[0].startswith(NO_MODEL), -len(item[1]))))

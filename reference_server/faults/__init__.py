@@ -53,6 +53,11 @@ class Fault:
         return (inspect.getdoc(self.body) or "").partition("\n")[0]
 
     @property
+    def over_grpc(self) -> bool:
+        """Whether it is in the gRPC door alone; a fault of what both doors share is seen over HTTP."""
+        return all(step.startswith("grpc_") for step in self.steps)
+
+    @property
     def area(self) -> str:
         """The module in which it stands."""
         return self.body.__module__.rpartition(".")[2]

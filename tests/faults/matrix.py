@@ -25,10 +25,10 @@ from conformance import roles
 from conformance.check import Check, Row
 from conformance.collect import collected_rows
 from conformance.judge import Judge
+from conformance.options import EXTENSIONS
 from conformance.outcome import Outcome
 from conformance.report.result import CheckResult
-from conformance.target import sockets
-from conformance.target.settings import Settings
+from conformance.target import settings, sockets
 from conformance.target.survey import Survey
 from conformance.target.target import Target
 from reference_server import app, faults, models
@@ -42,6 +42,7 @@ sockets.SEGMENT_PAUSE = sockets.SHORT_PAUSE
 TIMEOUT = 5.0
 # A target that answers nothing any more is given up after so many rows in error.
 PATIENCE = 25
+LARGEST_MESSAGE = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +105,11 @@ class Server:
         self._socket.close()
 
 
-def judge_rows(url: str, rows: Iterable[tuple[Check, Row]]) -> Iterator[CheckResult]:
+def judge_rows(url: str, rows: Iterable[tuple[Check, Row]], grpc: str | None = None) -> Iterator[CheckResult]:
     """Yield the result of each row, every extension being asked for; stop when nothing is answered any more."""
     names = {role: role for role in roles.load()}
-    target = Target(Settings(url, timeout=TIMEOUT), names)
-    judge = Judge(
-        target, Survey(offered=dict.fromkeys(("binary_tensor_data", "raw", "classification"), ""), roles=names)
-    )
+    target = Target(settings.make(url, timeout=TIMEOUT, grpc=grpc), names)
+    judge = Judge(target, Survey(offered=dict.fromkeys(EXTENSIONS, ""), roles=names))
     errors = 0
     for check, row in rows:
         result = judge(check, row)
@@ -132,11 +131,29 @@ def see(server: Server, fault: Fault, rows: Rows) -> Sighting:
 
     counted.__wrapped__ = body  # type: ignore[attr-defined]
     with switched_on(Fault(fault.name, fault.steps, fault.breaks, counted, fault.broad)):
-        server.replace()
-        results = list(judge_rows(server.url, rows))
+        results = list(_judged(server, fault, rows))
     server.replace()
     misses = [_miss(r) for r in results if r.outcome not in (Outcome.PASS, Outcome.OBSERVED, Outcome.NOT_APPLICABLE)]
     return Sighting(fault.name, bool(calls), misses, round(time.monotonic() - started, 2))
+
+
+def _judged(server: Server, fault: Fault, rows: Rows) -> Iterator[CheckResult]:
+    """Yield the results of rows against the server as its steps are now, over gRPC where the fault is in that door."""
+    if not fault.over_grpc:
+        server.replace()
+        yield from judge_rows(server.url, rows)
+        return
+    with grpc_door(server) as address:
+        yield from judge_rows(server.url, rows, address)
+
+
+@contextmanager
+def grpc_door(server: Server) -> Iterator[str]:
+    """Open a gRPC door to the server's models, made of the steps as they are now."""
+    from reference_server.grpc_server import GrpcServer
+
+    with GrpcServer(server.models, "127.0.0.1", 0, LARGEST_MESSAGE) as door:
+        yield door.address
 
 
 def _miss(result: CheckResult) -> Miss:
@@ -160,25 +177,30 @@ def _server() -> Server:
     return Server()
 
 
+def _rows(profile: str, *, over_grpc: bool) -> Rows:
+    return collected_rows(profile, dangerous=True, doors=("grpc",) if over_grpc else ("http",))
+
+
 @cache
-def _steps_of_rows(load: Callable[[], dict[str, Fault]], profile: str) -> list[frozenset[str]]:
+def _steps_of_rows(load: Callable[[], dict[str, Fault]], profile: str, over_grpc: bool) -> list[frozenset[str]]:
     """Return the steps of the server that each row of a profile takes, found once in a worker process."""
-    server, steps = _server(), {step for fault in load().values() for step in fault.steps}
+    faulty = [fault for fault in load().values() if fault.over_grpc == over_grpc]
+    honest = Fault("", ("grpc_",) if over_grpc else ("",), (), lambda: None)
 
     def judge(rows: Rows) -> Iterator[CheckResult]:
-        server.replace()
-        return judge_rows(server.url, rows)
+        return _judged(_server(), honest, rows)
 
-    found = reached(collected_rows(profile, dangerous=True), sorted(steps), judge)
-    server.replace()
+    steps = {step for fault in faulty for step in fault.steps}
+    found = reached(_rows(profile, over_grpc=over_grpc), sorted(steps), judge)
+    _server().replace()
     return found
 
 
 def _see_in_worker(load: Callable[[], dict[str, Fault]], name: str) -> Sighting:
     fault = load()[name]
     profile = "certify" if fault.large else "quick"
-    rows = relevant(fault, collected_rows(profile, dangerous=True), _steps_of_rows(load, profile))
-    return see(_server(), fault, rows)
+    rows = _rows(profile, over_grpc=fault.over_grpc)
+    return see(_server(), fault, relevant(fault, rows, _steps_of_rows(load, profile, fault.over_grpc)))
 
 
 def run(load: Callable[[], dict[str, Fault]], names: Iterable[str]) -> dict[str, Sighting]:

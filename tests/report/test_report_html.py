@@ -23,6 +23,7 @@ from made_reports import (
     Report,
     check,
     report,
+    requirement,
 )
 
 from conformance.report.page_html import IN_FULL, render

@@ -132,7 +132,7 @@ def test_an_archive_has_every_exchange_and_no_secret(tmp_path: Path, reference: 
         (None, "--target-replay: r.har: No such file or directory"),
         ("{", "--target-replay: r.har is no recording of this suite: JSONDecodeError"),
         ('{"log": {"entries": []}}', "--target-replay: r.har is no recording of this suite: KeyError: '_target'"),
-        ('{"log": {"_target": "http://x", "entries": [{}]}}', "is no recording of this suite: KeyError: '_scope'"),
+        ('{"log": {"_target": "http://x", "entries": [{}]}}', "is no recording of this suite: KeyError: 'startedDateTime'"),
     ],
 )
 def test_what_is_no_recording_is_one_line_and_status_4(tmp_path: Path, text: str | None, message: str) -> None:
@@ -144,9 +144,9 @@ def test_what_is_no_recording_is_one_line_and_status_4(tmp_path: Path, text: str
     assert "Traceback" not in run.stdout + run.stderr
 
 
-def test_a_run_that_explores_cannot_be_judged_again(tmp_path: Path) -> None:
-    (tmp_path / "r.har").write_text('{"log": {"_target": "http://x", "entries": []}}')
-    run = judge(tmp_path, "--target-replay=r.har", "--conformance-profile=explore")
+def test_a_run_that_explores_cannot_be_judged_again(tmp_path: Path, reference: str) -> None:
+    judge(tmp_path, f"--target-url={reference}", "-k", "id_is_not_left_over", "--conformance-evidence=e")
+    run = judge(tmp_path, "--target-replay=e/run.har", "--conformance-profile=explore")
     assert run.returncode == 4
     assert "the requests of --conformance-profile=explore are not the same twice" in run.stderr
 

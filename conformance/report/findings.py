@@ -1,0 +1,112 @@
+"""What a run found, as pages show it: rows that miss one requirement together, observations, what does not apply."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from conformance import ledger
+from conformance.outcome import Outcome
+from conformance.report.result import NO_MODEL
+
+Entry = Mapping[str, Any]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Rows of one check that miss one requirement, or that are blocked or in error, together.
+
+    Attributes:
+        requirement: what is not met; the first that the check answers for, where it could not be judged.
+        rows: the report's own entries, at least one.
+    """
+
+    check: str
+    claim: str
+    outcome: str
+    requirement: str
+    level: str
+    statement: str
+    source: str
+    rows: list[Entry]
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One way in which a server decides what the documents leave open, and the rows that show it."""
+
+    requirement: str
+    statement: str
+    told: str
+    labels: list[str]
+
+
+def label(check: Entry) -> str:
+    """Return a row as reports and baselines name it."""
+    return f"{check['id']} [{check['row']}]" if check["row"] else str(check["id"])
+
+
+def brief(check: Entry) -> str:
+    """Return why a row came to what it came to: the first line of its message."""
+    return str(check["message"]).partition("\n")[0]
+
+
+def by(entries: Iterable[T], key: Callable[[T], Hashable]) -> list[list[T]]:
+    """Return entries with an equal key together, in the order of the first of each."""
+    found: dict[Hashable, list[T]] = {}
+    for entry in entries:
+        found.setdefault(key(entry), []).append(entry)
+    return list(found.values())
+
+
+def groups(checks: Sequence[Entry], *outcomes: str) -> list[Group]:
+    """Return the rows with these outcomes, the worst first; blocked ones by what blocks them."""
+    found = [check for outcome in outcomes for check in checks if check["outcome"] == outcome]
+    return [_group(rows) for rows in by(found, _together)]
+
+
+def _together(check: Entry) -> Hashable:
+    failure = check["failure"]
+    blocked_by = check["message"] if check["outcome"] == Outcome.BLOCKED else ""
+    return blocked_by or check["id"], check["outcome"], failure and failure["requirement"]
+
+
+def _group(rows: list[Entry]) -> Group:
+    first = rows[0]
+    failure = first["failure"] or {}
+    requirement = failure.get("requirement", first["requirements"][0])
+    known = ledger.load().get(requirement)
+    return Group(
+        first["id"],
+        first["claim"],
+        first["outcome"],
+        requirement,
+        failure.get("level", str(known.level) if known else ""),
+        failure.get("statement", known.statement if known else ""),
+        failure.get("source", "; ".join(map(str, known.sources)) if known else ""),
+        rows,
+    )
+
+
+def observations(checks: Iterable[Entry]) -> list[Observation]:
+    """Return what was observed: each way of deciding what a requirement leaves open, with its rows."""
+    observed = [check for check in checks if check["outcome"] == Outcome.OBSERVED and check["observation"]]
+    ways = by(observed, lambda check: (check["requirements"][0], check["observation"]))
+    found = [(rows[0]["requirements"][0], rows[0]["observation"], [label(row) for row in rows]) for rows in ways]
+    return [Observation(name, _statement(name), told, labels) for name, told, labels in sorted(found)]
+
+
+def _statement(requirement: str) -> str:
+    known = ledger.load().get(requirement)
+    return known.statement if known else ""
+
+
+def unjudged(checks: Iterable[Entry]) -> dict[str, list[Entry]]:
+    """Return why rows do not apply; of what had no model, all roles together."""
+    found: dict[str, list[Entry]] = {}
+    for check in checks:
+        if check["outcome"] == Outcome.NOT_APPLICABLE:
+            found.setdefault(check["message"], []).append(check)
+    return dict(sorted(found.items(), key=lambda item: (item[0].startswith(NO_MODEL), -len(item[1]))))

@@ -1,0 +1,182 @@
+"""The gRPC door: classification that is wrong there alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from reference_server.faults import fault
+from reference_server.faults.class_texts import with_index, with_value
+from reference_server.request import OutputWish
+from reference_server.tensors import Tensor, objects
+
+Message = Any
+
+
+def rewritten(tensor: Tensor, change: Callable[[bytes], bytes]) -> Tensor:
+    """Return classes with their texts changed."""
+    return replace(tensor, elements=objects(map(change, tensor.elements)))
+
+
+def choice(entry: Message) -> tuple[str, Any]:
+    """Return kind and value of the parameter classification; no kind where there is none."""
+    if "classification" not in entry.parameters:
+        return "", None
+    parameter = entry.parameters["classification"]
+    kind = parameter.WhichOneof("parameter_choice") or ""
+    return kind, getattr(parameter, kind, None)
+
+
+# --- the parameter ---------------------------------------------------------------------------------------------------
+
+
+@fault("grpc_request.class_count", breaks=("GRPC-CLS-PARAM", "GRPC-CLS-NEG"))
+def grpc_classification_is_ignored(original: Any, entry: Message) -> int | None:  # noqa: ARG001
+    """The parameter classification is one of HTTP only."""
+    return None
+
+
+@fault("grpc_request.class_count", breaks="GRPC-CLS-NEG")
+def grpc_count_may_be_a_string(original: Any, entry: Message) -> Any:
+    """A count may be a string_param, or a bool_param, as it is in JSON that is read leniently."""
+    kind, value = choice(entry)
+    return int(value) if kind in ("string_param", "bool_param") else original(entry)
+
+
+@fault("grpc_request.class_count", breaks="GRPC-CLS-NEG")
+def grpc_count_below_1_is_no_classification(original: Any, entry: Message) -> Any:
+    """A count that is not positive leaves the output as it is."""
+    kind, value = choice(entry)
+    return None if kind == "int64_param" and value < 1 else original(entry)
+
+
+@fault("grpc_request.class_count", breaks="GRPC-CLS-COUNT")
+def grpc_count_is_at_least_2(original: Any, entry: Message) -> Any:
+    """One class cannot be asked for."""
+    count = original(entry)
+    return count and max(count, 2)
+
+
+@fault("grpc_request.class_count", breaks="GRPC-CLS-CLAMP")
+def grpc_count_is_32_bits(original: Any, entry: Message) -> Any:
+    """The count is kept in 32 bits."""
+    count = original(entry)
+    return count if count is None else max(count % 2**32, 1)
+
+
+@fault("grpc_response.output_tensor", breaks="GRPC-CLS-CLAMP")
+def grpc_classes_are_repeated_up_to_5(original: Any, model: Any, wish: OutputWish, tensor: Tensor) -> Tensor:
+    """Where 5 classes are asked for and there are 4, the last comes twice."""
+    found: Tensor = original(model, wish, tensor)
+    if wish.classes != 5 or found.shape != (4,):
+        return found
+    return Tensor("BYTES", (5,), objects([*found.elements, found.elements[-1]]))
+
+
+# --- form ------------------------------------------------------------------------------------------------------------
+
+
+@fault("grpc_response.build", breaks="GRPC-CLS-TYPE")
+def grpc_classes_have_datatype_string(original: Any, model: Any, request: Any, produced: Any) -> Message:
+    """Classes have the datatype of the document's example, STRING."""
+    response = original(model, request, produced)
+    for wish, entry in zip(request.outputs, response.outputs, strict=True):
+        if wish.classes:
+            entry.datatype = "STRING"
+    return response
+
+
+@fault("grpc_response.build", breaks="GRPC-CLS-SHAPE")
+def grpc_classes_always_have_a_batch(original: Any, model: Any, request: Any, produced: Any) -> Message:
+    """Classes have a batch dimension, also where the model has none."""
+    response = original(model, request, produced)
+    for wish, entry in zip(request.outputs, response.outputs, strict=True):
+        if wish.classes and not model.batching:
+            entry.shape[:] = [1, *entry.shape]
+    return response
+
+
+@fault("grpc_response.build", breaks="GRPC-CLS-SHAPE")
+def grpc_classes_of_a_batch_are_one_list(original: Any, model: Any, request: Any, produced: Any) -> Message:
+    """Classes of a batch have one dimension."""
+    response = original(model, request, produced)
+    for wish, entry in zip(request.outputs, response.outputs, strict=True):
+        if wish.classes and model.batching:
+            entry.shape[:] = [entry.shape[0] * entry.shape[1]]
+    return response
+
+
+# --- order, values, indices, labels ----------------------------------------------------------------------------------
+
+
+@fault("grpc_response.output_tensor", breaks=("GRPC-CLS-TOPN", "GRPC-CLS-DOORS"))
+def grpc_classes_in_order_of_their_index(original: Any, model: Any, wish: OutputWish, tensor: Tensor) -> Tensor:
+    """The classes of an output are sorted by their index."""
+    found: Tensor = original(model, wish, tensor)
+    if wish.classes is None:
+        return found
+    size = found.shape[-1]
+    rows = [list(found.elements[k : k + size]) for k in range(0, len(found.elements), size)]
+    ordered = [sorted(row, key=lambda text: int(text.split(b":")[1])) for row in rows]
+    return replace(found, elements=objects(text for row in ordered for text in row))
+
+
+@fault("grpc_response.output_tensor", breaks=("GRPC-CLS-BATCH", "GRPC-CLS-DOORS"))
+def grpc_indices_count_through_the_batch(original: Any, model: Any, wish: OutputWish, tensor: Tensor) -> Tensor:
+    """The indices of the second item of a batch go on where those of the first end."""
+    found: Tensor = original(model, wish, tensor)
+    if wish.classes is None or not model.batching:
+        return found
+    size, step = found.shape[1], tensor.elements.size // tensor.shape[0]
+    texts = [with_index(text, int(text.split(b":")[1]) + step * (k // size)) for k, text in enumerate(found.elements)]
+    return replace(found, elements=objects(texts))
+
+
+@fault("grpc_response.output_tensor", breaks="GRPC-CLS-FMT")
+def grpc_classes_have_a_blank_behind_the_colon(original: Any, model: Any, wish: OutputWish, tensor: Tensor) -> Tensor:
+    """A blank stands behind the first colon of a class."""
+    found: Tensor = original(model, wish, tensor)
+    return found if wish.classes is None else rewritten(found, lambda text: text.replace(b":", b": ", 1))
+
+
+@fault("grpc_response.output_tensor", breaks=("GRPC-CLS-VALUE", "GRPC-CLS-DOORS"))
+def grpc_values_have_one_decimal(original: Any, model: Any, wish: OutputWish, tensor: Tensor) -> Tensor:
+    """Values are rounded to one decimal."""
+    found: Tensor = original(model, wish, tensor)
+    if wish.classes is None or tensor.elements.dtype.kind != "f":
+        return found
+    return rewritten(found, lambda text: with_value(text, f"{float(text.partition(b':')[0]):.1f}"))
+
+
+@fault("grpc_response.output_tensor", breaks=("GRPC-CLS-INDEX", "GRPC-CLS-DOORS"))
+def grpc_indices_count_from_1(original: Any, model: Any, wish: OutputWish, tensor: Tensor) -> Tensor:
+    """Indices count from 1."""
+    found: Tensor = original(model, wish, tensor)
+    if wish.classes is None:
+        return found
+    return rewritten(found, lambda text: with_index(text, int(text.split(b":")[1]) + 1))
+
+
+@fault("grpc_response.output_tensor", breaks=("GRPC-CLS-LABEL", "GRPC-CLS-DOORS"))
+def grpc_classes_have_no_labels(original: Any, model: Any, wish: OutputWish, tensor: Tensor) -> Tensor:
+    """Classes have no labels."""
+    found: Tensor = original(model, wish, tensor)
+    return found if wish.classes is None else rewritten(found, lambda text: b":".join(text.split(b":", 2)[:2]))
+
+
+@fault("grpc_response.output_tensor", breaks=("GRPC-CLS-LABEL", "GRPC-CLS-DOORS"))
+def grpc_missing_labels_leave_their_colon(original: Any, model: Any, wish: OutputWish, tensor: Tensor) -> Tensor:
+    """A class without a label ends with a colon."""
+    found: Tensor = original(model, wish, tensor)
+    if wish.classes is None:
+        return found
+    return rewritten(found, lambda text: text if text.count(b":") > 1 else text + b":")
+
+
+@fault("grpc_request.parse_outputs", breaks="GRPC-CLS-ONLY")
+def grpc_one_classified_output_classifies_all(original: Any, model: Any, message: Message) -> list[OutputWish]:
+    """Where one output is classified, the others are, too."""
+    wishes: list[OutputWish] = original(model, message)
+    count = next((wish.classes for wish in wishes if wish.classes), None)
+    return [replace(wish, classes=wish.classes or count) for wish in wishes]

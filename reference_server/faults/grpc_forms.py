@@ -1,0 +1,318 @@
+"""The gRPC door: tensors in typed and raw contents, their order, and contents that should be refused."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from reference_server.faults import fault
+from reference_server.tensors import Tensor, objects
+
+Message = Any
+
+
+def with_elements(tensor: Tensor, elements: Any) -> Tensor:
+    """Return a tensor with other elements."""
+    return replace(tensor, elements=elements)
+
+
+# --- typed contents --------------------------------------------------------------------------------------------------
+
+
+@fault("grpc_contents.typed_elements", breaks=("GRPC-TYPED", "GRPC-EQ", "GRPC-DOORS"))
+def grpc_typed_64_bit_integers_go_through_doubles(original: Any, datatype: str, field: str, values: Any) -> Any:
+    """INT64 and UINT64 in typed contents are read into doubles."""
+    elements = original(datatype, field, values)
+    if datatype not in ("INT64", "UINT64"):
+        return elements
+    limit = np.iinfo(elements.dtype).max
+    return np.array([min(int(float(value)), limit) for value in elements], elements.dtype)
+
+
+@fault("grpc_contents.typed_elements", breaks=("GRPC-TYPED", "GRPC-EQ", "GRPC-DOORS"))
+def grpc_typed_fp64_is_read_as_fp32(original: Any, datatype: str, field: str, values: Any) -> Any:
+    """FP64 in typed contents is read with the precision of FP32."""
+    elements = original(datatype, field, values)
+    with np.errstate(all="ignore"):
+        return elements.astype(np.float32).astype(np.float64) if datatype == "FP64" else elements
+
+
+@fault("grpc_contents.typed_elements", breaks="GRPC-TYPED")
+def grpc_typed_uint32_is_signed(original: Any, datatype: str, field: str, values: Any) -> Any:
+    """UINT32 in typed contents above 2^31 - 1 becomes the largest of its signed kin."""
+    elements = original(datatype, field, values)
+    return np.minimum(elements, 2**31 - 1).astype(np.uint32) if datatype == "UINT32" else elements
+
+
+@fault("grpc_contents.typed_elements", breaks="GRPC-TYPED")
+def grpc_typed_strings_end_at_nul(original: Any, datatype: str, field: str, values: Any) -> Any:
+    """BYTES in typed contents are handed on as C strings."""
+    elements = original(datatype, field, values)
+    return objects(value.partition(b"\0")[0] for value in elements) if datatype == "BYTES" else elements
+
+
+@fault("grpc_contents.decode_typed", breaks=("GRPC-TYPED", "GRPC-EQ", "GRPC-DOORS"))
+def grpc_typed_contents_are_read_by_columns(original: Any, datatype: str, shape: Any, contents: Message) -> Tensor:
+    """Typed contents of two dimensions or more are taken column by column."""
+    tensor: Tensor = original(datatype, shape, contents)
+    return with_elements(tensor, tensor.elements.reshape(shape, order="F").reshape(-1))
+
+
+@fault("grpc_contents.encode_typed", breaks="GRPC-TYPED")
+def grpc_typed_unsigned_answers_are_in_int_contents(original: Any, tensor: Tensor) -> dict[str, Any]:
+    """Unsigned outputs of up to 16 bits are written into int_contents."""
+    contents: dict[str, Any] = original(tensor)
+    return {"int_contents": contents["uint_contents"]} if tensor.datatype in ("UINT8", "UINT16") else contents
+
+
+@fault("grpc_contents.encode_typed", breaks="GRPC-TYPED")
+def grpc_typed_answers_lack_their_last_element(original: Any, tensor: Tensor) -> dict[str, Any]:
+    """A typed output of 16 numbers and more, or of a matrix of them, lacks its last element."""
+    contents: dict[str, Any] = original(tensor)
+    long = tensor.datatype != "BYTES" and (tensor.elements.size >= 16 or len(tensor.shape) > 1)
+    return {field: values[:-1] if long and values else values for field, values in contents.items()}
+
+
+# --- raw contents ----------------------------------------------------------------------------------------------------
+
+
+def swapped(data: bytes, datatype: str) -> bytes:
+    """Return raw contents in the other order of bytes."""
+    from reference_server.datatypes import NUMPY
+
+    size = 1 if datatype == "BYTES" else NUMPY[datatype].itemsize
+    return data if size == 1 else np.frombuffer(data, f"u{size}").byteswap().tobytes()
+
+
+@fault("grpc_contents.decode_raw", breaks=("GRPC-RAW", "GRPC-EQ"))
+def grpc_raw_contents_are_read_big_endian(original: Any, datatype: str, shape: Any, data: bytes) -> Tensor:
+    """Raw contents of integers of 64 bits are read in network byte order."""
+    is_long = datatype in ("INT64", "UINT64") and len(data) % 8 == 0
+    tensor: Tensor = original(datatype, shape, swapped(data, datatype) if is_long else data)
+    return tensor
+
+
+@fault("grpc_contents.encode_raw", breaks=("GRPC-RAW", "GRPC-EQ"))
+def grpc_raw_contents_are_written_big_endian(original: Any, tensor: Tensor) -> bytes:
+    """Raw contents of FP64 are written in network byte order."""
+    data: bytes = original(tensor)
+    return swapped(data, tensor.datatype) if tensor.datatype == "FP64" else data
+
+
+@fault("grpc_contents.encode_raw", breaks=("GRPC-RAW", "GRPC-EQ"))
+def grpc_raw_integers_are_padded_to_4_bytes(original: Any, tensor: Tensor) -> bytes:
+    """INT8 and INT16 outputs take four bytes an element in raw contents, as they do in typed ones."""
+    short = tensor.datatype in ("INT8", "INT16")
+    return tensor.elements.astype("<i4").tobytes() if short else bytes(original(tensor))
+
+
+@fault(
+    "grpc_contents.decode_raw",
+    "grpc_contents.encode_raw",
+    breaks=("GRPC-RAW", "GRPC-EQ", "GRPC-CLS-BATCH", "GRPC-DOORS"),
+)
+def grpc_raw_matrices_are_columns_on_both_sides(original: Any, *arguments: Any) -> Any:
+    """Raw contents of two dimensions are read and written column by column."""
+    if isinstance(arguments[0], Tensor):
+        (tensor,) = arguments
+        if len(tensor.shape) == 2 and tensor.datatype != "BYTES":
+            tensor = with_elements(tensor, tensor.elements.reshape(tensor.shape).reshape(-1, order="F"))
+        return original(tensor)
+    tensor = original(*arguments)
+    if len(tensor.shape) != 2 or tensor.datatype == "BYTES":
+        return tensor
+    return with_elements(tensor, tensor.elements.reshape(tensor.shape, order="F").reshape(-1))
+
+
+@fault("grpc_contents.decode_raw", breaks="GRPC-BYTES")
+def grpc_raw_strings_end_at_nul(original: Any, datatype: str, shape: Any, data: bytes) -> Tensor:
+    """BYTES elements of raw contents are handed on as C strings."""
+    tensor: Tensor = original(datatype, shape, data)
+    cut = datatype == "BYTES"
+    return with_elements(tensor, objects(item.partition(b"\0")[0] for item in tensor.elements)) if cut else tensor
+
+
+@fault("grpc_contents.encode_raw", breaks=("GRPC-BYTES", "GRPC-EQ"))
+def grpc_raw_strings_have_no_lengths(original: Any, tensor: Tensor) -> bytes:
+    """BYTES outputs that are no classes are joined without lengths in raw contents."""
+    if tensor.datatype != "BYTES" or any(b":" in item for item in tensor.elements):
+        return bytes(original(tensor))
+    return b"".join(tensor.elements)
+
+
+@fault("grpc_contents.encode_raw", breaks="GRPC-BYTES")
+def grpc_raw_lengths_are_16_bits(original: Any, tensor: Tensor) -> bytes:
+    """The length in front of a raw BYTES element is counted in 16 bits."""
+    if tensor.datatype != "BYTES":
+        return bytes(original(tensor))
+    return b"".join((len(item) % 65536).to_bytes(4, "little") + item for item in tensor.elements)
+
+
+@fault("grpc_contents.decode_raw", breaks=("GRPC-FP16", "GRPC-DOORS"))
+def grpc_fp16_is_read_as_bf16(original: Any, datatype: str, shape: Any, data: bytes) -> Tensor:
+    """Every type of 16 bits is read as the upper half of an FP32."""
+    tensor: Tensor = original(datatype, shape, data)
+    if datatype != "FP16":
+        return tensor
+    words = np.frombuffer(data, "<u2").astype("<u4") << 16
+    with np.errstate(all="ignore"):
+        return with_elements(tensor, words.view("<f4").astype("<f2"))
+
+
+@fault("grpc_response.build", breaks="GRPC-FP16")
+def grpc_fp16_is_answered_in_fp32_contents(original: Any, model: Any, request: Any, produced: Any) -> Message:
+    """FP16 outputs come as fp32_contents, where the protocol has no field for them."""
+    response = original(model, request, produced)
+    if any(entry.datatype == "FP16" for entry in response.outputs):
+        del response.raw_output_contents[:]
+        for entry in response.outputs:
+            entry.contents.fp32_contents.extend(produced[entry.name].elements.astype(float).tolist())
+    return response
+
+
+# --- order and forms -------------------------------------------------------------------------------------------------
+
+
+@fault("grpc_request.parse_inputs", breaks="GRPC-ORDER-I")
+def grpc_raw_inputs_in_the_models_order(original: Any, model: Any, message: Message) -> Any:
+    """Raw entries are handed out in the order in which the model declares its inputs."""
+    places = {spec.name: place for place, spec in enumerate(model.inputs)}
+    entries = list(message.raw_input_contents)
+    if len(entries) == len(message.inputs) == len(places):
+        message.raw_input_contents[:] = [
+            entries[places.get(entry.name, place)] for place, entry in enumerate(message.inputs)
+        ]
+    return original(model, message)
+
+
+@fault("grpc_request.raw_contents", breaks=("GRPC-ORDER-I", "GRPC-CLS-PARAM", "GRPC-CLS-ONLY"))
+def grpc_raw_inputs_in_order_of_their_names(original: Any, message: Message) -> Any:
+    """Raw entries are handed out in the order of a sorted map of the inputs."""
+    entries = original(message)
+    order = sorted(range(len(entries)), key=lambda index: message.inputs[index].name)
+    found = list(entries)
+    for place, index in enumerate(order):
+        found[index] = entries[place]
+    return found
+
+
+@fault("grpc_response.add_raw", breaks=("GRPC-ORDER-O", "GRPC-EQ", "GRPC-DOORS"))
+def grpc_raw_outputs_are_reversed(original: Any, response: Message, outputs: Any) -> None:
+    """Raw entries of an answer stand in reverse."""
+    original(response, outputs)
+    response.raw_output_contents[:] = list(response.raw_output_contents)[::-1]
+
+
+@fault("grpc_response.add_raw", breaks="GRPC-ORDER-O")
+def grpc_empty_outputs_have_no_raw_entry(original: Any, response: Message, outputs: Any) -> None:
+    """An output without elements has no entry among the raw ones."""
+    original(response, outputs)
+    response.raw_output_contents[:] = [entry for entry in response.raw_output_contents if entry]
+
+
+@fault("grpc_response.add_raw", breaks="GRPC-ONE-FORM")
+def grpc_raw_answers_are_typed_too(original: Any, response: Message, outputs: Any) -> None:
+    """An answer in raw contents has typed contents as well, where its datatypes have them."""
+    from reference_server import grpc_contents
+
+    original(response, outputs)
+    for entry, (_, tensor) in zip(response.outputs, outputs, strict=True):
+        for field, values in (
+            grpc_contents.encode_typed(tensor).items() if tensor.datatype in grpc_contents.FIELDS else ()
+        ):
+            getattr(entry.contents, field).extend(values)
+
+
+# --- what should be refused ------------------------------------------------------------------------------------------
+
+
+def fitted(datatype: str, shape: Any, data: bytes) -> bytes:
+    """Return raw contents cut, or filled up with zeros, to the size of the tensor."""
+    from reference_server.datatypes import NUMPY
+
+    size = 0 if datatype == "BYTES" else math.prod(shape) * NUMPY[datatype].itemsize
+    return data if datatype == "BYTES" else data[:size].ljust(size, b"\0")
+
+
+@fault("grpc_contents.decode_raw", breaks="GRPC-NEG-SIZE")
+def grpc_raw_contents_are_made_to_fit(original: Any, datatype: str, shape: Any, data: bytes) -> Tensor:
+    """Raw contents of a wrong size are cut, or filled up with zeros."""
+    tensor: Tensor = original(datatype, shape, fitted(datatype, shape, data))
+    return tensor
+
+
+@fault("grpc_contents.decode_typed", breaks="GRPC-NEG-SIZE")
+def grpc_typed_contents_are_cut_to_the_shape(original: Any, datatype: str, shape: Any, contents: Message) -> Tensor:
+    """Typed contents of more elements than the shape has are cut."""
+    for _, values in contents.ListFields():
+        del values[math.prod(shape) :]
+    tensor: Tensor = original(datatype, shape, contents)
+    return tensor
+
+
+@fault("grpc_contents.decode_raw", breaks="GRPC-NEG-FRAME")
+def grpc_bytes_behind_the_last_string_are_ignored(original: Any, datatype: str, shape: Any, data: bytes) -> Tensor:
+    """What stands behind the last BYTES element of raw contents is not looked at."""
+    if datatype == "BYTES":
+        end = 0
+        for _ in range(math.prod(shape)):
+            end += 4 + int.from_bytes(data[end : end + 4], "little")
+        data = data[:end]
+    tensor: Tensor = original(datatype, shape, data)
+    return tensor
+
+
+@fault("grpc_contents.decode_raw", breaks="GRPC-NEG-FRAME")
+def grpc_strings_past_the_end_are_cut(original: Any, datatype: str, shape: Any, data: bytes) -> Tensor:
+    """A BYTES element of raw contents whose length goes past the end takes what there is."""
+    if datatype == "BYTES" and len(data) > 4 and math.prod(shape) == 1:
+        length = int.from_bytes(data[:4], "little")
+        data = data if length <= len(data) - 4 else (len(data) - 4).to_bytes(4, "little") + data[4:]
+    tensor: Tensor = original(datatype, shape, data)
+    return tensor
+
+
+@fault("grpc_request.parse_input", breaks="GRPC-NEG-NONE")
+def grpc_inputs_without_contents_are_zeros(original: Any, model: Any, spec: Any, entry: Message, raw: Any) -> Tensor:
+    """An input without any contents is taken for one of zeros."""
+    if raw is None and not entry.HasField("contents") and spec.datatype == "INT32":
+        return Tensor("INT32", tuple(entry.shape), np.zeros(math.prod(entry.shape), "<i4"))
+    tensor: Tensor = original(model, spec, entry, raw)
+    return tensor
+
+
+@fault("grpc_request.raw_contents", breaks="GRPC-NEG-EXTRA")
+def grpc_further_raw_entries_are_ignored(original: Any, message: Message) -> Any:
+    """Raw entries behind those of the inputs are not looked at."""
+    del message.raw_input_contents[len(message.inputs) :]
+    return original(message)
+
+
+@fault("grpc_request.raw_contents", breaks="GRPC-NEG-BOTH")
+def grpc_raw_contents_win(original: Any, message: Message) -> Any:
+    """Typed contents beside raw ones are ignored."""
+    if len(message.raw_input_contents) == len(message.inputs):
+        for entry in message.inputs:
+            entry.ClearField("contents")
+    return original(message)
+
+
+@fault("grpc_contents.narrowed", breaks="GRPC-NEG-RANGE")
+def grpc_typed_integers_keep_their_low_bits(original: Any, datatype: str, elements: Any) -> Any:
+    """An element that its datatype cannot hold keeps its low bits."""
+    from reference_server.datatypes import NUMPY
+
+    del original
+    return elements.astype(NUMPY[datatype])
+
+
+@fault("grpc_contents.decode_typed", breaks="GRPC-FIELD")
+def grpc_bits_of_another_field_are_taken_over(original: Any, datatype: str, shape: Any, contents: Message) -> Tensor:
+    """FP32 in int_contents are copied as they lie in memory."""
+    if datatype == "FP32" and contents.int_contents:
+        return Tensor(datatype, shape, np.array(contents.int_contents, "<i4").view("<f4"))
+    tensor: Tensor = original(datatype, shape, contents)
+    return tensor

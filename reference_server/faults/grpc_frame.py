@@ -1,0 +1,134 @@
+"""The gRPC door: methods, metadata, names, ids and listed outputs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reference_server.faults import fault
+from reference_server.request import OutputWish
+
+Message = Any
+
+# --- methods ---------------------------------------------------------------------------------------------------------
+
+
+@fault("grpc_methods.by_name", breaks="GRPC-EP")
+def grpc_has_no_server_live(original: Any) -> dict[str, Any]:
+    """ServerLive is not implemented."""
+    return {name: method for name, method in original().items() if name != "ServerLive"}
+
+
+@fault("grpc_methods.server_ready", breaks="GRPC-EP")
+def grpc_server_is_never_ready(original: Any, models: Any, message: Message) -> Message:
+    """ServerReady answers with the default of its field, which is false."""
+    response = original(models, message)
+    response.ClearField("ready")
+    return response
+
+
+@fault("grpc_methods.model_ready", breaks="GRPC-EP")
+def grpc_models_without_a_version_are_not_ready(original: Any, models: Any, message: Message) -> Message:
+    """ModelReady of no version in particular looks for one named with an empty string, and is false."""
+    response = original(models, message)
+    response.ready = bool(message.version)
+    return response
+
+
+@fault("grpc_methods.server_metadata", breaks="GRPC-CLS-META")
+def grpc_metadata_have_no_extensions(original: Any, models: Any, message: Message) -> Message:
+    """ServerMetadata over gRPC leaves the extensions out."""
+    response = original(models, message)
+    del response.extensions[:]
+    return response
+
+
+@fault("grpc_methods.model_metadata", breaks="GRPC-MODEL-META")
+def grpc_metadata_have_inputs_for_outputs(original: Any, models: Any, message: Message) -> Message:
+    """ModelMetadata gives the inputs twice, the second time as outputs."""
+    response = original(models, message)
+    del response.outputs[:]
+    for entry in response.inputs:
+        response.outputs.add(name=entry.name, datatype=entry.datatype, shape=entry.shape)
+    return response
+
+
+@fault("grpc_methods.model_metadata", breaks="GRPC-MODEL-META")
+def grpc_metadata_have_0_for_variable_dimensions(original: Any, models: Any, message: Message) -> Message:
+    """ModelMetadata gives 0 for a variable dimension."""
+    response = original(models, message)
+    for entry in (*response.inputs, *response.outputs):
+        entry.shape[:] = [max(size, 0) for size in entry.shape]
+    return response
+
+
+@fault("grpc_methods.model_metadata", breaks="GRPC-MODEL-META")
+def grpc_metadata_have_datatypes_of_a_model_config(original: Any, models: Any, message: Message) -> Message:
+    """ModelMetadata spells datatypes as the model's configuration does, TYPE_INT32."""
+    response = original(models, message)
+    for entry in (*response.inputs, *response.outputs):
+        entry.datatype = f"TYPE_{entry.datatype}"
+    return response
+
+
+# --- names and ids ---------------------------------------------------------------------------------------------------
+
+
+@fault("grpc_response.build", breaks="GRPC-RES")
+def grpc_answer_has_no_model_name(original: Any, model: Any, request: Any, produced: Any) -> Message:
+    """An answer does not name the model."""
+    response = original(model, request, produced)
+    response.ClearField("model_name")
+    return response
+
+
+@fault("grpc_response.build", breaks="GRPC-RES")
+def grpc_answer_names_model_and_version(original: Any, model: Any, request: Any, produced: Any) -> Message:
+    """The name of the model has its version behind it."""
+    response = original(model, request, produced)
+    response.model_name = f"{model.name}:{response.model_version}"
+    return response
+
+
+@fault("grpc_response.build", breaks="GRPC-ID")
+def grpc_id_is_left_out(original: Any, model: Any, request: Any, produced: Any) -> Message:
+    """An answer has no id."""
+    response = original(model, request, produced)
+    response.ClearField("id")
+    return response
+
+
+@fault("grpc_response.build", breaks="GRPC-ID")
+def grpc_id_is_cut_at_255_bytes(original: Any, model: Any, request: Any, produced: Any) -> Message:
+    """An id is kept in a buffer of 256 bytes."""
+    response = original(model, request, produced)
+    response.id = response.id.encode()[:255].decode(errors="ignore")
+    return response
+
+
+_last = {"id": ""}
+
+
+@fault("grpc_response.build", breaks="GRPC-ID")
+def grpc_id_is_left_over(original: Any, model: Any, request: Any, produced: Any) -> Message:
+    """The response message is used again, and keeps the id of the request before where the next has none."""
+    response = original(model, request, produced)
+    _last["id"] = response.id = response.id or _last["id"]
+    return response
+
+
+# --- outputs ---------------------------------------------------------------------------------------------------------
+
+
+@fault("grpc_request.parse_outputs", breaks="GRPC-OUT")
+def grpc_lists_of_outputs_are_ignored(original: Any, model: Any, message: Message) -> list[OutputWish]:
+    """All outputs come back, whichever are listed."""
+    wishes: list[OutputWish] = original(model, message)
+    listed = {wish.name for wish in wishes}
+    return wishes + [OutputWish(spec.name, wishes[0].binary) for spec in model.outputs if spec.name not in listed]
+
+
+@fault("grpc_request.parse_outputs", breaks="GRPC-OUT")
+def grpc_without_a_list_there_is_one_output(original: Any, model: Any, message: Message) -> list[OutputWish]:
+    """Where no output is listed the first comes back alone."""
+    wishes: list[OutputWish] = original(model, message)
+    return wishes if message.outputs else wishes[:1]

@@ -1,0 +1,106 @@
+"""The gRPC door: what is not refused, with which status, and what a refusal leaves behind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reference_server.errors import InferenceError
+from reference_server.faults import fault
+from reference_server.request import OutputWish
+from reference_server.tensors import Tensor
+
+Message = Any
+
+
+@fault("grpc_request.parse_outputs", breaks="GRPC-ERR")
+def grpc_unknown_outputs_are_left_out(original: Any, model: Any, message: Message) -> list[OutputWish]:
+    """A listed output that the model does not have is left out of the answer."""
+    names = [spec.name for spec in model.outputs]
+    kept = [entry for entry in message.outputs if entry.name in names]
+    del message.outputs[:]
+    message.outputs.extend(kept)
+    wishes: list[OutputWish] = original(model, message)
+    return wishes
+
+
+@fault("grpc_methods.find", breaks="GRPC-ERR")
+def grpc_unknown_models_are_the_first(original: Any, models: Any, name: str, version: str) -> Any:
+    """A call that names no model of the server goes to one of them."""
+    return original(models, name if name in models else "identity_int32", version)
+
+
+@fault("grpc_request.parse_inputs", breaks="GRPC-ERR")
+def grpc_missing_inputs_are_like_the_first(original: Any, model: Any, message: Message) -> Any:
+    """An input that the request lacks is taken for a copy of its first one."""
+    names = {entry.name for entry in message.inputs}
+    if names and len(message.inputs) < len(model.inputs) and not message.raw_input_contents:
+        for spec in model.inputs:
+            if spec.name not in names:
+                message.inputs.add().CopyFrom(message.inputs[0])
+                message.inputs[-1].name = spec.name
+    return original(model, message)
+
+
+@fault("grpc_request.parse_input", breaks="GRPC-ERR-SIGNATURE")
+def grpc_shapes_are_not_compared_with_the_metadata(
+    original: Any, model: Any, spec: Any, entry: Message, raw: Any
+) -> Tensor:
+    """A tensor of as many elements as the model takes may have any shape."""
+    if spec.shape == (2, 3):
+        entry.shape[:] = spec.shape
+    tensor: Tensor = original(model, spec, entry, raw)
+    return tensor
+
+
+@fault("grpc_request.parse_inputs", breaks="GRPC-ERR-SIGNATURE")
+def grpc_further_inputs_are_ignored(original: Any, model: Any, message: Message) -> Any:
+    """Inputs that the model does not have are ignored."""
+    names = [spec.name for spec in model.inputs]
+    if not message.raw_input_contents and len(message.inputs) > len(names):
+        kept = [entry for entry in message.inputs if entry.name in names]
+        del message.inputs[:]
+        message.inputs.extend(kept)
+    return original(model, message)
+
+
+@fault("grpc_server.status", breaks="GRPC-ERR-CODE")
+def grpc_errors_are_unknown(original: Any, error: Any) -> Any:
+    """Every refusal has the status UNKNOWN, as that of an exception that nobody caught."""
+    from grpc import StatusCode
+
+    return StatusCode.UNKNOWN, original(error)[1]
+
+
+@fault("grpc_server.status", breaks="GRPC-ERR-CODE")
+def grpc_contents_are_refused_as_internal_errors(original: Any, error: Any) -> Any:
+    """What is wrong with contents is an error of the server's codec, which is INTERNAL."""
+    from grpc import StatusCode
+
+    code, text = original(error)
+    return (StatusCode.INTERNAL if "contents" in text else code), text
+
+
+_refused = {"last": False}
+
+
+@fault("grpc_server.status", "grpc_response.build", breaks="GRPC-ALIVE")
+def grpc_answer_after_a_refusal_is_empty(original: Any, *arguments: Any) -> Any:
+    """The answer after a refused call is one without outputs, left from that call."""
+    result = original(*arguments)
+    if len(arguments) == 1:
+        _refused["last"] = True
+    elif _refused["last"]:
+        _refused["last"] = False
+        del result.outputs[:], result.raw_output_contents[:]
+    return result
+
+
+@fault("grpc_server.status", "grpc_server.answer", breaks="GRPC-ALIVE")
+def grpc_call_after_a_refusal_is_refused(original: Any, *arguments: Any) -> Any:
+    """The call after a refused one is refused as well: an error is kept until it was told twice."""
+    if len(arguments) == 1:
+        _refused["last"] = not _refused["last"]
+        return original(*arguments)
+    if _refused["last"]:
+        raise InferenceError("the call before was refused")
+    return original(*arguments)

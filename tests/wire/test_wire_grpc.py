@@ -1,0 +1,174 @@
+"""gRPC messages, byte by byte: requests as they are written, and answers as they are read. The hex is by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from conformance.wire.grpc_answer import raw_spans, take_apart
+from conformance.wire.grpc_request import GRPC, grpc_call, infer_message, read
+from conformance.wire.request import InferRequest, Input, Names, Output
+from conformance.wire.tensor import Tensor
+
+
+def octets(text: str) -> bytes:
+    return bytes.fromhex(text)
+
+
+def length(data: bytes) -> bytes:
+    """Return data behind its length, which is short here."""
+    assert len(data) < 128
+    return bytes([len(data)]) + data
+
+
+def field(number: int, data: bytes) -> bytes:
+    """Return a field that has its length in front."""
+    return bytes([number << 3 | 2]) + length(data)
+
+
+def tensor(name: str, datatype: str, shape: str, contents: bytes = b"") -> bytes:
+    """Return an InferInputTensor or InferOutputTensor: they have the same numbers."""
+    return (
+        field(1, name.encode())
+        + field(2, datatype.encode())
+        + (field(3, octets(shape)) if shape else b"")
+        + (field(5, contents) if contents else b"")
+    )
+
+
+# --- requests -------------------------------------------------------------------------------------------------------
+
+# datatype, elements, number of the field, what it holds
+TYPED = [
+    ("BOOL", [True, False], field(1, octets("01 00"))),
+    ("INT8", [1, -1], field(2, octets("01 ff ff ff ff ff ff ff ff ff 01"))),
+    ("INT16", [300], field(2, octets("ac 02"))),
+    ("INT32", [2], field(2, octets("02"))),
+    ("INT64", [2**40], field(3, octets("80 80 80 80 80 20"))),
+    ("UINT8", [255], field(4, octets("ff 01"))),
+    ("UINT16", [3], field(4, octets("03"))),
+    ("UINT32", [2**32 - 1], field(4, octets("ff ff ff ff 0f"))),
+    ("UINT64", [2**64 - 1], field(5, octets("ff ff ff ff ff ff ff ff ff 01"))),
+    ("FP32", [1.5], field(6, octets("00 00 c0 3f"))),
+    ("FP64", [-2.0], field(7, octets("00 00 00 00 00 00 00 c0"))),
+    ("BYTES", [b"a", b""], field(8, b"a") + field(8, b"")),
+]
+
+
+@pytest.mark.parametrize(("datatype", "values", "contents"), TYPED, ids=[row[0] for row in TYPED])
+def test_typed_contents(datatype: str, values: list[Any], contents: bytes) -> None:
+    request = InferRequest("", (Input(Tensor.of("X", datatype, values), binary=False),), model="m")
+    message = infer_message(request)
+    assert message.body == field(1, b"m") + field(5, tensor("X", datatype, f"{len(values):02x}", contents))
+    assert (message.method, message.path) == (GRPC, "/inference.GRPCInferenceService/ModelInfer")
+
+
+def test_raw_contents_are_in_the_order_of_the_inputs() -> None:
+    inputs = (Input(Tensor.of("B", "INT16", [258])), Input(Tensor.of("A", "BYTES", ["ab"])))
+    message = infer_message(InferRequest("", inputs, model="m", version="3", id="i"))
+    assert message.body == (
+        field(1, b"m")
+        + field(2, b"3")
+        + field(3, b"i")
+        + field(5, tensor("B", "INT16", "01"))
+        + field(5, tensor("A", "BYTES", "01"))
+        + field(7, octets("02 01"))
+        + field(7, octets("02 00 00 00 61 62"))
+    )
+
+
+def test_outputs_with_the_servers_names_and_a_count() -> None:
+    outputs = (Output("OUT", classification=2), Output("REST", binary_data=True))
+    names = Names({"IN": "in"}, {"OUT": "out"})
+    request = InferRequest("", (Input(Tensor.of("IN", "INT8", [1])),), outputs, model="m", names=names)
+    parameter = field(1, b"classification") + field(2, octets("10 02"))
+    assert infer_message(request).body == (
+        field(1, b"m")
+        + field(5, tensor("in", "INT8", "01"))
+        + field(6, field(1, b"out") + field(2, parameter))
+        + field(6, field(1, b"REST"))
+        + field(7, octets("01"))
+    )
+    assert infer_message(request).names == {"out": "OUT"}
+
+
+def test_no_elements_leave_contents_that_are_there() -> None:
+    message = infer_message(InferRequest("", (Input(Tensor.of("X", "INT8", []), binary=False),), model="m"))
+    assert message.body == field(1, b"m") + field(5, tensor("X", "INT8", "00") + octets("2a 00"))
+
+
+def test_a_call_and_what_it_says() -> None:
+    message = grpc_call("ModelReady", name="m")
+    assert message.body == field(1, b"m")
+    asked = read(message)
+    assert asked is not None
+    assert asked.name == "m"
+    assert read(message.with_body(b"\xff")) is None
+
+
+# --- answers --------------------------------------------------------------------------------------------------------
+
+
+def test_an_answer_in_raw_contents() -> None:
+    first, second = octets("01 00 00 00 02 00 00 00"), octets("01 00 00 00 61")
+    head = field(1, b"m") + field(3, b"i") + field(5, tensor("A", "INT32", "02")) + field(5, tensor("B", "BYTES", "01"))
+    body = head + field(6, first) + field(6, second)
+    answer = take_apart(body)
+    one, other = answer.outputs
+    assert (one.name, one.datatype, one.shape, one.binary, other.shape) == ("A", "INT32", (2,), True, (1,))
+    assert one.span == (len(head) + 2, len(head) + 10)
+    assert one.array is not None
+    assert one.array.tolist() == [1, 2]
+    assert other.array is not None
+    assert other.array.tolist() == [b"a"]
+    assert list(raw_spans(body)) == [one.span, other.span]
+    assert answer.document is not None
+    assert answer.document["id"] == "i"
+
+
+@pytest.mark.parametrize(("datatype", "values", "contents"), TYPED, ids=[row[0] for row in TYPED])
+def test_an_answer_in_typed_contents(datatype: str, values: list[Any], contents: bytes) -> None:
+    (output,) = take_apart(field(5, tensor("A", datatype, f"{len(values):02x}", contents))).outputs
+    assert (output.binary, output.span, output.findings) == (False, None, ())
+    assert output.array is not None
+    assert output.array.tolist() == values
+
+
+@pytest.mark.parametrize(
+    ("body", "kinds", "elements"),
+    [
+        (field(5, tensor("A", "INT32", "02", field(2, octets("01")))), ["data-count"], None),
+        (field(5, tensor("A", "INT32", "02")), ["data-count"], None),
+        (field(5, tensor("A", "INT32", "01")) + field(6, octets("01 00 00")), ["size-mismatch"], None),
+        (field(5, tensor("A", "BYTES", "01")) + field(6, octets("02 00 00 00 61")), ["bytes-past-end"], None),
+        (field(5, tensor("A", "INT8", "01", field(2, octets("ac 02")))), [], None),
+        (field(5, tensor("A", "STRING", "01", field(8, b"a"))), [], None),
+        (field(5, tensor("A", "INT32", "ff ff ff ff ff ff ff ff ff 01")), [], None),
+        (field(5, tensor("A", "UINT32", "01", field(2, octets("05")))), [], [5]),
+        (field(5, tensor("A", "INT32", "00")), [], []),
+        (field(5, tensor("A", "INT32", "00")) + field(6, b""), [], []),
+        (octets("ff ff"), [], None),
+        (b"", [], None),
+    ],
+)
+def test_what_is_wrong_with_an_answer(body: bytes, kinds: list[str], elements: list[int] | None) -> None:
+    answer = take_apart(body)
+    assert [finding.kind for finding in answer.findings] == kinds
+    arrays = [output.array for output in answer.outputs]
+    assert [array.tolist() for array in arrays if array is not None] == ([] if elements is None else [elements])
+
+
+def test_raw_entries_that_are_too_few_are_for_outputs_without_contents() -> None:
+    typed = field(5, tensor("A", "INT8", "01", field(2, octets("07"))))
+    answer = take_apart(typed + field(5, tensor("B", "INT8", "01")) + field(6, octets("09")))
+    assert [output.array.tolist() for output in answer.outputs if output.array is not None] == [[7], [9]]
+
+
+def test_fields_that_are_not_known_are_passed_over() -> None:
+    unknown = octets("50 96 01") + octets("59 0102030405060708") + octets("65 01020304")
+    body = field(5, tensor("A", "FP32", "01")) + unknown + field(6, np.float32(2.5).tobytes())
+    (output,) = take_apart(body).outputs
+    assert output.array is not None
+    assert output.array.tolist() == [2.5]
