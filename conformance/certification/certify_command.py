@@ -36,6 +36,7 @@ def add(commands: Any) -> None:
     )
     parser.add_argument("--target-url", metavar="URL", help="the server")
     parser.add_argument("--target-config", metavar="FILE", help="or a file about it")
+    parser.add_argument("--target-grpc", metavar="HOST:PORT", help="where it listens for gRPC, to certify that, too")
     parser.add_argument("--target-header", metavar="'NAME: VALUE'", action="append", default=[], help="repeatable")
     parser.add_argument("--target-ca", metavar="FILE", help="verify TLS with these certificates")
     parser.add_argument("--target-timeout", metavar="S", type=float, help="seconds (default: 10)")
@@ -101,9 +102,14 @@ def _manifest(options: argparse.Namespace) -> Manifest:
 def _arguments(options: argparse.Namespace) -> list[str]:
     """Return how pytest is told of the target and of what to judge; secrets are not among what is shown."""
     given = {"--target-url": options.target_url, "--target-config": options.target_config}
-    given |= {"--target-ca": options.target_ca, "--target-timeout": options.target_timeout}
+    given |= {
+        "--target-grpc": options.target_grpc,
+        "--target-ca": options.target_ca,
+        "--target-timeout": options.target_timeout,
+    }
     told = [f"{name}={value}" for name, value in given.items() if value is not None]
-    return [*told, *[f"--extension={name}" for name in profiles.PROFILES[options.profile]]]
+    judged = profiles.extensions(options.profile, grpc=bool(options.target_grpc))
+    return [*told, *[f"--extension={name}" for name in judged]]
 
 
 def _judge(options: argparse.Namespace, folder: Path) -> subprocess.CompletedProcess[str]:

@@ -13,8 +13,13 @@ PROFILES: Mapping[str, tuple[str, ...]] = {
 }
 
 
-# Judged over another door than HTTP, which no profile asks for.
-ELSEWHERE = ("grpc",)
+# What is certified beside a profile where the server's gRPC address is given, and the area of its requirements.
+OVER_GRPC, GRPC_AREA = "classification_grpc", "grpc"
+
+
+def extensions(profile: str, *, grpc: bool) -> list[str]:
+    """Return what a run under a profile judges, over gRPC too or not."""
+    return [*PROFILES[profile], *([OVER_GRPC] if grpc else [])]
 
 
 def unmet(profile: str, report: Mapping[str, Any]) -> list[str]:
@@ -26,7 +31,8 @@ def unmet(profile: str, report: Mapping[str, Any]) -> list[str]:
         profile: a key of `PROFILES`.
         report: of a run, as `schemas/report.schema.json` has it.
     """
-    demanded = {"protocol", *PROFILES[profile]}
+    grpc = OVER_GRPC in report["options"]["extensions"]
+    demanded = {"protocol", *extensions(profile, grpc=grpc)}
     beyond = tuple(f"{name} is not offered" for name in PROFILES["full"] if name not in demanded)
     reasons: dict[str, set[str]] = {}
     for row in report["checks"]:
@@ -37,7 +43,7 @@ def unmet(profile: str, report: Mapping[str, Any]) -> list[str]:
         for entry in report["requirements"]
         if entry["level"] == "MUST"
         and entry["extension"] in demanded
-        and entry["area"] not in ELSEWHERE
+        and (grpc or entry["area"] != GRPC_AREA)
         and entry["verdict"] != "pass"
         and not (entry["verdict"] == "not_applicable" and _begin_all(reasons.get(entry["id"], {""}), beyond))
     ]

@@ -9,6 +9,7 @@ from typing import Any
 from conformance.certification.manifest import Manifest
 from conformance.collect import collected_rows
 from conformance.judge import Judge
+from conformance.options import INSTALL_GRPC, has_grpc
 from conformance.outcome import TargetLost
 from conformance.report import json_report
 from conformance.report.result import CheckResult
@@ -32,7 +33,10 @@ def differences(recording: Recording, report: Mapping[str, Any], made: Manifest)
         yield f"the recording is of {recording.url}, the report of {target['url']}"
         return
     yield from _times(recording, report)
-    replayed = Replayed(settings.make(recording.url), recording.calls)
+    if recording.grpc and not has_grpc():
+        yield f"the recording has calls over gRPC, which need the extra grpc: {INSTALL_GRPC}"
+        return
+    replayed = Replayed(settings.make(recording.url, grpc=recording.grpc or None), recording.calls)
     try:
         found, results = _judged(replayed, report, made)
     except (TargetLost, SettingsError, NotRecordedError) as error:
@@ -64,7 +68,7 @@ def _judged(target: Replayed, report: Mapping[str, Any], made: Manifest) -> tupl
     found = survey.take(target, report["options"]["extensions"], placements)
     target.roles, target.placements = found.roles, placements or {}
     judge = Judge(target, found, report["options"]["strict"])
-    return found, [judge(check, row) for check, row in collected_rows("certify")]
+    return found, [judge(check, row) for check, row in collected_rows("certify", doors=target.settings.doors)]
 
 
 def _compared(again: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator[str]:

@@ -122,7 +122,8 @@ def _report(folder: Path, made: Manifest) -> Iterator[str]:
 
 
 def _options(options: Mapping[str, Any], made: Manifest) -> Iterator[str]:
-    demanded = {"profile": "certify", "extensions": list(profiles.PROFILES[made.profile])}
+    grpc = profiles.OVER_GRPC in options["extensions"]
+    demanded = {"profile": "certify", "extensions": profiles.extensions(made.profile, grpc=grpc)}
     neutral = {"dangerous": False, "models": []}
     for name, value in (demanded | neutral).items():
         if options.get(name, neutral.get(name)) != value:

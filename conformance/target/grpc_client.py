@@ -20,7 +20,7 @@ from typing import Any
 
 from conformance.target.exchange import Exchange
 from conformance.target.http import USER_AGENT, Unreachable
-from conformance.target.settings import GrpcAddress, Settings, SettingsError
+from conformance.target.settings import GrpcAddress, Settings
 from conformance.wire.request import Message
 
 LARGEST = 256 * 1024 * 1024  # bytes of a message, in either direction
@@ -53,7 +53,7 @@ _BROKEN = re.compile(
     r"transport closed|RST_STREAM|connection (?:timed out|aborted)|keepalive",
     re.IGNORECASE,
 )
-_LATE = "Deadline Exceeded"
+_LATE = re.compile(r"deadline exceeded", re.IGNORECASE)
 _TOO_LONG = re.compile(r"Received message larger than max", re.IGNORECASE)
 
 
@@ -143,8 +143,6 @@ class Caller:
         except self._grpc.RpcError as error:
             ended: Any = error
             return self._unsuccessful(replace(exchange, elapsed=time.monotonic() - started), ended)
-        except ValueError as error:
-            raise SettingsError(f"--target-header cannot be sent over gRPC: {error}") from error
         return replace(
             exchange,
             status=HTTP_STATUS["OK"],
@@ -165,7 +163,7 @@ class Caller:
             raise Unreachable(f"cannot connect to {self._address.url}: {details}")
         if code == "UNAVAILABLE" and _BROKEN.search(details):
             return replace(exchange, failure=f"connection broken ({details})")
-        if code == "DEADLINE_EXCEEDED" and details == _LATE:
+        if code == "DEADLINE_EXCEEDED" and _LATE.search(details):
             return replace(exchange, failure=f"no answer within {self.settings.timeout:g} s")
         if code == "RESOURCE_EXHAUSTED" and _TOO_LONG.search(details):
             return replace(exchange, failure=f"answer longer than {LARGEST} bytes")

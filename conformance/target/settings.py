@@ -16,6 +16,10 @@ from conformance.wire.request import Message
 _TOKEN = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
 
+# Characters that gRPC allows in the key of metadata.
+_METADATA_KEY = frozenset("-_.0123456789abcdefghijklmnopqrstuvwxyz")
+
+
 class SettingsError(ValueError):
     """The user's settings make no sense; the message is one line and says what to do."""
 
@@ -139,6 +143,9 @@ def make(
     door = split_grpc(grpc) if grpc else None
     address, authorization = _split_url(url) if url or door is None else (door.url, [])
     sent = (*authorization, *map(_header, headers))
+    for name, value in sent if door else ():
+        if not value.isascii() or not set(name.lower()) <= _METADATA_KEY or name.lower().endswith("-bin"):
+            raise SettingsError(f"--target-header {name!r} cannot be sent over gRPC, whose metadata are ASCII")
     return Settings(address, sent, ca_file, insecure, timeout, grpc=door)
 
 
