@@ -1,0 +1,217 @@
+"""gRPC as a user meets it: which doors are judged, what a run prints and leaves behind, and what is said without it."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+from base64 import b64decode
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from servers import judge
+
+from conformance import data, ledger
+from conformance.target.reference import ReferenceServer
+
+MUSTS = [entry.id for entry in ledger.load().values() if entry.level == "MUST"]
+OVER_GRPC = [name for name in MUSTS if ledger.requirement(name).area == "grpc"]
+INSTALL = "pip install 'oip-conformance[grpc]'"
+
+
+@pytest.fixture(scope="module")
+def reference() -> Iterator[ReferenceServer]:
+    server = ReferenceServer(grpc=True)
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def without_the_extra(tmp_path: Path) -> str:
+    """Return a PYTHONPATH on which gRPC cannot be imported."""
+    (tmp_path / "path").mkdir()
+    (tmp_path / "path/grpc.py").write_text('raise ImportError("not here")')
+    return str(tmp_path / "path")
+
+
+def report_of(path: Path) -> dict[str, Any]:
+    report: dict[str, Any] = json.loads(path.read_text())
+    schema = json.loads((data.folder("schemas") / "report.schema.json").read_text())
+    jsonschema.Draft202012Validator(schema, format_checker=jsonschema.FormatChecker()).validate(report)
+    return report
+
+
+@contextmanager
+def faulty(name: str) -> Iterator[tuple[str, str]]:
+    """Serve with a fault; yields the URL and host:port of gRPC."""
+    program = [sys.executable, "-m", "reference_server", "--port", "0", "--grpc-port", "0", "--fault", name]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        url, door = process.stdout.readline().strip(), process.stdout.readline().split()[1]
+        yield url, door
+        process.terminate()
+
+
+# --- what is judged --------------------------------------------------------------------------------------------------
+
+
+def test_both_doors_of_the_bundled_server_are_conformant(tmp_path: Path) -> None:
+    run = judge(tmp_path, "--target-url=reference", "--conformance-profile=quick", "--conformance-report=r.json")
+    assert run.returncode == 0, run.stdout[-2000:]
+    assert f"is conformant ({len(MUSTS)} of {len(MUSTS)} MUSTs judged)" in run.stdout.splitlines()[-1]
+    report = report_of(tmp_path / "r.json")
+    offered = {name: entry["verdict"] for name, entry in report["extensions"].items()}
+    assert set(offered.values()) == {"conformant"}
+    assert set(offered) == {"protocol", "binary_tensor_data", "raw", "classification", "classification_grpc"}
+
+
+def test_grpc_alone(tmp_path: Path, reference: ReferenceServer) -> None:
+    run = judge(tmp_path, f"--target-grpc={reference.grpc}", "--conformance-report=r.json")
+    assert run.returncode == 0, run.stdout[-2000:]
+    both = len([name for name in OVER_GRPC if name.endswith("-DOORS")])
+    last = f"grpc://{reference.grpc} is conformant ({len(OVER_GRPC) - both} of {len(OVER_GRPC)} MUSTs judged)"
+    assert run.stdout.splitlines()[-1] == last
+    report = report_of(tmp_path / "r.json")
+    assert {check["area"] for check in report["checks"]} == {"grpc"}
+    assert report["target"]["extensions_offered"] == ["classification_grpc"]
+    reasons = {check["message"] for check in report["checks"] if check["outcome"] == "not_applicable"}
+    assert reasons == {"--target-url is not given"}
+
+
+def test_http_alone_knows_nothing_of_grpc(tmp_path: Path, reference: ReferenceServer, without_the_extra: str) -> None:
+    options = (f"--target-url={reference.url}", "-k", "ordering", "--conformance-report=r.json")
+    run = judge(tmp_path, *options, PYTHONPATH=without_the_extra)
+    assert run.returncode == 0, run.stdout
+    assert "gRPC" not in run.stdout
+    assert f"of {len(MUSTS) - len(OVER_GRPC)} MUSTs judged" in run.stdout.splitlines()[-1]
+    assert not report_of(tmp_path / "r.json")["extensions"]["classification_grpc"]["offered"]
+
+
+def test_two_workers_judge_grpc_too(tmp_path: Path, reference: ReferenceServer) -> None:
+    options = (f"--target-url={reference.url}", f"--target-grpc={reference.grpc}", "-k", "highest_classes")
+    run = judge(tmp_path, *options, "-n", "2")
+    assert run.returncode == 0, run.stdout
+    assert f"gRPC        grpc://{reference.grpc}" in run.stdout
+
+
+@pytest.mark.parametrize("where", ["environment", "ini", "file"])
+def test_the_address_from_elsewhere(tmp_path: Path, reference: ReferenceServer, where: str) -> None:
+    given = {"OIP_TARGET_GRPC": str(reference.grpc)} if where == "environment" else {}
+    if where == "ini":
+        (tmp_path / "pytest.ini").write_text(f"[pytest]\noip_target_grpc = {reference.grpc}\n")
+    (tmp_path / "t.toml").write_text(f'grpc = "{reference.grpc}"\n')
+    options = ["--target-config=t.toml"] if where == "file" else []
+    run = judge(tmp_path, *options, "-k", "methods_are_served", **given)
+    assert f"target      grpc://{reference.grpc}: oip-reference-server" in run.stdout
+    assert "extensions  classification_grpc (listed)" in run.stdout
+
+
+def test_metadata_are_sent_and_shown_nowhere(tmp_path: Path, reference: ReferenceServer) -> None:
+    options = (f"--target-grpc={reference.grpc}", "--target-header=Authorization: Bearer tok-in-header")
+    judge(tmp_path, *options, "-k", "id_is", "--conformance-evidence=e", "--conformance-report=r.json")
+    entries = json.loads((tmp_path / "e/run.har").read_text())["log"]["entries"]
+    assert {"name": "Authorization", "value": "..."} in entries[0]["request"]["headers"]
+    assert b"tok-in" not in b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+
+
+# --- usage -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--target-grpc=host"], "--target-grpc 'host' is no address: give HOST:PORT, or grpcs://HOST:PORT for TLS"),
+        (["--target-url=http://x", "--extension=classification_grpc"], "say where with --target-grpc HOST:PORT"),
+        (["--target-url=http://x", "--target-grpc=reference"], "the bundled server is not the one of --target-url"),
+        (["--target-grpc=x:1", "--model=m"], "models are judged by relations over HTTP, give --target-url, too"),
+        (["--target-grpc=x:1", "--target-header=A: \xe9"], "--target-header 'A' cannot be sent over gRPC"),
+    ],
+)
+def test_usage_errors_are_one_line_and_status_4(tmp_path: Path, arguments: list[str], message: str) -> None:
+    run = judge(tmp_path, *arguments)
+    assert run.returncode == 4
+    assert message in run.stderr
+    assert "Traceback" not in run.stdout + run.stderr
+
+
+def test_without_the_extra_an_address_is_an_error_that_says_what_to_install(
+    tmp_path: Path, without_the_extra: str
+) -> None:
+    run = judge(tmp_path, "--target-grpc=127.0.0.1:1", PYTHONPATH=without_the_extra)
+    assert run.returncode == 4
+    assert f"--target-grpc needs the extra grpc: {INSTALL}" in run.stderr
+    assert "Traceback" not in run.stdout + run.stderr
+
+
+def test_without_the_extra_http_alone_is_judged_of_the_bundled_server(tmp_path: Path, without_the_extra: str) -> None:
+    run = judge(tmp_path, "--target-url=reference", "-k", "ordering", PYTHONPATH=without_the_extra)
+    assert run.returncode == 0, run.stdout
+    assert f"gRPC        not judged: {INSTALL}" in run.stdout
+
+
+def test_an_unreachable_door_is_one_line_and_status_6(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    run = judge(tmp_path, f"--target-grpc=127.0.0.1:{port}", "--target-timeout=0.5")
+    assert run.returncode == 6
+    assert run.stdout.splitlines()[-1].startswith(f"incomplete: cannot connect to grpc://127.0.0.1:{port}")
+
+
+# --- evidence --------------------------------------------------------------------------------------------------------
+
+
+def test_a_failure_shows_message_bytes_and_how_to_repeat_it(tmp_path: Path) -> None:
+    fault, check = "grpc-raw-contents-are-written-big-endian", "raw_tensors_come_back"
+    with faulty(fault) as (url, door):
+        options = (f"--target-url={url}", f"--target-grpc={door}", "-k", check, "--conformance-profile=quick")
+        run = judge(tmp_path, *options)
+        (repeat, *_) = [line.partition("Repeat    ")[2] for line in run.stdout.splitlines() if "Repeat    " in line]
+        again = subprocess.run(
+            repeat.replace("python -c", f"{sys.executable} -c"), shell=True, capture_output=True, text=True, check=True
+        )
+    assert run.returncode == 1
+    assert 'Sent      ModelInfer over gRPC, 62 bytes: model_name: "identity_fp64" inputs { name: "INPUT"' in run.stdout
+    assert "<- tensor 0 OUTPUT FP64 element 0" in run.stdout
+    assert f"Rerun     pytest --target-url={url} --target-grpc={door} -k {check}" in run.stdout
+    assert again.stdout.startswith(r"b'\n\ridentity_fp64\x12\x011*\x15\n\x06OUTPUT\x12\x04FP64")
+
+
+def test_evidence_and_a_recording_that_is_judged_again(tmp_path: Path) -> None:
+    options = ("-k", "raw_entries or answer_has", "--conformance-profile=quick")
+    with faulty("grpc-raw-outputs-are-reversed") as (url, door):
+        doors = (f"--target-url={url}", f"--target-grpc={door}")
+        live = judge(tmp_path, *doors, *options, "--conformance-evidence=e", "--conformance-report=a.json")
+        folder = tmp_path / "e/grpc.raw-entries-follow-the-outputs-none-listed"
+        program = subprocess.run(["sh", str(folder / "repro.sh")], capture_output=True, text=True, check=True)
+        replay = [sys.executable, "-m", "conformance.cli", "replay", str(folder)]
+        replayed = subprocess.run(replay, capture_output=True, text=True, check=False)
+    again = judge(tmp_path, "--target-replay=e/run.har", *options, "--conformance-report=b.json")
+    assert (live.returncode, again.returncode) == (1, 1), again.stdout
+    one, two = (report_of(tmp_path / f"{name}.json")["checks"] for name in "ab")
+    keys = ("id", "row", "outcome", "message", "observation")
+    assert [[row[key] for key in keys] for row in one] == [[row[key] for key in keys] for row in two]
+    assert (
+        (folder / "request.txt").read_text().startswith(f"GRPC grpc://{door}/inference.GRPCInferenceService/ModelInfer")
+    )
+    assert (folder / "response.txt").read_text().startswith('OK\nmodel_name: "multi"')
+    assert program.stdout.startswith(r"b'\n\x05multi")
+    assert replayed.stdout.startswith("failed  grpc.raw-entries-follow-the-outputs")
+
+
+def test_a_recording_has_calls_as_bytes(tmp_path: Path, reference: ReferenceServer) -> None:
+    options = (f"--target-grpc={reference.grpc}", "-k", "impossible_calls", "--conformance-evidence=e")
+    judge(tmp_path, *options)
+    log = json.loads((tmp_path / "e/run.har").read_text())["log"]
+    assert log["_grpc"] == f"grpc://{reference.grpc}"
+    (entry,) = [e for e in log["entries"] if e["_scope"].endswith("[unknown-model]") and e["_call"] == 0]
+    assert entry["request"]["url"] == f"grpc://{reference.grpc}/inference.GRPCInferenceService/ModelInfer"
+    assert (entry["request"]["method"], entry["request"]["httpVersion"]) == ("POST", "HTTP/2")
+    assert b64decode(entry["request"]["postData"]["text"]).startswith(b"\x0a\x16there-is-no-such-model")
+    assert entry["response"]["status"] == 404
+    details = 'there is no model "there-is-no-such-model"'
+    assert entry["_grpc"] == {"code": "NOT_FOUND", "details": details}
