@@ -291,13 +291,19 @@ class Run:
     @property
     def rerun(self) -> str:
         """The command that runs the suite against this target, without what selects checks."""
-        named = [f" --model {shlex.quote(name)}" for name in self.models]
-        return f"pytest {' '.join(self._addresses())}{''.join(named)}"
+        parts = ["pytest", *self._addresses()]
+        for name in self.models:
+            parts += ["--model", name]
+        if self.config.option.conformance_dangerous:
+            parts.append("--conformance-dangerous")
+        return shlex.join(parts)
 
     def _addresses(self) -> list[str]:
         """Return the options that name the target."""
         if self._server:
             return [f"--target-{'url' if self._url else 'grpc'}={options.REFERENCE}"]
+        if file := options.given("target_config", self.config.option.target_config, self.config.getini):
+            return [f"--target-config={file}"]
         doors = self.target.settings.doors
         grpc = self._shown_grpc.removeprefix("grpc://")
         return [
