@@ -254,6 +254,10 @@ def labelled(found: Folder) -> Document:
     return found.entries(f"{LABELS}[")[0]
 
 
+def metadata(found: Folder) -> Document:
+    return next(entry for entry in found.entries("survey") if entry["request"]["url"].endswith("/v2"))
+
+
 def another_server(found: Folder) -> None:
     found.har["log"]["_target"] = "http://other"
 
@@ -273,7 +277,7 @@ RECORDINGS: dict[str, tuple[Callable[[Folder], Any], str]] = {
     "call-removed": (lambda f: f.har["log"]["entries"].remove(labelled(f)), f"{LABELS} ["),
     "call-added": (add_a_call, "1 calls that the suite does not make"),
     "survey": (
-        lambda f: answer(f.entries("survey")[0], lambda body: body.replace(b'"name"', b'"nome"')),
+        lambda f: answer(metadata(f), lambda body: body.replace(b'"name"', b'"nome"')),
         "target is not",
     ),
     "of-another-server": (another_server, "the recording is of http://other"),

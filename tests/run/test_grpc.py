@@ -53,8 +53,10 @@ def faulty(name: str) -> Iterator[tuple[str, str]]:
     with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         url, door = process.stdout.readline().strip(), process.stdout.readline().split()[1]
-        yield url, door
-        process.terminate()
+        try:
+            yield url, door
+        finally:
+            process.terminate()
 
 
 # --- what is judged --------------------------------------------------------------------------------------------------
@@ -171,9 +173,8 @@ def test_a_failure_shows_message_bytes_and_how_to_repeat_it(tmp_path: Path) -> N
         options = (f"--target-url={url}", f"--target-grpc={door}", "-k", check, "--conformance-profile=quick")
         run = judge(tmp_path, *options)
         (repeat, *_) = [line.partition("Repeat    ")[2] for line in run.stdout.splitlines() if "Repeat    " in line]
-        again = subprocess.run(
-            repeat.replace("python -c", f"{sys.executable} -c"), shell=True, capture_output=True, text=True, check=True
-        )
+        command = repeat.replace("python -c", f"{sys.executable} -c")
+        again = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True)
     assert run.returncode == 1
     assert 'Sent      ModelInfer over gRPC, 62 bytes: model_name: "identity_fp64" inputs { name: "INPUT"' in run.stdout
     assert "<- tensor 0 OUTPUT FP64 element 0" in run.stdout
