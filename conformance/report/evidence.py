@@ -145,7 +145,7 @@ def _python(about: Mapping[str, Any], failure: Failure, exchange: Exchange, sett
 
 
 _GRPC_SHELL = """#!/bin/sh
-exec python3 "$(dirname "$0")/repro.py"
+exec "${PYTHON:-python3}" "$(dirname "$0")/repro.py"  # PYTHON: one that has grpcio
 """
 
 _GRPC_PYTHON = """

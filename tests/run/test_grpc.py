@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -176,10 +177,10 @@ def test_a_failure_shows_message_bytes_and_how_to_repeat_it(tmp_path: Path) -> N
         command = repeat.replace("python -c", f"{sys.executable} -c")
         again = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True)
     assert run.returncode == 1
-    assert 'Sent      ModelInfer over gRPC, 62 bytes: model_name: "identity_fp64" inputs { name: "INPUT"' in run.stdout
+    assert 'Sent      ModelInfer over gRPC, 59 bytes: model_name: "identity_fp64" inputs { name: "INPUT"' in run.stdout
     assert "<- tensor 0 OUTPUT FP64 element 0" in run.stdout
     assert f"Rerun     pytest --target-url={url} --target-grpc={door} -k {check}" in run.stdout
-    assert again.stdout.startswith(r"b'\n\ridentity_fp64\x12\x011*\x15\n\x06OUTPUT\x12\x04FP64")
+    assert again.stdout.startswith(r"b'\n\ridentity_fp64\x12\x011*\x11\n\x06OUTPUT\x12\x04FP64")
 
 
 def test_evidence_and_a_recording_that_is_judged_again(tmp_path: Path) -> None:
@@ -188,8 +189,15 @@ def test_evidence_and_a_recording_that_is_judged_again(tmp_path: Path) -> None:
         doors = (f"--target-url={url}", f"--target-grpc={door}")
         live = judge(tmp_path, *doors, *options, "--conformance-evidence=e", "--conformance-report=a.json")
         folder = tmp_path / "e/grpc.raw-entries-follow-the-outputs-none-listed"
-        program = subprocess.run(["sh", str(folder / "repro.sh")], capture_output=True, text=True, check=True)
-        replay = [sys.executable, "-m", "conformance.cli", "replay", str(folder)]
+        program = subprocess.run(
+            ["sh", str(folder / "repro.sh")],
+            env=os.environ | {"PYTHON": sys.executable},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        command = "import sys; from conformance.cli import main; sys.exit(main())"
+        replay = [sys.executable, "-c", command, "replay", str(folder)]
         replayed = subprocess.run(replay, capture_output=True, text=True, check=False)
     again = judge(tmp_path, "--target-replay=e/run.har", *options, "--conformance-report=b.json")
     assert (live.returncode, again.returncode) == (1, 1), again.stdout
