@@ -22,8 +22,9 @@ HEAD = """\
 # What is not said here is asked of the server; the command line and the environment come first.
 
 {url}
+# grpc = "host:8001"  # judged over gRPC, too
 # timeout = 10  # seconds for a connection, and for the next byte of an answer
-# extensions = ["binary_tensor_data", "raw", "classification"]  # judged, offered or not{offered}
+# extensions = ["binary_tensor_data", "raw", "classification", "classification_grpc"]  # judged, offered or not{offered}
 # never = ["state.*"]  # checks whose requests must not be sent; a run without them is incomplete
 
 # Sent with every request and never shown; ${{NAME}} is taken from the environment.

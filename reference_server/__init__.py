@@ -1,6 +1,6 @@
 """A small Open Inference Protocol server that implements the extensions to the letter.
 
-It serves every model role of `roles.toml` over HTTP, for the conformance suite to run against and for clients to
+It serves every model role of `roles.toml` over HTTP and gRPC, for the conformance suite to run against and for clients to
 learn from. It shares no code with the suite (package `conformance`): an error that both made would be seen by nobody.
 
 Read it in the order in which a request passes through:
@@ -14,6 +14,12 @@ Read it in the order in which a request passes through:
     models          the roles, as metadata describes them; compute holds what they compute
     classification  scores become `value:index:label`
     response        tensors become JSON and binary data
+    codings         compressed requests and answers
+
+and over gRPC, the same models behind another door:
+
+    grpc_server     the port, and what becomes of a refusal
+    grpc_methods    the methods; grpc_request and grpc_response are to them what request and response are above
 """
 
 __version__ = "0.1.0"

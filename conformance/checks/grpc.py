@@ -3,7 +3,8 @@
 Typed `contents` are to gRPC what JSON is to HTTP, and raw contents what binary data are. A server chooses the form of
 its answers, so a check looks at an answer in whichever it came, and the form is judged by itself.
 
-The checks of tensors stand in `_grpc_tensors`, those of classification in `_grpc_classes`, refusals in `_grpc_refusals`.
+The checks of tensors stand in `_grpc_tensors` and `_grpc_order`, those of classification in `_grpc_classes`,
+`_grpc_class_texts` and `_grpc_class_limits`, those of refusals in `_grpc_refusals`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from conformance.check import Row, check, rows
-from conformance.checks import _grpc_classes, _grpc_refusals, _grpc_tensors
+from conformance.checks import (
+    _grpc_class_limits,
+    _grpc_class_texts,
+    _grpc_classes,
+    _grpc_order,
+    _grpc_refusals,
+    _grpc_tensors,
+)
 from conformance.checks._grpc import answered_or_blocked, form_of, over_grpc
 from conformance.checks.metadata import fits
 from conformance.expect import expect
@@ -208,10 +216,10 @@ typed_tensors_come_back = _grpc_tensors.typed_tensors_come_back
 raw_strings_come_back = _grpc_tensors.raw_strings_come_back
 fp16_is_raw = _grpc_tensors.fp16_is_raw
 bf16_is_raw = _grpc_tensors.bf16_is_raw
-raw_entries_follow_the_inputs = _grpc_tensors.raw_entries_follow_the_inputs
-raw_entries_follow_the_outputs = _grpc_tensors.raw_entries_follow_the_outputs
-answer_has_one_form = _grpc_tensors.answer_has_one_form
-forms_give_one_answer = _grpc_tensors.forms_give_one_answer
+raw_entries_follow_the_inputs = _grpc_order.raw_entries_follow_the_inputs
+raw_entries_follow_the_outputs = _grpc_order.raw_entries_follow_the_outputs
+answer_has_one_form = _grpc_order.answer_has_one_form
+forms_give_one_answer = _grpc_order.forms_give_one_answer
 
 contents_of_a_wrong_size_are_refused = _grpc_refusals.contents_of_a_wrong_size_are_refused
 contents_that_make_no_tensor_are_refused = _grpc_refusals.contents_that_make_no_tensor_are_refused
@@ -228,12 +236,12 @@ classes_have_their_shape = _grpc_classes.classes_have_their_shape
 as_many_classes_as_asked = _grpc_classes.as_many_classes_as_asked
 highest_classes_come_first = _grpc_classes.highest_classes_come_first
 items_are_ranked_apart = _grpc_classes.items_are_ranked_apart
-class_is_value_index_label = _grpc_classes.class_is_value_index_label
-class_value_is_the_score = _grpc_classes.class_value_is_the_score
-class_index_counts_from_0 = _grpc_classes.class_index_counts_from_0
-class_label_is_that_of_its_index = _grpc_classes.class_label_is_that_of_its_index
+class_is_value_index_label = _grpc_class_texts.class_is_value_index_label
+class_value_is_the_score = _grpc_class_texts.class_value_is_the_score
+class_index_counts_from_0 = _grpc_class_texts.class_index_counts_from_0
+class_label_is_that_of_its_index = _grpc_class_texts.class_label_is_that_of_its_index
 other_outputs_stay = _grpc_classes.other_outputs_stay
-no_class_is_made_up = _grpc_classes.no_class_is_made_up
-wrong_parameter_is_refused = _grpc_classes.wrong_parameter_is_refused
-number_0 = _grpc_classes.number_0
-classes_are_those_of_http = _grpc_classes.classes_are_those_of_http
+no_class_is_made_up = _grpc_class_limits.no_class_is_made_up
+wrong_parameter_is_refused = _grpc_class_limits.wrong_parameter_is_refused
+number_0 = _grpc_class_limits.number_0
+classes_are_those_of_http = _grpc_class_limits.classes_are_those_of_http

@@ -128,7 +128,7 @@ def make(
     """Make settings of what a user wrote.
 
     Args:
-        url: of the HTTP side; empty where gRPC alone is judged.
+        url: of the HTTP side; empty, or that of gRPC, where gRPC alone is judged.
         headers: each as "Name: value".
         ca_file: certificates to verify TLS with.
         insecure: do not verify.
@@ -141,7 +141,7 @@ def make(
     if not 0 < timeout < 3600:
         raise SettingsError(f"--target-timeout {timeout:g}: give seconds between 0 and 3600")
     door = split_grpc(grpc) if grpc else None
-    address, authorization = _split_url(url) if url or door is None else (door.url, [])
+    address, authorization = (door.url, []) if door and url in ("", door.url) else _split_url(url)
     sent = (*authorization, *map(_header, headers))
     for name, value in sent if door else ():
         if not value.isascii() or not set(name.lower()) <= _METADATA_KEY or name.lower().endswith("-bin"):

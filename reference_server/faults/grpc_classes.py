@@ -116,7 +116,7 @@ def grpc_classes_in_order_of_their_index(original: Any, model: Any, wish: Output
     found: Tensor = original(model, wish, tensor)
     if wish.classes is None:
         return found
-    size = found.shape[-1]
+    size = found.shape[-1] or 1
     rows = [list(found.elements[k : k + size]) for k in range(0, len(found.elements), size)]
     ordered = [sorted(row, key=lambda text: int(text.split(b":")[1])) for row in rows]
     return replace(found, elements=objects(text for row in ordered for text in row))

@@ -213,8 +213,10 @@ def test_evidence_and_a_recording_that_is_judged_again(tmp_path: Path) -> None:
 
 
 def test_a_recording_has_calls_as_bytes(tmp_path: Path, reference: ReferenceServer) -> None:
-    options = (f"--target-grpc={reference.grpc}", "-k", "impossible_calls", "--conformance-evidence=e")
-    judge(tmp_path, *options)
+    judge(tmp_path, f"--target-grpc={reference.grpc}", "-k", "impossible_calls", "--conformance-evidence=e")
+    again = judge(tmp_path, "--target-replay=e/run.har", "-k", "impossible_calls")
+    assert again.returncode == 0, again.stdout
+    assert "8 passed" in again.stdout
     log = json.loads((tmp_path / "e/run.har").read_text())["log"]
     assert log["_grpc"] == f"grpc://{reference.grpc}"
     (entry,) = [e for e in log["entries"] if e["_scope"].endswith("[unknown-model]") and e["_call"] == 0]
