@@ -49,6 +49,7 @@ class Recipe:
         copies: files to copy after the installation, target by source.
         library: a shared library that has to be there, or empty; `library_hint` says where it comes from.
         outcome: the verdict and exit status of the run, and patterns of its `why`.
+        grpc: whether it listens for gRPC on `grpc_port`, and is judged there, too.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Recipe:
     copies: Mapping[str, str] = field(default_factory=dict)
     library: str = ""
     library_hint: str = ""
+    grpc: bool = False
 
     @property
     def requirements(self) -> Path:
@@ -110,8 +112,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         install(recipe, place)
         export(recipe, place)
-        with started(recipe, place) as server:
-            status = judge(server.url, place, report)
+        with started(recipe, place) as (server, grpc):
+            status = judge(server.url, grpc, place, report)
             server.check_alive()
         say("compare", "the outcome with what is known")
         return conclude(recipe, json.loads(report.read_text(encoding="utf-8")), status)
@@ -174,8 +176,8 @@ def export(recipe: Recipe, place: Place) -> None:
 
 
 @contextmanager
-def started(recipe: Recipe, place: Place) -> Iterator[Server]:
-    """Start the server on free ports of 127.0.0.1, and stop it afterwards.
+def started(recipe: Recipe, place: Place) -> Iterator[tuple[Server, str]]:
+    """Start the server on free ports of 127.0.0.1, and stop it afterwards; yields it, and its gRPC address or "".
 
     Raises:
         RecipeError: it does not become ready.
@@ -192,7 +194,7 @@ def started(recipe: Recipe, place: Place) -> Iterator[Server]:
                 raise
             print(error, flush=True)
     try:
-        yield server
+        yield server, f"127.0.0.1:{ports[1]}" if recipe.grpc else ""
     finally:
         say("stop", f"process {server.process.pid}")
         server.stop()
@@ -205,12 +207,13 @@ def clean(recipe: Recipe, place: Place, ports: Sequence[int] = (0, 0, 0)) -> dic
     return {**ours, "PYTHONDONTWRITEBYTECODE": "1", **recipes}
 
 
-def judge(url: str, place: Place, report: Path) -> int:
-    """Run the whole suite against the server and return its exit status."""
-    say("judge", url)
+def judge(url: str, grpc: str, place: Place, report: Path) -> int:
+    """Run the whole suite against the server, over gRPC too where there is an address; return its exit status."""
+    say("judge", f"{url} {grpc}".rstrip())
     report.parent.mkdir(parents=True, exist_ok=True)
     report.unlink(missing_ok=True)
     options = [f"--target-url={url}", "--target-config=models/target.toml"]
+    options += [f"--target-grpc={grpc}"] if grpc else []
     options += ["--conformance-profile=certify", f"--conformance-report={report}"]
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "OIP_"))}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]

@@ -132,7 +132,7 @@ def test_an_archive_has_every_exchange_and_no_secret(tmp_path: Path, reference: 
         (None, "--target-replay: r.har: No such file or directory"),
         ("{", "--target-replay: r.har is no recording of this suite: JSONDecodeError"),
         ('{"log": {"entries": []}}', "--target-replay: r.har is no recording of this suite: KeyError: '_target'"),
-        ('{"log": {"_target": "http://x", "entries": [{}]}}', "is no recording of this suite: KeyError: 'startedDateTime'"),
+        ('{"log": {"_target": "http://x", "entries": [{}]}}', "is no recording of this suite: KeyError: 'started"),
     ],
 )
 def test_what_is_no_recording_is_one_line_and_status_4(tmp_path: Path, text: str | None, message: str) -> None:
