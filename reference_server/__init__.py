@@ -1,7 +1,7 @@
 """A small Open Inference Protocol server that implements the extensions to the letter.
 
 It serves every model role of `roles.toml` over HTTP and gRPC, for the conformance suite to run against and for clients
-to learn from. It shares no code with the suite (package `conformance`): an error that both made would be seen by nobody.
+to learn from. It shares no code with the suite (package `conformance`): an error of both would be seen by nobody.
 
 Read it in the order in which a request passes through:
 

@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -129,7 +130,13 @@ def judge(folder: Path, *arguments: str, **environment: str) -> subprocess.Compl
 def judge_and_interrupt(folder: Path, *arguments: str, after: str) -> subprocess.CompletedProcess[str]:
     """Run pytest likewise, and send it SIGINT once its output has a line with the text `after`."""
     with subprocess.Popen(
-        [*PYTEST, *arguments], cwd=folder, env=_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*PYTEST, *arguments],
+        cwd=folder,
+        env=_environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore it
     ) as process:
         seen = []
         for line in process.stdout or ():
