@@ -11,7 +11,6 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -127,16 +126,22 @@ def judge(folder: Path, *arguments: str, **environment: str) -> subprocess.Compl
     )
 
 
+# pytest, which heeds SIGINT although these tests may be a shell's background job, where it is ignored.
+HEEDING_SIGINT = (
+    "import signal, sys, pytest; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    "sys.exit(pytest.main(sys.argv[1:]))"
+)
+
+
 def judge_and_interrupt(folder: Path, *arguments: str, after: str) -> subprocess.CompletedProcess[str]:
     """Run pytest likewise, and send it SIGINT once its output has a line with the text `after`."""
     with subprocess.Popen(
-        [*PYTEST, *arguments],
+        [sys.executable, "-c", HEEDING_SIGINT, *PYTEST[3:], *arguments],
         cwd=folder,
         env=_environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore it
     ) as process:
         seen = []
         for line in process.stdout or ():
