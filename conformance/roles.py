@@ -51,6 +51,15 @@ class Role:
         """Whether every tensor has a JSON form."""
         return not any(spec.datatype in BINARY_ONLY for spec in (*self.inputs, *self.outputs))
 
+    @property
+    def is_optional(self) -> bool:
+        """Whether a server that lacks it is still judged whole.
+
+        No document of the extensions names BF16, and a model without dimensions cannot be deployed on every server.
+        """
+        specs = (*self.inputs, *self.outputs)
+        return any(spec.datatype == "BF16" or (not spec.shape and not self.batching) for spec in specs)
+
 
 @dataclass(frozen=True, slots=True)
 class Model:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from conformance import roles
+from conformance.report.result import NO_MODEL
+
 PROFILES: Mapping[str, tuple[str, ...]] = {
     "binary": ("binary_tensor_data",),
     "binary+raw": ("binary_tensor_data", "raw"),
@@ -23,14 +26,26 @@ def extensions(profile: str, *, grpc: bool) -> list[str]:
 
 
 def unmet(profile: str, report: Mapping[str, Any]) -> list[str]:
-    """Return the MUSTs that a profile demands and that were not met, each with its verdict.
+    """Return what a profile demands and a report does not show: roles that no model fills, MUSTs that were not met.
 
+    A role counts because what it alone would show is otherwise unseen: who leaves out a model hides what it gets wrong.
     A MUST of which every row needs an extension that the profile does not have is not demanded.
 
     Args:
         profile: a key of `PROFILES`.
         report: of a run, as `schemas/report.schema.json` has it.
     """
+    return [*_missing_roles(report), *_unmet_musts(profile, report)]
+
+
+def _missing_roles(report: Mapping[str, Any]) -> list[str]:
+    messages = dict.fromkeys(row["message"] for row in report["checks"])
+    missing = [message.removeprefix(NO_MODEL) for message in messages if message.startswith(NO_MODEL)]
+    optional = {name for name, role in roles.load().items() if role.is_optional}
+    return [f"no model fills the role {name}" for name in missing if name not in optional]
+
+
+def _unmet_musts(profile: str, report: Mapping[str, Any]) -> list[str]:
     grpc = OVER_GRPC in report["options"]["extensions"]
     demanded = {"protocol", *extensions(profile, grpc=grpc)}
     beyond = tuple(f"{name} is not offered" for name in PROFILES["full"] if name not in demanded)

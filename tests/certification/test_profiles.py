@@ -1,0 +1,68 @@
+"""What a profile demands of a report, on reports made by hand, and on a server whose failing model is left out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_forgeries import certified
+
+from conformance import roles
+from conformance.certification.profiles import unmet
+from conformance.target.reference import ReferenceServer
+
+Document = dict[str, Any]
+
+
+def report(verdict: str, message: str = "", *, level: str = "MUST", extension: str = "protocol", area: str = "json",
+           judged: tuple[str, ...] = ()) -> Document:  # fmt: skip
+    """Return a report of one requirement with one row."""
+    return {
+        "options": {"extensions": list(judged)},
+        "requirements": [{"id": "A", "level": level, "extension": extension, "area": area, "verdict": verdict}],
+        "checks": [{"requirements": ["A"], "message": message}],
+    }
+
+
+BINARY, RAW = "binary_tensor_data", "raw"
+
+
+@pytest.mark.parametrize(
+    ("profile", "given", "expected"),
+    [
+        ("full", report("pass"), []),
+        ("full", report("fail", "got x"), ["A is fail"]),
+        ("full", report("known_failure", "got x"), ["A is known failure"]),
+        ("full", report("blocked", "no"), ["A is blocked"]),
+        ("full", report("not_applicable", "too large for the target: HTTP 413"), ["A is not applicable"]),
+        ("full", report("advisory", "got x", level="SHOULD"), []),
+        ("binary", report("fail", "got x", extension=RAW), []),
+        ("binary+raw", report("fail", "got x", extension=RAW), ["A is fail"]),
+        ("binary", report("not_applicable", "raw is not offered", extension=BINARY), []),
+        ("full", report("not_applicable", "raw is not offered", extension=BINARY), ["A is not applicable"]),
+        ("full", report("not_applicable", area="grpc"), []),
+        ("full", report("not_applicable", area="grpc", judged=("classification_grpc",)), ["A is not applicable"]),
+        ("full", report("pass", "no model for the role fixed"), ["no model fills the role fixed"]),
+        ("full", report("pass", "no model for the role rank0"), []),
+        ("full", report("pass", "no model for the role cast_bf16_fp32"), []),
+    ],
+)
+def test_what_a_profile_demands(profile: str, given: Document, expected: list[str]) -> None:
+    assert unmet(profile, given) == expected
+
+
+def test_a_requirement_without_any_row_is_demanded() -> None:
+    assert unmet("binary", report("not_applicable") | {"checks": []}) == ["A is not applicable"]
+
+
+def test_a_model_that_is_left_out_is_missed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    server = ReferenceServer()
+    names = [name for name in roles.load() if name != "scores_odd_labels"]
+    table = "\n".join(f'{name} = "{name}"' for name in names)
+    (tmp_path / "t.toml").write_text(f'url = "{server.url}"\n[roles]\n{table}\n')
+    try:
+        assert certified(tmp_path / "c", f"--target-config={tmp_path / 't.toml'}") == 6
+    finally:
+        server.stop()
+    assert "for the profile classification: no model fills the role scores_odd_labels." in capsys.readouterr().out
