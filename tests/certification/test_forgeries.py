@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import copy
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from forging import Document, Folder, answer, load, seal
+from servers import bundled
 
 from conformance.cli import main
 from conformance.outcome import Outcome
@@ -34,11 +33,8 @@ def honest(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def failing(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of a server that fails: what a forger would start from."""
     folder = tmp_path_factory.mktemp("failing") / "c"
-    program = [sys.executable, "-m", "reference_server", "--port", "0", "--fault", "first-label-is-taken-for-a-heading"]
-    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert certified(folder, f"--target-url={process.stdout.readline().strip()}") == 1
-        process.terminate()
+    with bundled("--fault", "first-label-is-taken-for-a-heading") as url:
+        assert certified(folder, f"--target-url={url}") == 1
     return folder
 
 

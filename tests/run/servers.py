@@ -72,6 +72,18 @@ def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
 
 
 @contextmanager
+def bundled(*options: str, program: tuple[str, ...] = ("-m", "reference_server")) -> Iterator[str]:
+    """Start the reference server, or a variant of it, as a process of its own with these options; yields the URL."""
+    command = [sys.executable, *program, "--port", "0", *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().strip()
+        finally:
+            process.terminate()
+
+
+@contextmanager
 def proxied(upstream: str, connections: int) -> Iterator[str]:
     """Pass so many connections on to a server, then take none any more; yields the URL."""
     host, _, port = upstream.removeprefix("http://").rpartition(":")
@@ -123,6 +135,14 @@ def judge(folder: Path, *arguments: str, **environment: str) -> subprocess.Compl
         text=True,
         timeout=300,
         check=False,
+    )
+
+
+def command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run `oip-conformance` in a folder with these arguments."""
+    program = "import sys; from conformance.cli import main; sys.exit(main())"
+    return subprocess.run(
+        [sys.executable, "-c", program, *arguments], cwd=folder, capture_output=True, text=True, check=False
     )
 
 

@@ -8,22 +8,12 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 
-from conformance.target.reference import ReferenceServer
-
 DOCS = Path(__file__).parents[2] / "docs"
-
-
-@pytest.fixture(scope="module")
-def reference() -> Iterator[str]:
-    server = ReferenceServer()
-    yield server.url
-    server.stop()
 
 
 def blocks(page: str, language: str) -> list[str]:

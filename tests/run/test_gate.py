@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
-from servers import judge
+from servers import bundled, judge
 
 from conformance import data
 
@@ -21,24 +18,9 @@ FAULT = "binary-outputs-in-reverse"
 SELECTION = ("-k", "response_follows_its_json or no_output_is_added")
 
 
-@contextmanager
-def serving(*options: str) -> Iterator[str]:
-    program = [sys.executable, "-m", "reference_server", "--port", "0", *options]
-    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        yield process.stdout.readline().strip()
-        process.terminate()
-
-
 @pytest.fixture(scope="module")
 def faulty() -> Iterator[str]:
-    with serving("--fault", FAULT) as url:
-        yield url
-
-
-@pytest.fixture(scope="module")
-def honest() -> Iterator[str]:
-    with serving() as url:
+    with bundled("--fault", FAULT) as url:
         yield url
 
 
@@ -52,7 +34,7 @@ def report_of(folder: Path) -> dict[str, Any]:
 QUICK = ("--conformance-profile=quick", "--conformance-report=r.json", "--conformance-baseline=b.toml")
 
 
-def test_a_baseline_is_written_passes_and_notices_a_fix(tmp_path: Path, faulty: str, honest: str) -> None:
+def test_a_baseline_is_written_passes_and_notices_a_fix(tmp_path: Path, faulty: str, reference: str) -> None:
     first = judge(tmp_path, f"--target-url={faulty}", *QUICK, "--conformance-update-baseline")
     assert first.returncode == 0, first.stdout[-2000:]
     known = len(report_of(tmp_path)["gate"]["known"])
@@ -66,14 +48,14 @@ def test_a_baseline_is_written_passes_and_notices_a_fix(tmp_path: Path, faulty: 
     assert f"known failures{known:6}" in unchanged.stdout
     assert "BIN-ORD-O" in {r["id"] for r in report["requirements"] if r["verdict"] == "known_failure"}
 
-    fixed = judge(tmp_path, f"--target-url={honest}", *QUICK)
+    fixed = judge(tmp_path, f"--target-url={reference}", *QUICK)
     assert fixed.returncode == 1
     report = report_of(tmp_path)
     assert (report["verdict"], len(report["gate"]["fixed"])) == ("conformant", known)
     assert fixed.stdout.splitlines()[-1].endswith(f"; gate not passed: {known} fixed")
     assert "--conformance-update-baseline do it" in fixed.stdout
 
-    cleaned = judge(tmp_path, f"--target-url={honest}", *QUICK, "--conformance-update-baseline")
+    cleaned = judge(tmp_path, f"--target-url={reference}", *QUICK, "--conformance-update-baseline")
     assert cleaned.returncode == 0
     assert "[[known]]" not in (tmp_path / "b.toml").read_text()
 
@@ -87,12 +69,12 @@ def test_a_new_failure_fails_and_leads_the_output(tmp_path: Path, faulty: str) -
     assert any(label.startswith("ordering.response-follows-its-json [") for label in new)
 
 
-def test_stale_entries_fail(tmp_path: Path, honest: str) -> None:
+def test_stale_entries_fail(tmp_path: Path, reference: str) -> None:
     (tmp_path / "b.toml").write_text(
         '[[known]]\ncheck = "ordering.no-such"\nreason = "r"\n\n'
         '[[known]]\ncheck = "ordering.response-follows-its-json"\nreason = "s"\nexpires = 2026-01-01\n'
     )
-    run = judge(tmp_path, f"--target-url={honest}", *QUICK)
+    run = judge(tmp_path, f"--target-url={reference}", *QUICK)
     assert run.returncode == 1
     assert "      ordering.no-such [*] names no check or row of this run" in run.stdout
     assert "      ordering.response-follows-its-json [*] expired on 2026-01-01: s" in run.stdout

@@ -2,50 +2,19 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from renamed_server import IN, MODEL, OUT
-from servers import JsonOnly, judge, serving
+from servers import JsonOnly, command, judge, serving
 
 from conformance import roles
 from conformance.target import config
-from conformance.target.reference import ReferenceServer
-
-
-def init(*arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
-    program = [
-        sys.executable,
-        "-c",
-        "import sys; from conformance.cli import main; sys.exit(main())",
-        "init",
-        *arguments,
-    ]
-    return subprocess.run(program, capture_output=True, text=True, cwd=folder, check=False)
-
-
-@pytest.fixture(scope="module")
-def reference() -> Iterator[str]:
-    server = ReferenceServer()
-    yield server.url
-    server.stop()
-
-
-@pytest.fixture(scope="module")
-def renamed() -> Iterator[str]:
-    program = [sys.executable, str(Path(__file__).with_name("renamed_server.py")), "--port", "0"]
-    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        yield process.stdout.readline().strip()
-        process.terminate()
 
 
 def test_the_template_is_a_file_that_can_be_used(tmp_path: Path) -> None:
-    done = init("-o", "t.toml", folder=tmp_path)
+    done = command(tmp_path, "init", "-o", "t.toml")
     assert done.stdout == "wrote t.toml: pytest --target-config=t.toml\n"
     text = (tmp_path / "t.toml").read_text()
     assert config.load(tmp_path / "t.toml").url == "http://host:8000"
@@ -59,7 +28,7 @@ def test_the_template_is_a_file_that_can_be_used(tmp_path: Path) -> None:
 
 
 def test_models_of_the_roles_own_names_fill_them(tmp_path: Path, reference: str) -> None:
-    init("--target-url", reference, "-o", "t.toml", folder=tmp_path)
+    command(tmp_path, "init", "--target-url", reference, "-o", "t.toml")
     found = config.load(tmp_path / "t.toml")
     assert {role: placement.model for role, placement in (found.roles or {}).items()} == {r: r for r in roles.load()}
     assert "offered here: binary_tensor_data, raw, classification" in (tmp_path / "t.toml").read_text()
@@ -67,7 +36,7 @@ def test_models_of_the_roles_own_names_fill_them(tmp_path: Path, reference: str)
 
 def test_models_of_other_names_fill_roles_by_what_they_do(tmp_path: Path, renamed: str) -> None:
     names = [f"--model={MODEL}{role}" for role in roles.load()]
-    init("--target-url", renamed, *names, "-o", "t.toml", folder=tmp_path)
+    command(tmp_path, "init", "--target-url", renamed, *names, "-o", "t.toml")
     found = config.load(tmp_path / "t.toml").roles or {}
     assert set(found) == set(roles.load())
     assert found["multi"].names.inputs["IN_BOOL"] == f"{IN}IN_BOOL"
@@ -79,7 +48,7 @@ def test_models_of_other_names_fill_roles_by_what_they_do(tmp_path: Path, rename
 
 
 def test_models_that_fill_no_role_are_told(tmp_path: Path, renamed: str) -> None:
-    done = init("--target-url", renamed, f"--model={MODEL}emit", "--model=not-there", folder=tmp_path)
+    done = command(tmp_path, "init", "--target-url", renamed, f"--model={MODEL}emit", "--model=not-there")
     assert 'emit = { model = "prod-emit", inputs = { COUNTS = "x.COUNTS" }' in done.stdout
     assert "# 1 of 57 roles are filled" in done.stdout
     assert done.stdout.endswith("with:\n#   --model not-there\n")
@@ -87,7 +56,7 @@ def test_models_that_fill_no_role_are_told(tmp_path: Path, renamed: str) -> None
 
 def test_a_server_of_one_model(tmp_path: Path) -> None:
     with serving(JsonOnly) as url:
-        done = init("--target-url", url, folder=tmp_path)
+        done = command(tmp_path, "init", "--target-url", url)
     assert tomllib.loads(done.stdout)["roles"] == {"identity_int32": "identity_int32"}
     assert "offered here: none" in done.stdout
 
@@ -102,7 +71,7 @@ def test_a_server_of_one_model(tmp_path: Path) -> None:
 )
 def test_errors_are_one_line(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
     (tmp_path / "there.toml").touch()
-    done = init(*arguments, folder=tmp_path)
+    done = command(tmp_path, "init", *arguments)
     assert done.returncode == 2
     assert f"oip-conformance: error: {message}" in done.stderr
     assert "Traceback" not in done.stderr

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +13,8 @@ from servers import JsonOnly, judge, proxied, serving
 
 from conformance import data
 from conformance.report.json_report import digest
-from conformance.target.reference import ReferenceServer
 
 ORDER = "response_follows_its_json"
-
-
-@pytest.fixture(scope="module")
-def reference() -> Iterator[str]:
-    server = ReferenceServer()
-    yield server.url
-    server.stop()
 
 
 def report_of(path: Path) -> dict[str, Any]:

@@ -6,34 +6,13 @@ import json
 import subprocess
 import sys
 from base64 import b64decode
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from servers import JsonOnly, judge, proxied, serving
-
-from conformance.target.reference import ReferenceServer
+from servers import JsonOnly, bundled, command, judge, proxied, serving
 
 QUICK = "--conformance-profile=quick"
-
-
-@pytest.fixture(scope="module")
-def reference() -> Iterator[str]:
-    server = ReferenceServer()
-    yield server.url
-    server.stop()
-
-
-@contextmanager
-def faulty(name: str) -> Iterator[str]:
-    """Serve with a fault; yields the URL."""
-    program = [sys.executable, "-m", "reference_server", "--port", "0", "--fault", name]
-    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        yield process.stdout.readline().strip()
-        process.terminate()
 
 
 def rows(path: Path) -> list[dict[str, Any]]:
@@ -70,7 +49,7 @@ def test_a_recording_is_judged_as_the_server_was(tmp_path: Path, reference: str,
 
 def test_failures_of_a_recording_are_those_of_the_server(tmp_path: Path) -> None:
     options = (QUICK, "-k", "ordering or overrides or state or errors")
-    with faulty("inputs-shared-by-requests-in-flight") as url:
+    with bundled("--fault", "inputs-shared-by-requests-in-flight") as url:
         live = judge(
             tmp_path, f"--target-url={url}", *options, "--conformance-evidence=e", "--conformance-report=a.json"
         )
@@ -152,7 +131,7 @@ def test_a_run_that_explores_cannot_be_judged_again(tmp_path: Path, reference: s
 
 
 def test_both_programs_of_the_evidence_repeat_the_answer(tmp_path: Path) -> None:
-    with faulty("binary-outputs-in-reverse") as url:
+    with bundled("--fault", "binary-outputs-in-reverse") as url:
         judge(tmp_path, f"--target-url={url}", "-k", "response_follows_its_json", "--conformance-evidence=e")
         folder = next((tmp_path / "e").glob("ordering.*"))
         answer = (folder / "response.bin").read_bytes()
@@ -165,23 +144,18 @@ def test_both_programs_of_the_evidence_repeat_the_answer(tmp_path: Path) -> None
     assert "<- tensor" in (folder / "bytes.txt").read_text()
 
 
-def replay(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    program = [sys.executable, "-c", "import sys; from conformance.cli import main; sys.exit(main())", "replay"]
-    return subprocess.run([*program, *arguments], cwd=folder, capture_output=True, text=True, check=False)
-
-
 def test_a_failed_check_is_replayed_until_it_is_fixed(tmp_path: Path, reference: str) -> None:
-    with faulty("binary-outputs-in-reverse") as url:
+    with bundled("--fault", "binary-outputs-in-reverse") as url:
         judge(tmp_path, f"--target-url={url}", "-k", "response_follows_its_json", "--conformance-evidence=e")
-        again = replay(tmp_path, "e")
+        again = command(tmp_path, "replay", "e")
     assert again.returncode == 1
     assert {line.split()[0] for line in again.stdout.splitlines()} == {"failed"}
-    fixed = replay(tmp_path, "e", "--target-url", reference)
+    fixed = command(tmp_path, "replay", "e", "--target-url", reference)
     assert fixed.returncode == 0
     assert {line.split()[0] for line in fixed.stdout.splitlines()} == {"fixed"}
-    one = replay(tmp_path, str(next((tmp_path / "e").glob("ordering.*"))), "--target-url", reference)
+    one = command(tmp_path, "replay", str(next((tmp_path / "e").glob("ordering.*"))), "--target-url", reference)
     assert len(one.stdout.splitlines()) == 1
-    gone = replay(tmp_path, "e", "--target-timeout", "0.2")
+    gone = command(tmp_path, "replay", "e", "--target-timeout", "0.2")
     assert gone.returncode == 6
     assert "error   ordering.response-follows-its-json" in gone.stdout
 
@@ -196,7 +170,7 @@ def test_a_failed_check_is_replayed_until_it_is_fixed(tmp_path: Path, reference:
 def test_what_is_no_evidence_is_one_line_and_status_2(tmp_path: Path, prepare: Any, message: str) -> None:
     (tmp_path / "e").mkdir()
     prepare(tmp_path / "e")
-    done = replay(tmp_path, "e")
+    done = command(tmp_path, "replay", "e")
     assert done.returncode == 2
     assert message in done.stderr
 

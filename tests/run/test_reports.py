@@ -6,7 +6,6 @@ import json
 import re
 from base64 import b64decode, b64encode
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -16,17 +15,9 @@ import pytest
 from servers import JsonOnly, judge, judge_and_interrupt, proxied, serving
 
 from conformance.report import formats
-from conformance.target.reference import ReferenceServer
 
 ALL_REPORTS = tuple(f"--conformance-report=r{suffix}" for suffix in formats.FORMATS)
 ANNOTATION = re.compile(r"::(error|warning) title=oip-conformance[^:]*::.*")
-
-
-@pytest.fixture(scope="module")
-def reference() -> Iterator[str]:
-    server = ReferenceServer()
-    yield server.url
-    server.stop()
 
 
 def report_of(folder: Path) -> dict[str, Any]:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,25 +12,8 @@ from servers import judge
 
 from conformance import roles
 from conformance.target import config
-from conformance.target.reference import ReferenceServer
 
 ORDER = "response_follows_its_json"
-
-
-@pytest.fixture(scope="module")
-def reference() -> Iterator[str]:
-    server = ReferenceServer()
-    yield server.url
-    server.stop()
-
-
-@pytest.fixture(scope="module")
-def renamed() -> Iterator[str]:
-    program = [sys.executable, str(Path(__file__).with_name("renamed_server.py")), "--port", "0"]
-    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        yield process.stdout.readline().strip()
-        process.terminate()
 
 
 def mapped(url: str) -> str:

@@ -1,0 +1,31 @@
+"""Servers that many tests share, each started by the first that asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from servers import bundled
+from serving import Server, running
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Server]:
+    """The reference server, to be talked to in plain bytes."""
+    with running() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def reference() -> Iterator[str]:
+    """The URL of a reference server, to be judged."""
+    with bundled() as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def renamed() -> Iterator[str]:
+    """The URL of one whose models and tensors have other names."""
+    with bundled(program=(str(Path(__file__).with_name("run") / "renamed_server.py"),)) as url:
+        yield url
