@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from conformance import collect
+from conformance import collect, screen
 from conformance.report.result import CheckResult
 from conformance.run import Run
 
@@ -51,7 +51,7 @@ class Hooks:
 
     def pytest_report_header(self) -> list[str]:
         """Say who is judged, on what, and how."""
-        return self.run.header()
+        return screen.header(self.run)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -90,7 +90,7 @@ class Hooks:
         if result:
             self.run.results.append(result)
             if not self.is_worker:
-                collect.tell(report, result, self.run.rerun)
+                collect.tell(report, result, screen.rerun(self.run))
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Note why the run ends here: Ctrl-C, or a plugin that stops it with a reason."""
@@ -104,11 +104,11 @@ class Hooks:
             session.exitstatus = self.run.finish(int(exitstatus))
         yield
         if not self.is_worker:
-            self.run.print_verdict()
+            screen.print_verdict(self.run)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Show the summary, then what was not met."""
-        self.run.print_summary(terminalreporter)
+        screen.print_summary(self.run, terminalreporter)
 
     def pytest_unconfigure(self) -> None:
         """Let go of the target."""

@@ -11,10 +11,11 @@ from zlib import crc32
 from conformance import deployed, ledger
 from conformance.check import Check, Row
 from conformance.deployed import FULL, MIXED, PLAIN, Deployed
+from conformance.options import OVER_HTTP
 from conformance.outcome import UNMET, Blocked, NotApplicable, Outcome, TargetLost, Unmet
 from conformance.report import evidence
 from conformance.report.failure import describe
-from conformance.report.result import NO_MODEL, CheckResult, Failure
+from conformance.report.result import NO_MODEL, NOTHING_OVER_HTTP, CheckResult, Failure
 from conformance.roles import Model
 from conformance.roles import load as load_roles
 from conformance.target.exchange import Reply
@@ -77,6 +78,8 @@ class Judge:
     def _absent(self, check: Check, row: Row) -> _Verdict | None:
         """Say why the row does not apply to this target, or None."""
         doors = self.target.settings.doors
+        if not (_is_over_grpc(check) or "http" in row.needs or set(OVER_HTTP) & set(self.survey.offered)):
+            return _Verdict(Outcome.NOT_APPLICABLE, NOTHING_OVER_HTTP)
         for extension in (str(ledger.requirement(check.requirements(row)[0]).extension), *row.needs):
             if extension in OPTIONS_OF_DOORS:
                 if extension not in doors:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -21,7 +20,7 @@ from conformance.baseline import Gate
 from conformance.collect import DOORS, FOLDER, JUDGE, collected_rows, models_of
 from conformance.judge import Judge
 from conformance.outcome import TargetLost
-from conformance.report import formats, github, json_report, terminal
+from conformance.report import formats, github, json_report
 from conformance.report.result import CheckResult
 from conformance.report.verdict import Verdict, conclude
 from conformance.target import har
@@ -41,6 +40,8 @@ class Run:
     """The state of one run.
 
     Attributes:
+        url: of the target, empty where gRPC alone is judged; `shown_url` is without credentials.
+        grpc: where gRPC is judged, as it was given, or None; `shown_grpc` is a URL, or empty.
         results: in the order in which they came.
         verdict: None until the run is finished.
         report: the JSON report; None where nobody asks for one, and until the run is finished.
@@ -76,8 +77,8 @@ class Run:
         self._told = told or {}
         self.seed = self._seed()
         self._server: ReferenceServer | None = None
-        self._url: str = self._told.get("url", url)
-        self._grpc: str | None = self._told.get("grpc", options.target_grpc(config.option, config.getini))
+        self.url: str = self._told.get("url", url)
+        self.grpc: str | None = self._told.get("grpc", options.target_grpc(config.option, config.getini))
         self._check_address()
         self._quieten()
 
@@ -85,12 +86,12 @@ class Run:
 
     def start(self) -> None:
         """Reach the target and survey it; a worker is told by its controller. `verdict` is set if that is the end."""
-        if options.REFERENCE in (self._url, self._grpc):
+        if options.REFERENCE in (self.url, self.grpc):
             self._start_reference()
-        settings = options.make_settings(self.config, self._url, self._grpc)
+        settings = options.make_settings(self.config, self.url, self.grpc)
         self.config.stash[DOORS] = settings.doors
-        self._shown_url = settings.url  # without credentials
-        self._shown_grpc = settings.grpc.url if settings.grpc else ""
+        self.shown_url = settings.url  # without credentials
+        self.shown_grpc = settings.grpc.url if settings.grpc else ""
         recording = options.recording(self.config)
         self.target = Target(settings) if recording is None else Replayed(settings, recording.calls)
         if self.evidence is not None:
@@ -108,22 +109,22 @@ class Run:
         Raises:
             pytest.UsageError: one cannot.
         """
-        if self._grpc:
+        if self.grpc:
             options.require_grpc()
-            if self.models and not self._url:
+            if self.models and not self.url:
                 raise pytest.UsageError("--model: models are judged by relations over HTTP, give --target-url, too")
-        elif self._url != options.REFERENCE and set(options.extensions(self.config)) & set(options.OVER_GRPC):
+        elif self.url != options.REFERENCE and set(options.extensions(self.config)) & set(options.OVER_GRPC):
             raise pytest.UsageError("--extension classification_grpc: say where with --target-grpc HOST:PORT")
-        if self._url != options.REFERENCE and self._grpc != options.REFERENCE:
-            options.make_settings(self.config, self._url, self._grpc)
-        elif self._url not in ("", options.REFERENCE):
+        if self.url != options.REFERENCE and self.grpc != options.REFERENCE:
+            options.make_settings(self.config, self.url, self.grpc)
+        elif self.url not in ("", options.REFERENCE):
             raise pytest.UsageError("--target-grpc=reference: the bundled server is not the one of --target-url")
 
     def _start_reference(self) -> None:
-        self._server = ReferenceServer(grpc=self._grpc == options.REFERENCE or options.has_grpc())
-        self._url = self._server.url if self._url else ""
-        if self._grpc in (None, options.REFERENCE):
-            self._grpc = self._server.grpc
+        self._server = ReferenceServer(grpc=self.grpc == options.REFERENCE or options.has_grpc())
+        self.url = self._server.url if self.url else ""
+        if self.grpc in (None, options.REFERENCE):
+            self.grpc = self._server.grpc
 
     def _take_survey(self) -> Survey:
         wanted = options.extensions(self.config)
@@ -143,7 +144,7 @@ class Run:
 
     def _nothing_to_judge(self, survey: Survey) -> str:
         """Return why nothing can be judged; empty where something can."""
-        url = self._shown_url
+        url = self.shown_url
         troubles = [model["trouble"] for model in survey.models.values() if model["trouble"]]
         if troubles and not survey.offered:
             return "; ".join(troubles)
@@ -159,7 +160,7 @@ class Run:
 
     def for_worker(self) -> dict[str, Any]:
         """Return what a worker has to know."""
-        return {"url": self._url, "grpc": self._grpc, "survey": self.survey.to_dict(), "seed": self.seed}
+        return {"url": self.url, "grpc": self.grpc, "survey": self.survey.to_dict(), "seed": self.seed}
 
     def _seed(self) -> int | None:
         """Choose how Hypothesis explores; the user's own profile and seed come first."""
@@ -241,7 +242,7 @@ class Run:
     def _merge_recordings(self, places: Mapping[tuple[str, str], int]) -> None:
         if self.evidence is not None:
             order = {f"{check}[{row}]": place for (check, row), place in places.items()}
-            har.merge(self.evidence, self._shown_url, order, self._shown_grpc)
+            har.merge(self.evidence, self.shown_url, order, self.shown_grpc)
 
     def _lost(self) -> str | None:
         """Return why the target is gone; workers say it in their results."""
@@ -255,7 +256,8 @@ class Run:
             self.results,
             self.survey,
             self.verdict,
-            url=self._shown_url,
+            url=self.shown_url,
+            grpc=self.shown_grpc,
             options=self._options(),
             seed=self.seed,
             started=self.started,
@@ -286,72 +288,12 @@ class Run:
             "headers": [name for name, _ in self.target.settings.headers],
         }
 
-    # --- what the user sees ---
+    # --- end ---
 
     @property
-    def rerun(self) -> str:
-        """The command that runs the suite against this target, without what selects checks."""
-        parts = ["pytest", *self._addresses()]
-        for name in self.models:
-            parts += ["--model", name]
-        if self.config.option.conformance_dangerous:
-            parts.append("--conformance-dangerous")
-        return shlex.join(parts)
-
-    def _addresses(self) -> list[str]:
-        """Return the options that name the target."""
-        if self._server:
-            return [f"--target-{'url' if self._url else 'grpc'}={options.REFERENCE}"]
-        if file := options.given("target_config", self.config.option.target_config, self.config.getini):
-            return [f"--target-config={file}"]
-        doors = self.target.settings.doors
-        grpc = self._shown_grpc.removeprefix("grpc://")
-        return [
-            *([f"--target-url={self._shown_url}"] if "http" in doors else []),
-            *([f"--target-grpc={grpc}"] if "grpc" in doors else []),
-        ]
-
-    def header(self) -> list[str]:
-        """Return the lines above the run."""
-        return (
-            [] if self.verdict else terminal.header(self._shown_url, self.survey, self.profile, self.seed, self._door())
-        )
-
-    def _door(self) -> str:
-        """Return what the header says of gRPC; empty where it says nothing."""
-        if "http" in self.target.settings.doors and self._shown_grpc:
-            return self._shown_grpc
-        without = self._server is not None and not self._shown_grpc
-        return f"not judged: {options.INSTALL_GRPC}" if without else ""
-
-    def print_summary(self, reporter: Any) -> None:
-        """Show the summary and everything that was not met."""
-        if not self.results:
-            return
-        sections = (
-            ("gate", terminal.gate(self.gate)),
-            ("summary", terminal.summary(self.results, self.survey, self.missing)),
-            ("failures", terminal.failures(self.results, self.rerun)),
-            ("advice", terminal.advice(self.results)),
-            ("observations", terminal.observations(self.results)),
-            ("not judged", terminal.not_judged(self.results, self.survey)),
-        )
-        for title, section in sections:
-            lines = list(section)
-            if lines:
-                reporter.write_sep("=", title)
-                reporter.write_line("\n".join(lines))
-
-    def print_verdict(self) -> None:
-        """Show the verdict, as the last line."""
-        reporter: Any = self.config.pluginmanager.get_plugin("terminalreporter")
-        if reporter is None or self.verdict is None:
-            return
-        for command in github.commands(self.report, os.environ):
-            reporter.write_line(command)
-        line = terminal.verdict_line(self.verdict, self._shown_url, self.results, self.gate)
-        color = terminal.COLORS[self.verdict.verdict if self.gate is None else self.gate.color]
-        reporter.write_line(line, **{color: True, "bold": True})
+    def is_of_bundled_server(self) -> bool:
+        """Whether the bundled server was started to be judged."""
+        return self._server is not None
 
     def close(self) -> None:
         """Let go of target and bundled server."""

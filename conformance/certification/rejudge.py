@@ -43,7 +43,7 @@ def differences(recording: Recording, report: Mapping[str, Any], made: Manifest)
         yield f"the recording is not of such a run: {error}"
         return
     again = json_report.build(
-        results, found, conclude(results), url=target["url"], options=report["options"], seed=None,
+        results, found, conclude(results), url=target["url"], grpc=recording.grpc, options=report["options"], seed=None,
         started=report["started"], finished=report["finished"], complete=True,
     )  # fmt: skip
     unused = len(recording.calls.keys() - replayed.used)

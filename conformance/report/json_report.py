@@ -52,6 +52,7 @@ def build(
     verdict: Verdict,
     *,
     url: str,
+    grpc: str,
     options: Mapping[str, Any],
     seed: int | None,
     started: str,
@@ -67,6 +68,7 @@ def build(
         survey: of the target.
         verdict: on the results.
         url: of the target, without credentials.
+        grpc: where it was judged over gRPC; else empty.
         options: what shaped the verdict.
         seed: of Hypothesis, where it explored.
         started: a UTC time in ISO 8601; so is `finished`.
@@ -82,15 +84,7 @@ def build(
         "finished": finished,
         "options": dict(options),
         "seed": seed,
-        "target": {
-            "url": url,
-            "name": survey.name and safe(survey.name, LONGEST),
-            "version": survey.version and safe(survey.version, LONGEST),
-            "extensions_listed": [safe(name, LONGEST) for name in survey.listed[:MOST_LISTED]],
-            "extensions_offered": sorted(survey.offered),
-            "roles": survey.roles,
-            **({"models": models.described(survey)} if survey.models else {}),
-        },
+        "target": {"url": url, **({"grpc": grpc} if grpc else {}), **_surveyed(survey)},
         "verdict": verdict.verdict,
         "why": verdict.why,
         **({"gate": gate.to_dict()} if gate else {}),
@@ -100,6 +94,18 @@ def build(
     }
     report["footer"] = {"complete": complete, "checks": len(results), "digest": digest(report)}
     return report
+
+
+def _surveyed(survey: Survey) -> dict[str, Any]:
+    """Return what the target says of itself, and what it offers."""
+    return {
+        "name": survey.name and safe(survey.name, LONGEST),
+        "version": survey.version and safe(survey.version, LONGEST),
+        "extensions_listed": [safe(name, LONGEST) for name in survey.listed[:MOST_LISTED]],
+        "extensions_offered": sorted(survey.offered),
+        "roles": survey.roles,
+        **({"models": models.described(survey)} if survey.models else {}),
+    }
 
 
 def _checks(results: Sequence[CheckResult]) -> list[dict[str, Any]]:

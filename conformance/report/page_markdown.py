@@ -112,7 +112,7 @@ def _facts(view: View) -> list[tuple[str, str]]:
     options, target = report["options"], report["target"]
     told = [options["profile"], *(["strict"] if options["strict"] else [])]
     return [
-        ("target", code(target["url"])),
+        ("target", " and ".join(map(code, view.addresses))),
         ("offers", ", ".join(map(code, target["extensions_offered"])) or "none of the extensions"),
         ("judged by", f"oip-conformance {code(report['suite']['version'])}, profile {code(', '.join(told))}"),
         ("run", f"{code(report['started'])} to {code(report['finished'])}"),

@@ -10,6 +10,8 @@ from conformance.outcome import Outcome
 
 # How the message of a check begins that had no model to run on; the role follows.
 NO_MODEL = "no model for the role "
+# The whole message where a server that is judged over gRPC, too, is judged there alone.
+NOTHING_OVER_HTTP = "none of the extensions is offered over HTTP"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from conformance.options import EXTENSIONS
 from conformance.outcome import Outcome
 from conformance.report import models
 from conformance.report.failure import block
-from conformance.report.result import NO_MODEL, CheckResult
+from conformance.report.result import NO_MODEL, NOTHING_OVER_HTTP, CheckResult
 from conformance.report.verdict import Missing, Verdict, musts, of_extensions, of_requirements
 from conformance.target.survey import Survey
 from conformance.text import safe
@@ -130,6 +130,9 @@ def observations(results: Sequence[CheckResult]) -> Iterator[str]:
 def not_judged(results: Sequence[CheckResult], survey: Survey) -> Iterator[str]:
     """Yield what was not judged for want of a model, and which to deploy, those first that most depends on."""
     yield from models.not_judged(results, survey)
+    idle = sum(result.message == NOTHING_OVER_HTTP for result in results)
+    if idle:
+        yield f"{idle} checks over HTTP do not apply: {NOTHING_OVER_HTTP}. The verdict is that of gRPC."
     waiting: dict[str, list[CheckResult]] = {}
     for result in results:
         role = result.message.removeprefix(NO_MODEL) if result.message.startswith(NO_MODEL) else ""
@@ -140,13 +143,13 @@ def not_judged(results: Sequence[CheckResult], survey: Survey) -> Iterator[str]:
     judged = _judged_musts(results)
     needed = dict(_fewest({role: _musts(found) - judged for role, found in waiting.items()}))
     count, unjudged = sum(map(len, waiting.values())), sum(map(len, needed.values()))
-    yield f"{count} checks had no model to run on; {unjudged} MUSTs were therefore not judged."
+    yield f"{count} checks had no model to run on; {unjudged or 'no'} MUSTs were therefore not judged."
     yield "Deploy these roles to judge them (`oip-conformance models export` writes them for several servers):"
     for role, found in needed.items():
         yield f"      {role:28}{_shortened(sorted(found))}"
     others = [role for role in waiting if role not in needed]
     if others:
-        yield f"      and for more rows: {', '.join(others)}"
+        yield f"      {'and ' if needed else ''}for more rows: {', '.join(others)}"
 
 
 def _fewest(musts: Mapping[str, set[str]]) -> Iterator[tuple[str, set[str]]]:

@@ -130,14 +130,26 @@ class View:
         """How the run differs from its baseline, where it has one."""
         return self.report.get("gate")
 
+    @property
+    def addresses(self) -> list[str]:
+        """Where the target is: over HTTP, over gRPC, or both."""
+        target = self.report["target"]
+        return list(dict.fromkeys((target["url"], target.get("grpc", target["url"]))))
+
     def rerun(self, check: str) -> str:
         """Return the command that runs one check alone."""
         options = self.report["options"]
         headers = [f"{name}: ..." for name in options["headers"]]
-        words = ["pytest", f"--target-url={self.report['target']['url']}"]
+        words = ["pytest", *[_option(address) for address in self.addresses]]
         words += [part for model in options.get("models", []) for part in ("--model", model)]
         words += [part for header in headers for part in ("--target-header", header)]
         return shlex.join([*words, "-k", check])
+
+
+def _option(address: str) -> str:
+    """Return the option that names an address of the target."""
+    door = "grpc" if address.startswith(("grpc://", "grpcs://")) else "url"
+    return f"--target-{door}={address.removeprefix('grpc://')}"
 
 
 def view(report: Report) -> View:

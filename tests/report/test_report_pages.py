@@ -68,6 +68,20 @@ def test_the_head_of_the_markdown_page() -> None:
     assert markdown(CONFORMANT).splitlines()[2] == "**conformant**. 2 of 2 MUSTs met."
 
 
+@pytest.mark.parametrize(
+    ("url", "grpc", "shown", "options"),
+    [
+        ("http://h:1", "grpc://h:2", "`http://h:1` and `grpc://h:2`", "--target-url=http://h:1 --target-grpc=h:2"),
+        ("grpc://h:2", "grpc://h:2", "`grpc://h:2`", "--target-grpc=h:2"),
+        ("grpcs://h:2", "grpcs://h:2", "`grpcs://h:2`", "--target-grpc=grpcs://h:2"),
+    ],
+)
+def test_pages_say_where_grpc_was_judged(url: str, grpc: str, shown: str, options: str) -> None:
+    made = {**NONCONFORMANT, "target": {**NONCONFORMANT["target"], "url": url, "grpc": grpc}}
+    assert f"| target | {shown} |" in markdown(made).splitlines()
+    assert f"Rerun     pytest {options} -k ordering" in markdown(made)
+
+
 @pytest.mark.parametrize("made", [CUT_SHORT, NOTHING], ids=["cut short", "nothing judged"])
 def test_a_run_that_is_not_whole_says_so_first(made: Report) -> None:
     assert markdown(made).splitlines()[2].startswith("> **This is not a whole run.**")

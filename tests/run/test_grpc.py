@@ -15,7 +15,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from servers import judge
+from servers import JsonOnly, judge, serving
 
 from conformance import data, ledger
 from conformance.target.reference import ReferenceServer
@@ -82,8 +82,26 @@ def test_grpc_alone(tmp_path: Path, reference: ReferenceServer) -> None:
     report = report_of(tmp_path / "r.json")
     assert {check["area"] for check in report["checks"]} == {"grpc"}
     assert report["target"]["extensions_offered"] == ["classification_grpc"]
+    assert report["target"]["url"] == report["target"]["grpc"] == f"grpc://{reference.grpc}"
     reasons = {check["message"] for check in report["checks"] if check["outcome"] == "not_applicable"}
     assert reasons == {"--target-url is not given"}
+
+
+def test_a_server_that_offers_nothing_over_http_is_judged_over_grpc(tmp_path: Path, reference: ReferenceServer) -> None:
+    (tmp_path / "t.toml").write_text('[roles]\nidentity_int32 = "identity_int32"\n')
+    with serving(JsonOnly) as url:
+        options = (f"--target-url={url}", f"--target-grpc={reference.grpc}", "--target-config=t.toml")
+        run = judge(tmp_path, *options, "--conformance-report=r.json")
+    assert run.returncode == 0, run.stdout[-2000:]
+    report = report_of(tmp_path / "r.json")
+    assert (report["target"]["url"], report["target"]["grpc"]) == (url, f"grpc://{reference.grpc}")
+    over_http = [check for check in report["checks"] if check["area"] != "grpc"]
+    assert {check["outcome"] for check in over_http} == {"not_applicable"}
+    passed = [check["id"] for check in report["checks"] if check["outcome"] == "pass"]
+    assert {"grpc.raw-tensors-come-back", "grpc.answers-are-those-of-http"} <= set(passed)
+    assert (
+        "over HTTP do not apply: none of the extensions is offered over HTTP. The verdict is that of gRPC" in run.stdout
+    )
 
 
 def test_http_alone_knows_nothing_of_grpc(tmp_path: Path, reference: ReferenceServer, without_the_extra: str) -> None:
@@ -181,6 +199,17 @@ def test_a_failure_shows_message_bytes_and_how_to_repeat_it(tmp_path: Path) -> N
     assert "<- tensor 0 OUTPUT FP64 element 0" in run.stdout
     assert f"Rerun     pytest --target-url={url} --target-grpc={door} -k {check}" in run.stdout
     assert again.stdout.startswith(r"b'\n\ridentity_fp64\x12\x011*\x11\n\x06OUTPUT\x12\x04FP64")
+
+
+@pytest.mark.parametrize("in_file", ["url", "grpc", "neither"])
+def test_rerun_has_what_is_not_in_the_file(tmp_path: Path, in_file: str) -> None:
+    with faulty("grpc-raw-contents-are-written-big-endian") as (url, door):
+        addresses = {"url": url, "grpc": door}
+        written = "".join(f'{name} = "{value}"\n' for name, value in addresses.items() if name == in_file)
+        (tmp_path / "t.toml").write_text(written)
+        options = [f"--target-{name}={value}" for name, value in addresses.items() if name != in_file]
+        run = judge(tmp_path, "--target-config=t.toml", *options, "-k", "raw_tensors_come_back")
+    assert f"Rerun     pytest --target-config=t.toml {' '.join(options)} -k" in run.stdout
 
 
 def test_evidence_and_a_recording_that_is_judged_again(tmp_path: Path) -> None:

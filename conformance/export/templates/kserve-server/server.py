@@ -8,9 +8,12 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import grpc
 import kserve.model_server
+import kserve.protocol.grpc.server
 import role_compute
 from kserve import InferInput, InferOutput, InferRequest, InferResponse, Model, ModelServer
 from kserve.errors import InvalidInput
@@ -50,10 +53,7 @@ class RoleModel(Model):
         return InferResponse(
             model_name=self.name,
             response_id=payload.id or generate_uuid(),
-            infer_outputs=[
-                InferOutput(name=spec["name"], shape=list(array.shape), datatype=spec["datatype"], data=array)
-                for spec, array in outputs
-            ],
+            infer_outputs=[_output(payload, spec, array) for spec, array in outputs],
             # What the client asked for; KServe encodes the answer by it.
             requested_outputs=payload.request_outputs,
             use_binary_outputs=payload.use_binary_outputs,
@@ -69,6 +69,18 @@ def _array(given: InferInput) -> role_compute.Array:
     return role_compute.texts(elements, array.shape)
 
 
+def _output(payload: InferRequest, spec: dict[str, Any], array: role_compute.Array) -> InferOutput:
+    """Return an output in the form that KServe can send through the door by which the request came."""
+    output = InferOutput(name=spec["name"], shape=list(array.shape), datatype=spec["datatype"])
+    if not payload.from_grpc:
+        output.data = array
+    elif payload.use_binary_outputs:
+        output.set_data_from_numpy(array)
+    else:
+        output.data = array.ravel().tolist()
+    return output
+
+
 def listen_on(host: str) -> None:
     """Choose the address to listen on, for which KServe has no option: it takes all of them."""
 
@@ -77,7 +89,14 @@ def listen_on(host: str) -> None:
             super().__init__(*args, **named)
             self.config.host = host
 
+    def server(*args: Any, **named: Any) -> grpc.aio.Server:
+        made = grpc.aio.server(*args, **named)
+        add_insecure_port = made.add_insecure_port
+        made.add_insecure_port = lambda address: add_insecure_port(f"{host}:{address.rpartition(':')[2]}")
+        return made
+
     kserve.model_server.RESTServer = RESTServer
+    kserve.protocol.grpc.server.aio = SimpleNamespace(server=server)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import role_compute
 from mlserver import MLModel
 from mlserver.codecs import NumpyCodec
@@ -68,8 +67,5 @@ def _flat(data: Any) -> Iterator[Any]:
 
 
 def _output(name: str, datatype: str, array: role_compute.Array) -> ResponseOutput:
-    if datatype == "BYTES":
-        data = [each.decode() for each in array.flat]
-    else:
-        data = NumpyCodec.encode_output(name, np.ravel(array)).data
-    return ResponseOutput(name=name, datatype=datatype, shape=list(array.shape), data=data)
+    # Not by NumpyCodec, which makes a null of NaN.
+    return ResponseOutput(name=name, datatype=datatype, shape=list(array.shape), data=array.ravel().tolist())
