@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
+
+from conformance.report.json_report import suite_digest
 
 ROOT = Path(__file__).parent.parent
 
@@ -29,6 +32,8 @@ def test_an_installed_wheel_judges_the_bundled_server(tmp_path: Path) -> None:
     assert run(sys.executable, "-m", "venv", str(environment), cwd=tmp_path).returncode == 0
     installed = run(str(environment / "bin/pip"), "install", "--quiet", str(wheel), cwd=tmp_path)
     assert installed.returncode == 0, installed.stderr
-    judged = run(str(environment / "bin/pytest"), "--target-url=reference", cwd=tmp_path)
+    judged = run(str(environment / "bin/pytest"), "--target-url=reference", "--conformance-report=r.json", cwd=tmp_path)
     assert judged.returncode == 0, judged.stdout[-3000:] + judged.stderr
     assert " is conformant " in judged.stdout.splitlines()[-1]
+    report = json.loads((tmp_path / "r.json").read_text())
+    assert report["suite"]["digest"] == suite_digest(), "the wheel is not the suite of the checkout"

@@ -40,10 +40,11 @@ def suite_digest() -> str:
 
 
 def _decides(path: Path, folder: Path) -> bool:
-    if not path.is_file() or "__pycache__" in path.parts:
-        return False
+    parts = path.relative_to(folder).parts
+    if not path.is_file() or any(part == "__pycache__" or part.startswith(".") for part in parts):
+        return False  # what tools leave in a checkout
     # In a wheel schemas and fixtures lie inside the package; they are counted under their own names.
-    return folder != data.PACKAGE or path.relative_to(folder).parts[0] not in ("schemas", "fixtures")
+    return folder != data.PACKAGE or parts[0] not in ("schemas", "fixtures")
 
 
 def build(
