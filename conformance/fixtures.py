@@ -157,7 +157,7 @@ def load(place: Path) -> Case:
         parts=tuple(_part(entry) for entry in request["tensors"]),
         fault=answer.get("fault"),
         may_refuse=answer.get("may_refuse", False),
-        outputs=tuple(_output(place, entry) for entry in outputs),
+        outputs=tuple(read_output(place, entry) for entry in outputs),
         inference_header=answer.get("inference_header"),
         id=answer.get("id"),
     )
@@ -171,7 +171,8 @@ def _part(entry: dict[str, Any]) -> Part:
     return Part(**entry | {"shape": tuple(entry["shape"]), "values": _values(entry)})
 
 
-def _output(place: Path, entry: dict[str, Any]) -> Output:
+def read_output(place: Path, entry: dict[str, Any]) -> Output:
+    """Return what `case.json`, in the folder `place`, says of one output."""
     return Output(
         name=entry["name"],
         datatype=entry["datatype"],

@@ -99,7 +99,7 @@ def what_came(reply: Reply) -> str:
 def holds(case: Case, model: Model, reply: Reply, output: Output) -> None:
     """Expect that an output of the answer is the right tensor, or has the right classes."""
     if output.classes is not None:
-        _has_classes(case, model, reply, output, output.classes)
+        has_classes(case.requirements, model, reply, output, output.classes)
         return
     array = tensor.decode(output.datatype, output.shape, output.binary or b"")
     right = Tensor(output.name, output.datatype, output.shape, array)
@@ -154,11 +154,17 @@ def _sends_json(case: Case) -> bool:
     return any("data" in item for item in _document(case).get("inputs", []))
 
 
-def _has_classes(case: Case, model: Model, reply: Reply, output: Output, right: Iterable[Class]) -> None:
-    """Expect the classes of an output, in their order; which of several requirements is unmet depends on what differs."""
+def has_classes(
+    requirements: Iterable[str], model: Model, reply: Reply, output: Output, right: Iterable[Class]
+) -> None:
+    """Expect the classes of an output, in their order; which of several requirements is unmet depends on what differs.
+
+    The case is about `requirements`.
+    """
     right = tuple(right)
     found = expect(reply, "CLS-HTTP-NUM").output(output.name)
-    own = [identity for identity in case.requirements if identity in ("CLS-FP16", "CLS-CLAMP", "CLS-BATCH")]
+    about = [identity.removeprefix("GRPC-") for identity in requirements]
+    own = [identity for identity in about if identity in ("CLS-FP16", "CLS-CLAMP", "CLS-BATCH")]
     shape = "CLS-SHAPE-B" if model.role.batching else "CLS-SHAPE-NB"
     texts = _classes.texts(reply, output.name)
     if found.datatype != "BYTES":
@@ -170,7 +176,8 @@ def _has_classes(case: Case, model: Model, reply: Reply, output: Output, right: 
     for text, wanted in zip(texts, right, strict=True):
         requirement = _about_class(text, wanted)
         if requirement:
-            _differ(reply, _spelled(wanted), text, [*(own if requirement == "CLS-TOPN" else ()), requirement])
+            shifted = requirement == "CLS-TOPN" or (requirement == "CLS-INDEX" and "CLS-BATCH" in own)
+            _differ(reply, _spelled(wanted), text, [*(own if shifted else ()), requirement])
 
 
 def _differ(reply: Reply, expected: str, actual: str, requirements: list[str]) -> None:

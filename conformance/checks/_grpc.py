@@ -37,7 +37,12 @@ IDS: Mapping[str, str] = {
     "OIP-OUT-ALL": "GRPC-OUT",
     "OIP-ALIVE": "GRPC-ALIVE",
     "CLS-HTTP-NUM": "GRPC-CLS-PARAM",
-    "CLS-FMT": "GRPC-CLS-FMT",
+    **{
+        f"CLS-{name}": f"GRPC-CLS-{name}"
+        for name in ("TYPE", "COUNT", "FMT", "VALUE", "INDEX", "LABEL", "TOPN", "BATCH", "CLAMP")
+    },
+    **dict.fromkeys(("CLS-SHAPE-B", "CLS-SHAPE-NB"), "GRPC-CLS-SHAPE"),
+    "CLS-NOLABEL": "GRPC-CLS-LABEL",
 }
 
 

@@ -4,7 +4,7 @@ Typed `contents` are to gRPC what JSON is to HTTP, and raw contents what binary 
 its answers, so a check looks at an answer in whichever it came, and the form is judged by itself.
 
 The checks of tensors stand in `_grpc_tensors` and `_grpc_order`, those of classification in `_grpc_classes`,
-`_grpc_class_texts` and `_grpc_class_limits`, those of refusals in `_grpc_refusals`.
+`_grpc_class_texts` and `_grpc_class_limits`, those of refusals in `_grpc_refusals`, the golden calls in `_grpc_golden`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from conformance.checks import (
     _grpc_class_limits,
     _grpc_class_texts,
     _grpc_classes,
+    _grpc_golden,
     _grpc_order,
     _grpc_refusals,
     _grpc_tensors,
@@ -220,6 +221,9 @@ raw_entries_follow_the_inputs = _grpc_order.raw_entries_follow_the_inputs
 raw_entries_follow_the_outputs = _grpc_order.raw_entries_follow_the_outputs
 answer_has_one_form = _grpc_order.answer_has_one_form
 forms_give_one_answer = _grpc_order.forms_give_one_answer
+
+golden_call_is_answered = _grpc_golden.golden_call_is_answered
+golden_call_is_refused = _grpc_golden.golden_call_is_refused
 
 contents_of_a_wrong_size_are_refused = _grpc_refusals.contents_of_a_wrong_size_are_refused
 contents_that_make_no_tensor_are_refused = _grpc_refusals.contents_that_make_no_tensor_are_refused

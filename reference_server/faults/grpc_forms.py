@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from reference_server import grpc_contents
+from reference_server.datatypes import NUMPY
 from reference_server.faults import fault
 from reference_server.tensors import Tensor, objects
 
@@ -81,8 +83,6 @@ def grpc_typed_answers_lack_their_last_element(original: Any, tensor: Tensor) ->
 
 def swapped(data: bytes, datatype: str) -> bytes:
     """Return raw contents in the other order of bytes."""
-    from reference_server.datatypes import NUMPY
-
     size = 1 if datatype == "BYTES" else NUMPY[datatype].itemsize
     return data if size == 1 else np.frombuffer(data, f"u{size}").byteswap().tobytes()
 
@@ -231,8 +231,6 @@ def grpc_raw_answers_are_typed_too(original: Any, response: Message, outputs: An
 
 def fitted(datatype: str, shape: Any, data: bytes) -> bytes:
     """Return raw contents cut, or filled up with zeros, to the size of the tensor."""
-    from reference_server.datatypes import NUMPY
-
     size = 0 if datatype == "BYTES" else math.prod(shape) * NUMPY[datatype].itemsize
     return data if datatype == "BYTES" else data[:size].ljust(size, b"\0")
 
@@ -303,10 +301,18 @@ def grpc_raw_contents_win(original: Any, message: Message) -> Any:
 @fault("grpc_contents.narrowed", breaks="GRPC-NEG-RANGE")
 def grpc_typed_integers_keep_their_low_bits(original: Any, datatype: str, elements: Any) -> Any:
     """An element that its datatype cannot hold keeps its low bits."""
-    from reference_server.datatypes import NUMPY
-
     del original
     return elements.astype(NUMPY[datatype])
+
+
+@fault("grpc_contents.decode_typed", breaks="GRPC-FIELD")
+def grpc_another_field_is_read_as_zeros(original: Any, datatype: str, shape: Any, contents: Message) -> Tensor:
+    """Numbers in the field of another datatype are passed by, and the tensor is all zeros."""
+    own = grpc_contents.FIELDS.get(datatype, "")
+    if datatype != "BYTES" and own and contents.ListFields() and not getattr(contents, own):
+        return Tensor(datatype, shape, np.zeros(math.prod(shape), NUMPY[datatype]))
+    tensor: Tensor = original(datatype, shape, contents)
+    return tensor
 
 
 @fault("grpc_contents.decode_typed", breaks="GRPC-FIELD")
