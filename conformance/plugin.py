@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance import options
+from conformance import options, target_options
 
 SUITE = str(Path(__file__).parent / "checks")
 
@@ -25,7 +25,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
     """Collect the installed suite when the user names no path, and keep every conftest of the user's out of it."""
     known = early_config.known_args_namespace
-    if options.target_url(known, early_config.getini) is None:
+    if target_options.target_url(known, early_config.getini) is None:
         return
     if not known.file_or_dir:
         args.append(SUITE)
@@ -40,7 +40,7 @@ def pytest_configure(config: pytest.Config) -> None:
     Raises:
         pytest.UsageError: an option cannot be used.
     """
-    url = options.target_url(config.option, config.getini)
+    url = target_options.target_url(config.option, config.getini)
     if url is not None:
         from conformance.hooks import Hooks
 

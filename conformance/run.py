@@ -15,7 +15,7 @@ import hypothesis
 import pytest
 
 from conformance import baseline as baselines
-from conformance import ledger, options
+from conformance import ledger, options, target_options
 from conformance.baseline import Gate
 from conformance.collect import DOORS, FOLDER, JUDGE, collected_rows, models_of
 from conformance.judge import Judge
@@ -63,7 +63,7 @@ class Run:
         self.config = config
         self.profile: str = config.getoption("conformance_profile")
         self.reports = options.report_paths(config)
-        self.file = options.target_config(config)
+        self.file = target_options.target_config(config)
         self.models = models_of(config)
         self.evidence = options.evidence_folder(config)
         self.baseline = options.baseline(config)
@@ -78,7 +78,7 @@ class Run:
         self.seed = self._seed()
         self._server: ReferenceServer | None = None
         self.url: str = self._told.get("url", url)
-        self.grpc: str | None = self._told.get("grpc", options.target_grpc(config.option, config.getini))
+        self.grpc: str | None = self._told.get("grpc", target_options.target_grpc(config.option, config.getini))
         self._check_address()
         self._quieten()
 
@@ -88,11 +88,11 @@ class Run:
         """Reach the target and survey it; a worker is told by its controller. `verdict` is set if that is the end."""
         if options.REFERENCE in (self.url, self.grpc):
             self._start_reference()
-        settings = options.make_settings(self.config, self.url, self.grpc)
+        settings = target_options.make_settings(self.config, self.url, self.grpc)
         self.config.stash[DOORS] = settings.doors
         self.shown_url = settings.url  # without credentials
         self.shown_grpc = settings.grpc.url if settings.grpc else ""
-        recording = options.recording(self.config)
+        recording = target_options.recording(self.config)
         self.target = Target(settings) if recording is None else Replayed(settings, recording.calls)
         if self.evidence is not None:
             self.target.journal = har.Journal(self.evidence, _process(self.config), settings)
@@ -113,10 +113,10 @@ class Run:
             options.require_grpc()
             if self.models and not self.url:
                 raise pytest.UsageError("--model: models are judged by relations over HTTP, give --target-url, too")
-        elif self.url != options.REFERENCE and set(options.extensions(self.config)) & set(options.OVER_GRPC):
+        elif self.url != options.REFERENCE and set(target_options.extensions(self.config)) & set(options.OVER_GRPC):
             raise pytest.UsageError("--extension classification_grpc: say where with --target-grpc HOST:PORT")
         if self.url != options.REFERENCE and self.grpc != options.REFERENCE:
-            options.make_settings(self.config, self.url, self.grpc)
+            target_options.make_settings(self.config, self.url, self.grpc)
         elif self.url not in ("", options.REFERENCE):
             raise pytest.UsageError("--target-grpc=reference: the bundled server is not the one of --target-url")
 
@@ -127,7 +127,7 @@ class Run:
             self.grpc = self._server.grpc
 
     def _take_survey(self) -> Survey:
-        wanted = options.extensions(self.config)
+        wanted = target_options.extensions(self.config)
         try:
             if self.models:
                 survey = deployed.take(self.target, self.models, wanted, self.file.models)
@@ -282,7 +282,7 @@ class Run:
             "profile": self.profile,
             "dangerous": self.config.option.conformance_dangerous,
             "strict": self.config.getoption("conformance_strict"),
-            "extensions": options.extensions(self.config),
+            "extensions": target_options.extensions(self.config),
             "timeout_s": self.target.settings.timeout,
             "models": self.models,
             "headers": [name for name, _ in self.target.settings.headers],

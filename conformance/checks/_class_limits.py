@@ -21,6 +21,7 @@ from conformance.checks._classes import (
     ask,
     classes_of,
     entries,
+    expect_each_once,
     ranking,
     scored,
     shown,
@@ -54,19 +55,8 @@ def no_class_is_made_up(target: Target, model: Model, values: Any, count: int) -
     """A number above that of the classes is refused, or gives each class once."""
     name, tensor = scored(model), model.tensor(values)
     reply = ask(target, model, [tensor], Output(name, classification=count))
-    if _is_refused(target, model, reply):
-        return
-    batch = len(values) if model.role.batching else 1
-    there = tensor.elements // batch
-    listed = entries(reply, name)
-    found = len(listed)
-    shape = expect(reply).output(name).shape or ()
-    if found != there * batch or math.prod(shape) != found:
-        expected = f"a refusal, or {classes_of(there)}" + (f" for each of {batch} items" if model.role.batching else "")
-        raise Unmet(expected, f"{classes_of(found)} under {shown_shape(shape)}", reply)
-    for part in (listed[k * there : (k + 1) * there] for k in range(batch)):
-        if len({entry.index for entry in part}) != there:
-            raise Unmet(f"{there} different indices", shown(part), reply)
+    if not _is_refused(target, model, reply):
+        expect_each_once(reply, model, name, tensor)
 
 
 def _is_refused(target: Target, model: Model, reply: Reply) -> bool:

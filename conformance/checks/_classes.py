@@ -99,6 +99,20 @@ def entries(reply: Reply, name: str) -> list[ClassText]:
     return found
 
 
+def expect_each_once(reply: Reply, model: Model, name: str, tensor: Tensor) -> None:
+    """Expect each class of an output once, under a shape of as many: more were asked for than there are."""
+    batch = tensor.shape[0] if model.role.batching else 1
+    there = tensor.elements // batch
+    listed = entries(reply, name)
+    shape = expect(reply).output(name).shape or ()
+    if len(listed) != there * batch or math.prod(shape) != len(listed):
+        expected = f"a refusal, or {classes_of(there)}" + (f" for each of {batch} items" if model.role.batching else "")
+        raise Unmet(expected, f"{classes_of(len(listed))} under {shown_shape(shape)}", reply)
+    for part in (listed[k * there : (k + 1) * there] for k in range(batch)):
+        if len({entry.index for entry in part}) != there:
+            raise Unmet(f"{there} different indices", shown(part), reply)
+
+
 def classes_of(count: int) -> str:
     """Return a number of classes in words."""
     return f"{count} class{'' if count == 1 else 'es'}"

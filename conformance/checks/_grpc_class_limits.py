@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import Any
 
 from conformance import classes
@@ -12,9 +11,8 @@ from conformance.checks._classes import (
     DOCUMENTED,
     ITEMS,
     SCORES,
-    Classified,
     ask,
-    classes_of,
+    expect_each_once,
     scored,
     shown,
     texts,
@@ -47,18 +45,8 @@ def no_class_is_made_up(door: Door, model: Model, values: Any, count: int) -> No
     """A count above that of the scores is refused, or gives each class once."""
     name, tensor = scored(model), model.tensor(values)
     reply = ask(door, model, [tensor], Output(name, classification=count))
-    if _is_refused(door, model, reply):
-        return
-    batch = len(values) if model.role.batching else 1
-    there = tensor.elements // batch
-    case = Classified.of(door, model, values, count)
-    shape = expect(case.reply).output(name).shape or ()
-    if len(case.listed) != there * batch or prod(shape) != len(case.listed):
-        expected = f"a refusal, or {classes_of(there)}" + (f" for each of {batch} items" if model.role.batching else "")
-        raise Unmet(expected, f"{classes_of(len(case.listed))} under {shown_shape(shape)}", case.reply)
-    for part, _ in case.items():
-        if len({entry.index for entry in part}) != there:
-            raise Unmet(f"{there} different indices", shown(part), case.reply)
+    if not _is_refused(door, model, reply):
+        expect_each_once(reply, model, name, tensor)
 
 
 def _is_refused(door: Door, model: Model, reply: Reply) -> bool:

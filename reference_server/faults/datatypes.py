@@ -59,7 +59,7 @@ def infinities_read_as_largest_numbers(original: Any, datatype: str, *rest: Any)
     return replace(tensor, elements=np.nan_to_num(tensor.elements, nan=np.nan))
 
 
-@fault("tensors.decode_binary", breaks="BIN-ENC-ALL-I")
+@fault("tensors.decode_binary", breaks="BIN-ENC-ALL-I", large=True)
 def inputs_read_into_a_buffer_of_64_kib(original: Any, *arguments: Any) -> Tensor:
     """Elements of a binary input past its first 64 KiB are read as zero."""
     tensor: Tensor = original(*arguments)

@@ -104,3 +104,18 @@ def grpc_call_after_a_refusal_is_refused(original: Any, *arguments: Any) -> Any:
     if _refused["last"]:
         raise InferenceError("the call before was refused")
     return original(*arguments)
+
+
+_calls_lost: list[str] = []
+
+
+@fault("grpc_server.answer", breaks="GRPC-ALIVE")
+def grpc_strings_that_are_to_be_ranked_end_the_model(original: Any, models: Any, method: Any, octets: bytes) -> bytes:
+    """A model that was asked for the classes of its strings has ended, and the next calls to it are lost."""
+    if b"identity_bytes" in octets:
+        if _calls_lost:
+            raise InferenceError(_calls_lost.pop())
+        if b"classification" in octets:
+            _calls_lost.extend(["the model is not ready"] * 2)
+    answer: bytes = original(models, method, octets)
+    return answer

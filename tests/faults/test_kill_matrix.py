@@ -1,4 +1,4 @@
-"""Every fault is seen, by exactly the checks of the requirements that it breaks; every MUST and SHOULD has one."""
+"""Each fault is seen, by exactly the checks of what it breaks; each MUST, each SHOULD and each check has one."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from matrix import Sighting, run, told
 from page import render
 
 from conformance import ledger
+from conformance.collect import collected_rows
 from reference_server import faults
 
 # Requirements that no fault of ours can break, and why.
@@ -30,6 +31,20 @@ def test_a_fault_is_killed_exactly(name: str, sightings: dict[str, Sighting]) ->
 def test_a_requirement_has_a_fault(name: str) -> None:
     broken = [fault.name for fault in faults.load().values() if name in fault.breaks]
     assert bool(broken) != (name in UNBROKEN)
+
+
+def checks_with_a_level() -> list[str]:
+    """Return the checks of MUSTs and SHOULDs whose requests are the same each time."""
+    levels = {
+        check.id: {ledger.requirement(name).level for name in check.requirements(row)}
+        for check, row in collected_rows("certify", dangerous=True, doors=("http", "grpc"))
+    }
+    return [name for name, found in levels.items() if found & {"MUST", "SHOULD"}]
+
+
+@pytest.mark.parametrize("name", checks_with_a_level())
+def test_a_check_sees_a_fault(name: str, sightings: dict[str, Sighting]) -> None:
+    assert name in {miss.check for sighting in sightings.values() for miss in sighting.of("fail", "advisory")}
 
 
 @pytest.mark.parametrize("fault", faults.load().values(), ids=lambda fault: fault.name)

@@ -1,0 +1,57 @@
+"""The checks that draw what they send: each sees a fault, by its requirement, and an honest server passes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import hypothesis
+import pytest
+from matrix import Server, judge_rows, see, serving
+
+from conformance.collect import collected_rows
+from conformance.outcome import Outcome
+from reference_server import faults
+
+EXPLORING = [case for case in collected_rows("explore") if case[0].explores]
+SEEN = {
+    "datatypes.drawn-inputs-are-read": "int64-read-through-doubles",
+    "datatypes.drawn-outputs-are-written": "fp64-written-through-single-precision",
+    "datatypes.drawn-tensors-survive": "fp32-subnormals-read-as-zero",
+    "bytes.drawn-shapes-are-read": "inputs-read-column-by-column",
+    "bytes.drawn-shapes-are-written": "outputs-written-column-by-column",
+}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with serving() as started:
+        yield started
+
+
+@pytest.fixture(autouse=True)
+def the_same_each_time() -> Iterator[None]:
+    before = hypothesis.settings.default
+    hypothesis.settings.register_profile("drawn", derandomize=True, database=None, deadline=None, max_examples=25)
+    hypothesis.settings.load_profile("drawn")
+    yield
+    hypothesis.settings.register_profile("before", before)
+    hypothesis.settings.load_profile("before")
+
+
+def test_there_are_no_others() -> None:
+    assert {check.id for check, _ in EXPLORING} == set(SEEN)
+
+
+def test_the_honest_server_passes(server: Server) -> None:
+    results = list(judge_rows(server.url, EXPLORING))
+    assert [(result.label, result.message) for result in results if result.outcome is not Outcome.PASS] == []
+
+
+@pytest.mark.parametrize(("check", "name"), SEEN.items())
+def test_a_drawn_fault_is_found(check: str, name: str, server: Server) -> None:
+    fault = faults.load()[name]
+    sighting = see(server, fault, [case for case in EXPLORING if case[0].id == check])
+    found = {miss.requirement for miss in sighting.of("fail")}
+    assert found
+    assert found <= set(fault.breaks)
+    assert not sighting.of("error")
