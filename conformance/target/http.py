@@ -31,6 +31,11 @@ def _parsed(url: str) -> httpx.URL:
 class Unreachable(Exception):  # noqa: N818 - a state of the target
     """No connection could be made."""
 
+    @property
+    def for_good(self) -> bool:
+        """Whether to try again is in vain: the server is there, and its certificate is not to be trusted."""
+        return "CERTIFICATE_VERIFY_FAILED" in str(self)
+
 
 class Sender:
     """A client of one target; threads may share it for messages on connections of their own."""

@@ -31,6 +31,7 @@ T = TypeVar("T")
 
 # How long a server that takes no connection may need to come back: one that a supervisor starts anew is not lost.
 RESTART_PATIENCE = 5.0
+TRUST_HINT = "; --target-ca FILE says whom to trust"
 # How a gateway says that it cannot reach the server behind it (RFC 9110, 15.6.3 to 15.6.5).
 UNREACHED = (502, 503, 504)
 
@@ -257,7 +258,7 @@ class Target:
             try:
                 return exchange()
             except Unreachable as error:
-                if time.monotonic() >= until:
-                    self.lost = str(error)
+                if error.for_good or time.monotonic() >= until:
+                    self.lost = f"{error}{TRUST_HINT if error.for_good and not self.settings.ca_file else ''}"
                     raise TargetLost(self.lost) from error
             time.sleep(0.1)

@@ -198,8 +198,9 @@ def test_tls_is_verified(authority: trustme.CA, tmp_path: Path) -> None:
     authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
     with serving(lambda *_: b"secret", credentials(authority, "127.0.0.1")) as address:
         assert asked(f"grpcs://{address}", ca_file=str(tmp_path / "ca.pem")).body == b"secret"
-        with pytest.raises(Unreachable):
+        with pytest.raises(Unreachable) as error:
             asked(f"grpcs://{address}", timeout=1.0)
+    assert error.value.for_good
 
 
 @pytest.mark.parametrize("name", ["127.0.0.1", "another.example"])
