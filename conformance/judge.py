@@ -106,6 +106,9 @@ class Judge:
         except Unmet as unmet:
             return self._unmet(check, row, unmet)
         except Blocked as blocked:
+            # What is not to be said of an answer is said of none that the target had no room for.
+            if isinstance(cause := blocked.__context__, Unmet) and cause.reply and _is_too_large(cause.reply):
+                return self._unmet(check, row, cause)
             return _Verdict(Outcome.BLOCKED, safe(str(blocked)))
         except NotApplicable as reason:
             return _Verdict(Outcome.NOT_APPLICABLE, safe(str(reason)))

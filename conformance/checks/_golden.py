@@ -7,21 +7,19 @@ a case of framing whose values are wrong says nothing about the framing. So each
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterable
 from typing import Any
 
-from conformance import blame, classes, ledger
-from conformance.checks import _classes
+from conformance import blame, ledger
 from conformance.checks._framing import is_framed
+from conformance.checks._golden_classes import has_classes
 from conformance.checks.overrides import TABLE, UNLISTED
 from conformance.compare import difference
 from conformance.expect import expect
-from conformance.fixtures import Case, Class, Output
+from conformance.fixtures import Case, Output
 from conformance.outcome import NotApplicable, Unmet
 from conformance.roles import Model
 from conformance.target.exchange import Reply
-from conformance.text import safe, shown_shape
+from conformance.text import safe
 from conformance.wire import tensor
 from conformance.wire.finding import shown
 from conformance.wire.request import ABSENT, INFERENCE_HEADER, OUR_NAMES, Message
@@ -99,7 +97,7 @@ def what_came(reply: Reply) -> str:
 def holds(case: Case, model: Model, reply: Reply, output: Output) -> None:
     """Expect that an output of the answer is the right tensor, or has the right classes."""
     if output.classes is not None:
-        has_classes(case.requirements, model, reply, output, output.classes)
+        has_classes(model, reply, output)
         return
     array = tensor.decode(output.datatype, output.shape, output.binary or b"")
     right = Tensor(output.name, output.datatype, output.shape, array)
@@ -141,6 +139,9 @@ def _has_form(case: Case, reply: Reply, output: Output) -> None:
     listed = {item["name"]: item.get("parameters", {}) for item in _document(case).get("outputs", [])}
     default = _document(case).get("parameters", {}).get("binary_data_output", ABSENT)
     own = listed[output.name].get("binary_data", ABSENT) if output.name in listed else UNLISTED
+    found = reply.answer.output(output.name)
+    if output.form == "json" and found and any(finding.kind == "data-and-size" for finding in found.findings):
+        raise Unmet(f"{output.name} as data alone", "data and a binary_data_size", reply, requirement="BIN-SIZE-J")
     requirement = "RAW-OUT" if not case.json_length else TABLE[default, own][1]
     if output.classes is not None and output.form == "binary":
         requirement = "CLS-BIN"
@@ -152,51 +153,3 @@ def _has_form(case: Case, reply: Reply, output: Output) -> None:
 
 def _sends_json(case: Case) -> bool:
     return any("data" in item for item in _document(case).get("inputs", []))
-
-
-def has_classes(
-    requirements: Iterable[str], model: Model, reply: Reply, output: Output, right: Iterable[Class]
-) -> None:
-    """Expect the classes of an output, in their order; which of several requirements is unmet depends on what differs.
-
-    The case is about `requirements`.
-    """
-    right = tuple(right)
-    found = expect(reply, "CLS-HTTP-NUM").output(output.name)
-    about = [identity.removeprefix("GRPC-") for identity in requirements]
-    own = [identity for identity in about if identity in ("CLS-FP16", "CLS-CLAMP", "CLS-BATCH")]
-    shape = "CLS-SHAPE-B" if model.role.batching else "CLS-SHAPE-NB"
-    texts = _classes.texts(reply, output.name)
-    if found.datatype != "BYTES":
-        raise Unmet("datatype BYTES", f"datatype {safe(found.datatype, 40)}", reply, requirement="CLS-TYPE")
-    if len(texts) != len(right):
-        _differ(reply, f"{len(right)} classes", f"{len(texts)} classes", [*own, "CLS-COUNT"])
-    if found.shape != output.shape or math.prod(output.shape) != len(texts):
-        _differ(reply, shown_shape(output.shape), shown_shape(found.shape), [shape])
-    for text, wanted in zip(texts, right, strict=True):
-        requirement = _about_class(text, wanted)
-        if requirement:
-            shifted = requirement == "CLS-TOPN" or (requirement == "CLS-INDEX" and "CLS-BATCH" in own)
-            _differ(reply, _spelled(wanted), text, [*(own if shifted else ()), requirement])
-
-
-def _differ(reply: Reply, expected: str, actual: str, requirements: list[str]) -> None:
-    raise Unmet(safe(expected, 120), safe(actual, 120), reply, requirement=requirements[0])
-
-
-def _about_class(text: str, right: Class) -> str | None:
-    """Return the requirement that one class breaks, or None."""
-    try:
-        found = classes.parse(text)
-    except classes.ClassTextError:
-        return "CLS-FMT"
-    value, index = classes.same_value(found.value, right.value), found.index == right.index
-    if not (value and index):
-        return "CLS-INDEX" if value else "CLS-VALUE" if index else "CLS-TOPN"
-    if found.label == right.label:
-        return None
-    return "CLS-LABEL" if right.label is not None else "CLS-NOLABEL"
-
-
-def _spelled(right: Class) -> str:
-    return f"{right.value}:{right.index}" + ("" if right.label is None else f":{right.label}")

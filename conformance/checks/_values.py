@@ -52,9 +52,14 @@ def expect_values(reply: Reply, model: Model, tensors: Sequence[Tensor], *, thro
     expect(reply).tensors(expected, through_json=through_json)
 
 
-def expect_side(target: Target, model: Model, tensors: Sequence[Tensor], side: Side) -> None:
-    """Expect the right outputs where one side is binary data and the other JSON, or both are binary data."""
-    reply = target.infer(model.request(tensors, **SIDES[side]))
+def expect_side(
+    target: Target, model: Model, tensors: Sequence[Tensor], side: Side, outputs: Sequence[str] | None = None
+) -> None:
+    """Expect the right outputs where one side is binary data and the other JSON, or both are binary data.
+
+    `outputs` are all of them, where their order matters.
+    """
+    reply = target.infer(model.request(tensors, **SIDES[side], outputs=outputs))
     expect_values(reply, model, tensors, through_json=True if side == "written" else None)
 
 
@@ -127,10 +132,12 @@ def _spoken(tensor: Tensor) -> Any:
     return [*tensor.array[np.isfinite(tensor.array)], 1.5, -2.25] if tensor.array.dtype.kind == "f" else tensor.array
 
 
-def is_right(target: Target, model: Model, tensors: Sequence[Tensor], side: Side) -> bool:
+def is_right(
+    target: Target, model: Model, tensors: Sequence[Tensor], side: Side, outputs: Sequence[str] | None = None
+) -> bool:
     """Say whether `expect_side` is met."""
     try:
-        expect_side(target, model, tensors, side)
+        expect_side(target, model, tensors, side, outputs)
     except Unmet:
         return False
     return True

@@ -7,7 +7,7 @@ what is unmet is named as `_golden` says.
 from __future__ import annotations
 
 from conformance.check import Row, check, rows
-from conformance.checks import _golden
+from conformance.checks import _golden, _golden_classes
 from conformance.checks._values import blocked_where, is_right_alone
 from conformance.expect import expect, still_answers
 from conformance.fixtures import Case, load_all
@@ -64,8 +64,16 @@ def valid_case_is_answered(target: Target, model: Model, case: Case) -> str | No
         expect(reply).refused()
     else:
         with blocked_where(lambda: _is_written_wrong(target, case), "BYTES alone are written wrong, too"):
-            _golden.answered_as(case, model, reply)
+            _answered_as(target, case, model, reply)
     return _golden.what_came(reply) if case.level == "OBSERVE" else None
+
+
+def _answered_as(target: Target, case: Case, model: Model, reply: Reply) -> None:
+    try:
+        _golden.answered_as(case, model, reply)
+    except Unmet as unmet:
+        _golden_classes.blame(target, case, model, unmet)
+        raise
 
 
 def _is_written_wrong(target: Target, case: Case) -> bool:

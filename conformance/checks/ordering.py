@@ -157,8 +157,13 @@ def json_outputs_take_no_bytes(target: Target, multi: Model, order: Names, binar
     wanted = [Output(name, name in binary) for name in order]
     reply = target.infer(multi.request(tensors, send="json", outputs=wanted))
     doubled = bool(reply.answer.of_kind("data-and-size"))  # which is for the checks of the sizes
-    with blocked_where(lambda: doubled or not is_right(target, multi, tensors, "written"), _ALL_BINARY):
+    with blocked_where(lambda: doubled or not _is_right_in_order(target, multi, tensors, order), _ALL_BINARY):
         expect_together(reply, target, tensors, multi.expected(tensors), "written")
+
+
+def _is_right_in_order(target: Target, multi: Model, tensors: Sequence[Tensor], order: Names) -> bool:
+    """Say whether the outputs are right where all are binary data, in this order and in the declared one."""
+    return all(is_right(target, multi, tensors, "written", outputs) for outputs in (None, order))
 
 
 # --- what is sent ------------------------------------------------------------------------------------------------------

@@ -202,6 +202,7 @@ CONTENTS = (
     ("gzip-magic", b"\x1f\x8b\x08\x00"),
     ("255-bytes", b"x" * 255),
     ("256-bytes", b"x" * 256),
+    Row("64-kib", (b"0123456789abcdef" * 4096,), thorough=True),
 )
 
 
@@ -209,6 +210,10 @@ CONTENTS = (
 @rows(*CONTENTS)
 def bytes_of_one_element_are_served(target: Target, model: Model, content: bytes) -> None:
     """A raw request to a BYTES input of shape [1] is answered with the bytes it brings."""
+    _are_served(target, model, content)
+
+
+def _are_served(target: Target, model: Model, content: bytes) -> None:
     # With its prefix, the body is right for both readings of RAW-STR-BODY: as a whole, or as prefix and content.
     prefixed = len(content).to_bytes(4, "little") + content
     readings = [model.tensor([element], (1,)) for element in (prefixed, content)]
@@ -221,11 +226,23 @@ def bytes_of_one_element_are_served(target: Target, model: Model, content: bytes
     ("three-bytes", b"abc"),
     ("looks-prefixed", b"\x05\x00\x00\x00hello"),
     ("looks-wrongly-prefixed", b"\xff\xff\xff\xffhello"),
-    Row("64-kib", (b"0123456789abcdef" * 4096,), thorough=True),
 )
 def bytes_body_has_no_prefix(target: Target, model: Model, body: bytes) -> None:
     """The raw body of a BYTES input is the element itself, without a length in front."""
-    agrees(target, model, target.infer(model.raw(body)), model.tensor([body], (1,)))
+    with blocked_where(lambda: len(body) > LARGE and not _is_served(target, model, body), _LARGE_BODIES):
+        agrees(target, model, target.infer(model.raw(body)), model.tensor([body], (1,)))
+
+
+LARGE = 4096  # bytes
+_LARGE_BODIES = "a body so large is wrong with the length in front, too"
+
+
+def _is_served(target: Target, model: Model, content: bytes) -> bool:
+    try:
+        _are_served(target, model, content)
+    except Unmet:
+        return False
+    return True
 
 
 # --- the answer -----------------------------------------------------------------------------------------------------

@@ -213,7 +213,7 @@ def fraction_of_the_header_dropped(original: Any, values: Sequence[str], body_le
     return original([re.sub(r"^([0-9]+)[.][0-9]+$", r"\1", value) for value in values], body_length)
 
 
-@fault("framing.json_length", breaks=("BIN-NEG-IHCL-LAX", "BIN-NEG-IHCL-TEXT"))
+@fault("framing.json_length", breaks=("BIN-NEG-IHCL-LAX", "BIN-NEG-IHCL-TEXT", "BIN-IHCL-I"))
 def digits_in_front_of_the_header_read(original: Any, values: Sequence[str], body_length: int) -> Any:
     """The digits at the beginning of the inference header are read, and the rest is ignored: 0x10 is 0."""
     return original([re.sub(r"^([0-9]+).*", r"\1", value) for value in values], body_length)

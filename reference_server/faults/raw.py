@@ -94,7 +94,7 @@ def raw_fp64_passes_through_fp32(original: Any, model: Model, body: bytes) -> In
     return with_elements(inputs, next(iter(inputs.values())).elements.astype("<f4").astype("<f8"))
 
 
-@fault("raw.parse_body", breaks="RAW-ENC")
+@fault("raw.parse_body", breaks=("RAW-ENC", "RAW-STR"), large=True)
 def raw_body_ends_with_the_first_buffer(original: Any, model: Model, body: bytes) -> Inputs:
     """A raw body is read up to 32 KiB, the first buffer, and the rest is never fetched."""
     return dict(original(model, body[: 32 * 1024]))

@@ -82,7 +82,7 @@ def second_variable_dimension_becomes_1(original: Any, spec: TensorSpec, size: i
     return tuple(original(filled, size))
 
 
-@fault("raw.parse_body", breaks="RAW-B1")
+@fault("raw.parse_body", breaks=("RAW-B1", "RAW-SIZE"))
 def raw_batch_grows_with_the_body(original: Any, model: Model, body: bytes) -> Inputs:
     """A raw body of several items is taken for a batch of as many."""
     spec = model.inputs[0]
@@ -226,7 +226,7 @@ async def raw_outputs_lie_in_reverse(original: Any, service: Any, http: Request)
     return answer
 
 
-@fault("app.Service.infer", breaks="OIP-JSON")
+@fault("app.Service.infer", breaks=("OIP-JSON", "OIP-RES"))
 async def raw_answer_is_raw(original: Any, service: Any, http: Request) -> Response:
     """The answer to a raw request is the outputs' binary data under an inference header of 0, without any JSON."""
     answer: Response = await original(service, http)

@@ -181,7 +181,15 @@ def _server() -> Server:
 
 
 def _rows(profile: str, *, over_grpc: bool) -> Rows:
-    return collected_rows(profile, dangerous=True, doors=("grpc",) if over_grpc else ("http",))
+    """Return the rows of a profile, and all golden ones: each asks for much at once, and may blame too much."""
+    doors = ("grpc",) if over_grpc else ("http",)
+    chosen = {(check.id, row.id) for check, row in collected_rows(profile, dangerous=True, doors=doors)}
+    every = collected_rows("certify", dangerous=True, doors=doors)
+    return [(check, row) for check, row in every if (check.id, row.id) in chosen or _is_golden(check.id)]
+
+
+def _is_golden(check: str) -> bool:
+    return check.startswith("golden.")
 
 
 @cache
@@ -228,7 +236,10 @@ def told(sighting: Sighting, fault: Fault) -> list[str]:
         return [*wrong, "silent: no check sees it"]
     wrong += [f"{identity}: broken, and no check fails" for identity in fault.breaks if identity not in failed]
     for identity in sorted(failed - set(fault.breaks)):
-        first = next(miss for miss in sighting.of("fail", "advisory") if miss.requirement == identity)
+        misses = [miss for miss in sighting.of("fail", "advisory") if miss.requirement == identity]
+        if identity == "OIP-ANSWER" and all(_is_golden(miss.check) for miss in misses):
+            continue  # a golden request that is not answered as it should be is that, whatever it is for
+        first = misses[0]
         wrong.append(f"{identity}: not broken, but {first.check} [{first.row}] says: {first.message}")
     return wrong + [f"in error: {miss.check} [{miss.row}]: {miss.message}" for miss in sighting.of("error")]
 

@@ -62,13 +62,13 @@ def _respelled(answer: bytes, pattern: str, spelling: str) -> bytes:
 @variation("response.encode")
 def integers_have_a_point(original: Any, answer: Answer) -> bytes:
     """Integers in JSON data are written as 1.0."""
-    return _respelled(original(answer), r"(?<![\d.e])(-?\d{1,15})(?=[,\]])", r"\1.0")
+    return _respelled(original(answer), r"(?<![\d.e+-])(-?\d{1,15})(?=[,\]])", r"\1.0")
 
 
 @variation("response.encode")
 def integers_have_an_exponent(original: Any, answer: Answer) -> bytes:
     """Integers in JSON data are written as 1e0."""
-    return _respelled(original(answer), r"(?<![\d.e])(-?\d{1,15})(?=[,\]])", r"\1e0")
+    return _respelled(original(answer), r"(?<![\d.e+-])(-?\d{1,15})(?=[,\]])", r"\1e0")
 
 
 @variation("response.encode")
