@@ -93,11 +93,17 @@ class _Asked:
     classified: Sequence[Expected]
     is_binary: bool
 
-    def plain(self, want: str, other: Model | None = None) -> None:
+    @property
+    def send(self) -> _classes.Send:
+        """How the inputs travel; a server of JSON alone has to take no other cases than those of JSON."""
+        return "binary" if self.case.parts else "json"
+
+    def plain(self, want: _classes.Send, other: Model | None = None) -> None:
         """Expect the outputs right without classes, in one form; or those of another model."""
         model, tensors = (self.model, self.tensors) if other is None else (other, other.sample())
         names = [spec.name for spec in model.role.outputs]
-        reply = self.target.infer(model.request(tensors, outputs=[Output(name, want == "binary") for name in names]))
+        binary = want if want == "binary" else None
+        reply = self.target.infer(model.request(tensors, send=self.send, want=binary, outputs=names))
         expect_values(reply, model, tensors)
         expect(reply).forms(dict.fromkeys(names, want))
 
@@ -105,7 +111,7 @@ class _Asked:
         """Expect the classes of these outputs as JSON, of another model or of other tensors where they are given."""
         model, tensors = model or self.model, tensors or self.tensors
         wanted = [Output(each.name, classification=each.shape[-1]) for each in outputs]
-        reply = self.target.infer(model.request(tensors, outputs=wanted))
+        reply = self.target.infer(model.request(tensors, send=self.send, outputs=wanted))
         for output in outputs:
             has_classes(model, reply, output)
 
@@ -142,7 +148,8 @@ def blame(target: Target, case: Case, model: Model, unmet: Unmet) -> None:
 
 def _simpler(asked: _Asked) -> Iterator[tuple[str, Callable[[], None]]]:
     """Yield what a case is more than: words for it, and what raises `Unmet` where it is wrong."""
-    yield "outputs as binary data without classes are", partial(asked.plain, "binary")
+    if asked.send == "binary" or asked.is_binary:
+        yield "outputs as binary data without classes are", partial(asked.plain, "binary")
     if asked.model.role.speaks_json:
         yield "outputs as JSON without classes are", partial(asked.plain, "json")
     if asked.is_binary:
