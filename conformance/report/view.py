@@ -137,10 +137,11 @@ class View:
         return list(dict.fromkeys((target["url"], target.get("grpc", target["url"]))))
 
     def rerun(self, check: str) -> str:
-        """Return the command that runs one check alone."""
-        options = self.report["options"]
+        """Return the command that runs one check alone; "..." is what a report does not keep."""
+        options, roles = self.report["options"], self.report["target"]["roles"]
         headers = [f"{name}: ..." for name in options["headers"]]
         words = ["pytest", *[_option(address) for address in self.addresses]]
+        words += ["--target-config=..."] if any(role != model for role, model in roles.items()) else []
         words += [part for model in options.get("models", []) for part in ("--model", model)]
         words += [part for header in headers for part in ("--target-header", header)]
         return shlex.join([*words, "-k", check])

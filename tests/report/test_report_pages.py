@@ -82,6 +82,12 @@ def test_pages_say_where_grpc_was_judged(url: str, grpc: str, shown: str, option
     assert f"Rerun     pytest {options} -k ordering" in markdown(made)
 
 
+def test_models_of_other_names_want_the_file_about_the_target() -> None:
+    made = {**NONCONFORMANT, "target": {**NONCONFORMANT["target"], "roles": {"multi": "four"}}}
+    assert "Rerun     pytest --target-url=http://127.0.0.1:8000 --target-config=... -k ordering" in markdown(made)
+    assert "--target-config" not in markdown(NONCONFORMANT)
+
+
 @pytest.mark.parametrize("made", [CUT_SHORT, NOTHING], ids=["cut short", "nothing judged"])
 def test_a_run_that_is_not_whole_says_so_first(made: Report) -> None:
     assert markdown(made).splitlines()[2].startswith("> **This is not a whole run.**")
