@@ -8,78 +8,22 @@ reads binary data, and the fault, wherever it is, is no fault of raw requests.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from conformance.check import Row, check, rows
+from conformance.checks import _raw_strings
 from conformance.checks._framing import FRAMING, is_framed
+from conformance.checks._raw import UNTAKEN, agrees, ask, sample, takes_any
 from conformance.checks._raw_refusals import REFUSALS, TWO_ITEMS
 from conformance.checks._refusals import Refusal, refusal_rows
 from conformance.checks._values import blocked_where, is_right_alone
 from conformance.expect import expect, refuses, still_answers
 from conformance.outcome import Blocked, Unmet
 from conformance.roles import Model
-from conformance.samples import sample_tensor
 from conformance.target.exchange import Reply
 from conformance.target.target import Target
 from conformance.text import safe, shown_shape
 from conformance.wire.datatypes import DATATYPES
 from conformance.wire.tensor import Tensor
-
-
-def ask(target: Target, model: Model, tensor: Tensor) -> Reply:
-    """Send a numeric tensor as a raw request."""
-    return target.infer(model.raw(bytes(tensor.to_bytes())))
-
-
-def agrees(target: Target, model: Model, reply: Reply, *candidates: Tensor, requirement: str | None = None) -> None:
-    """Expect the answer that belongs to one of the tensors as input, or the one that a binary request gets.
-
-    The right bytes at the end of the body will do, whatever the JSON in front says of them: that is for other checks.
-    """
-    unmet: list[Unmet] = []
-    for tensor in candidates:
-        right = model.expected([tensor])
-        if reply.succeeded and reply.body.endswith(b"".join(bytes(output.to_bytes()) for output in right)):
-            return
-        try:
-            expect(reply, requirement).tensors(right)
-        except Unmet as found:
-            unmet.append(found)
-        else:
-            return
-    if reply.succeeded and any(_answers_alike(target, model, reply, tensor) for tensor in candidates):
-        return
-    strings = [tensor for tensor in candidates if tensor.datatype == "BYTES"]
-    if reply.succeeded and not all(is_right_alone(target, tensor, "written") for tensor in strings):
-        raise Blocked("BYTES alone are written wrong, too")
-    raise Blocked(_UNTAKEN) if not _takes_any(target) else unmet[0]
-
-
-_UNTAKEN = "not even three bytes are taken as a raw request"
-
-
-def _takes_any(target: Target) -> bool:
-    """Say whether the simplest of raw requests is answered; that it is, is a matter of RAW-IHCL0 alone."""
-    model = target.model("identity_uint8")
-    return model is None or target.infer(model.raw(b"\x01\x02\x03")).succeeded
-
-
-def _answers_alike(target: Target, model: Model, reply: Reply, tensor: Tensor) -> bool:
-    full = target.infer(model.request([tensor], want="binary"))
-    return full.succeeded and _gist(full) == _gist(reply)
-
-
-def _gist(reply: Reply) -> Any:
-    """Return what two answers with equal outputs have in common, whatever is wrong with both."""
-    outputs = [(output.name, output.datatype, output.shape, output.binary) for output in reply.answer.outputs]
-    return outputs, reply.body[reply.answer.json_end :]
-
-
-def _sample(model: Model, shape: Sequence[int] | None = None) -> Tensor:
-    """Return a sample tensor, of the given shape or of the input's own; a batch of one for a batching model."""
-    (tensor,) = model.sample(batch=1)
-    return tensor if shape is None else sample_tensor(tensor.name, tensor.datatype, shape, model.salt)
-
 
 # --- the body is the input ------------------------------------------------------------------------------------------
 
@@ -123,7 +67,7 @@ ENCODED = (
 )
 def body_is_binary_tensor_data(target: Target, model: Model, shape: Sequence[int] | None) -> None:
     """A raw body is little-endian, row by row, each element in its native size."""
-    tensor = _sample(model, shape)
+    tensor = sample(model, shape)
     agrees(target, model, ask(target, model, tensor), tensor)
 
 
@@ -140,8 +84,8 @@ def body_is_binary_tensor_data(target: Target, model: Model, shape: Sequence[int
 )
 def model_of_one_input_is_served(target: Target, model: Model) -> None:
     """A raw request to a model with one input is answered."""
-    reply = ask(target, model, _sample(model))
-    with blocked_where(lambda: not _takes_any(target), _UNTAKEN):
+    reply = ask(target, model, sample(model))
+    with blocked_where(lambda: not takes_any(target), UNTAKEN):
         expect(reply).answered()
 
 
@@ -174,9 +118,9 @@ def batching_model_gets_one_item(target: Target, model: Model, shape: Sequence[i
 
 def _has_shape(target: Target, model: Model, shape: Sequence[int]) -> None:
     """Expect the first output in the input's shape, and with the right values, which are a matter of RAW-ENC."""
-    tensor = _sample(model, shape)
+    tensor = sample(model, shape)
     reply = ask(target, model, tensor)
-    with blocked_where(lambda: not _takes_any(target), _UNTAKEN):
+    with blocked_where(lambda: not takes_any(target), UNTAKEN):
         expect(reply).answered()
     output = expect(reply, "RAW-OUT").output(model.role.outputs[0].name)
     if output.shape != tensor.shape:
@@ -193,57 +137,8 @@ def _has_shape(target: Target, model: Model, shape: Sequence[int]) -> None:
 
 # --- BYTES ----------------------------------------------------------------------------------------------------------
 
-CONTENTS = (
-    ("text", b"hello"),
-    ("nul", b"a\x00b\x00"),
-    ("not-utf-8", b"\xff\x00\xfe"),
-    ("json", b'{"inputs":[]}'),
-    ("an-empty-line", b"\r\n\r\n"),
-    ("gzip-magic", b"\x1f\x8b\x08\x00"),
-    ("255-bytes", b"x" * 255),
-    ("256-bytes", b"x" * 256),
-    Row("64-kib", (b"0123456789abcdef" * 4096,), thorough=True),
-)
-
-
-@check("raw.bytes-of-one-element-are-served", answers="RAW-STR", role="raw_bytes_one")
-@rows(*CONTENTS)
-def bytes_of_one_element_are_served(target: Target, model: Model, content: bytes) -> None:
-    """A raw request to a BYTES input of shape [1] is answered with the bytes it brings."""
-    _are_served(target, model, content)
-
-
-def _are_served(target: Target, model: Model, content: bytes) -> None:
-    # With its prefix, the body is right for both readings of RAW-STR-BODY: as a whole, or as prefix and content.
-    prefixed = len(content).to_bytes(4, "little") + content
-    readings = [model.tensor([element], (1,)) for element in (prefixed, content)]
-    agrees(target, model, target.infer(model.raw(prefixed)), *readings)
-
-
-@check("raw.bytes-body-has-no-prefix", answers="RAW-STR-BODY", role="raw_bytes_one")
-@rows(
-    *CONTENTS,
-    ("three-bytes", b"abc"),
-    ("looks-prefixed", b"\x05\x00\x00\x00hello"),
-    ("looks-wrongly-prefixed", b"\xff\xff\xff\xffhello"),
-)
-def bytes_body_has_no_prefix(target: Target, model: Model, body: bytes) -> None:
-    """The raw body of a BYTES input is the element itself, without a length in front."""
-    with blocked_where(lambda: len(body) > LARGE and not _is_served(target, model, body), _LARGE_BODIES):
-        agrees(target, model, target.infer(model.raw(body)), model.tensor([body], (1,)))
-
-
-LARGE = 4096  # bytes
-_LARGE_BODIES = "a body so large is wrong with the length in front, too"
-
-
-def _is_served(target: Target, model: Model, content: bytes) -> bool:
-    try:
-        _are_served(target, model, content)
-    except Unmet:
-        return False
-    return True
-
+bytes_of_one_element_are_served = _raw_strings.bytes_of_one_element_are_served
+bytes_body_has_no_prefix = _raw_strings.bytes_body_has_no_prefix
 
 # --- the answer -----------------------------------------------------------------------------------------------------
 
@@ -258,8 +153,8 @@ ANSWERS = (
 
 def _any_raw(target: Target, model: Model) -> Reply:
     """Send a raw request that every server takes which takes any; expect an answer."""
-    reply = target.infer(model.raw(bytes(_sample(model).to_bytes())))
-    with blocked_where(lambda: not _takes_any(target), _UNTAKEN):
+    reply = target.infer(model.raw(bytes(sample(model).to_bytes())))
+    with blocked_where(lambda: not takes_any(target), UNTAKEN):
         expect(reply, "RAW-STR" if model.role.inputs[0].datatype == "BYTES" else "RAW-ONE").answered()
     return reply
 
@@ -277,7 +172,7 @@ def answer_is_framed_like_others(target: Target, model: Model) -> None:
     """The answer to a raw request has the header, the sizes and the order of any binary answer."""
     reply = _any_raw(target, model)
     is_framed(reply)
-    data = {tensor.name: bytes(tensor.to_bytes()) for tensor in model.expected([_sample(model)])}
+    data = {tensor.name: bytes(tensor.to_bytes()) for tensor in model.expected([sample(model)])}
     right = [data[name] for name in reply.answer.names() if name in data]
     tail = reply.body[reply.answer.json_end :]
     if tail != b"".join(right) and tail == b"".join(reversed(right)):  # no role here has more than two

@@ -1,0 +1,64 @@
+"""Raw binary requests to a model of BYTES. Checks of the area `raw`.
+
+The documents say that such a body is the one element; whether it has its length in front is a reading of them.
+"""
+
+from __future__ import annotations
+
+from conformance.check import Row, check, rows
+from conformance.checks._raw import agrees
+from conformance.checks._values import blocked_where
+from conformance.outcome import Unmet
+from conformance.roles import Model
+from conformance.target.target import Target
+
+CONTENTS = (
+    ("text", b"hello"),
+    ("nul", b"a\x00b\x00"),
+    ("not-utf-8", b"\xff\x00\xfe"),
+    ("json", b'{"inputs":[]}'),
+    ("an-empty-line", b"\r\n\r\n"),
+    ("gzip-magic", b"\x1f\x8b\x08\x00"),
+    ("255-bytes", b"x" * 255),
+    ("256-bytes", b"x" * 256),
+    Row("64-kib", (b"0123456789abcdef" * 4096,), thorough=True),
+)
+
+
+@check("raw.bytes-of-one-element-are-served", answers="RAW-STR", role="raw_bytes_one")
+@rows(*CONTENTS)
+def bytes_of_one_element_are_served(target: Target, model: Model, content: bytes) -> None:
+    """A raw request to a BYTES input of shape [1] is answered with the bytes it brings."""
+    _are_served(target, model, content)
+
+
+def _are_served(target: Target, model: Model, content: bytes) -> None:
+    # With its prefix, the body is right for both readings of RAW-STR-BODY: as a whole, or as prefix and content.
+    prefixed = len(content).to_bytes(4, "little") + content
+    readings = [model.tensor([element], (1,)) for element in (prefixed, content)]
+    agrees(target, model, target.infer(model.raw(prefixed)), *readings)
+
+
+@check("raw.bytes-body-has-no-prefix", answers="RAW-STR-BODY", role="raw_bytes_one")
+@rows(
+    *CONTENTS,
+    ("three-bytes", b"abc"),
+    ("looks-prefixed", b"\x05\x00\x00\x00hello"),
+    ("looks-wrongly-prefixed", b"\xff\xff\xff\xffhello"),
+)
+def bytes_body_has_no_prefix(target: Target, model: Model, body: bytes) -> None:
+    """The raw body of a BYTES input is the element itself, without a length in front."""
+    with blocked_where(lambda: len(body) > LARGE and not _is_served(target, model, body), _LARGE_BODIES):
+        agrees(target, model, target.infer(model.raw(body)), model.tensor([body], (1,)))
+
+
+LARGE = 4096  # bytes
+_LARGE_BODIES = "a body so large is wrong with the length in front, too"
+
+
+def _is_served(target: Target, model: Model, content: bytes) -> bool:
+    try:
+        _are_served(target, model, content)
+    except Unmet:
+        return False
+    return True
