@@ -26,6 +26,7 @@ INLINE_LIMIT = 4096
 # From this size on curl asks for leave to send (RFC 9110 10.1.1), which no other client does.
 EXPECTS = 1024 * 1024
 RULER = 118
+MESSAGE_ROWS = 8  # of eight bytes, of a gRPC message in which no place is known
 LONGEST_COMMAND = 16 * 1024  # characters; more than any body that is part of it makes
 
 
@@ -49,7 +50,7 @@ def describe(unmet: Unmet, requirement: str, settings: Settings, body_file: str 
         safe(hide(unmet.expected, values), 600),
         safe(hide(unmet.actual, values), 600),
         _sent(reply.exchange) if reply else "",
-        _bytes(reply, unmet.offset, values) if reply and unmet.offset is not None else [],
+        _bytes(reply, unmet.offset, values) if reply else [],
         safe(repeat(reply.exchange, settings, body_file), LONGEST_COMMAND) if reply else "",
     )
 
@@ -74,8 +75,14 @@ def _line(name: str, text: str) -> str:
     return f"      {name:<9} {text}"
 
 
-def _bytes(reply: Reply, offset: int, values: Collection[str]) -> list[str]:
-    """Return hexadecimal rows around an offset of the answer's body, the row that begins there with its field named."""
+def _bytes(reply: Reply, offset: int | None, values: Collection[str]) -> list[str]:
+    """Return hexadecimal rows around an offset of the answer's body, the row that begins there with its field named.
+
+    Without an offset an answer over gRPC, which nobody can read as it is, is shown from its beginning.
+    """
+    if offset is None:
+        body = hide_bytes(reply.body, values) if reply.over_grpc else b""
+        return annotate.hex_window(body, 0, rows=MESSAGE_ROWS).splitlines()
     label = safe(hide(annotate.label(reply.answer, offset), values))
     rows = annotate.hex_window(hide_bytes(reply.body, values), offset).splitlines()
     return [f"{row}   <- {label}" if int(row.split()[0], 16) == offset else row for row in rows]

@@ -201,6 +201,19 @@ def test_a_failure_shows_message_bytes_and_how_to_repeat_it(tmp_path: Path) -> N
     assert again.stdout.startswith(r"b'\n\ridentity_fp64\x12\x011*\x11\n\x06OUTPUT\x12\x04FP64")
 
 
+def test_typed_contents_are_shown_in_text_and_in_hex(tmp_path: Path) -> None:
+    with faulty("grpc-typed-contents-are-read-by-columns") as (_, door):
+        run = judge(tmp_path, f"--target-grpc={door}", "-k", "typed_tensors_come_back")
+    lines = [line.strip() for line in run.stdout.splitlines()]
+    start = next(index for index, line in enumerate(lines) if line.startswith("Actual"))
+    assert 'inputs { name: "INPUT" datatype: "INT32" shape: 2 shape: 3 contents { int_contents:' in lines[start - 2]
+    # Field 1 of the answer, model_name: its tag, its length, its text; then field 2, model_version.
+    assert lines[start + 1 : start + 3] == [
+        "0000  0a 0c 77 65 69 67 68 74  ..weight",
+        "0008  65 64 5f 73 75 6d 12 01  ed_sum..",
+    ]
+
+
 @pytest.mark.parametrize("in_file", ["url", "grpc", "neither"])
 def test_rerun_has_what_is_not_in_the_file(tmp_path: Path, in_file: str) -> None:
     with faulty("grpc-raw-contents-are-written-big-endian") as (url, door):
