@@ -99,10 +99,11 @@ def build(
 
 def _surveyed(survey: Survey) -> dict[str, Any]:
     """Return what the target says of itself, and what it offers."""
+    listed = list(dict.fromkeys([*survey.listed, *survey.listed_grpc]))
     return {
         "name": survey.name and safe(survey.name, LONGEST),
         "version": survey.version and safe(survey.version, LONGEST),
-        "extensions_listed": [safe(name, LONGEST) for name in survey.listed[:MOST_LISTED]],
+        "extensions_listed": [safe(name, LONGEST) for name in listed[:MOST_LISTED]],
         "extensions_offered": sorted(survey.offered),
         "roles": survey.roles,
         **({"models": models.described(survey)} if survey.models else {}),

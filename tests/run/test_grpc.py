@@ -82,6 +82,7 @@ def test_grpc_alone(tmp_path: Path, reference: ReferenceServer) -> None:
     report = report_of(tmp_path / "r.json")
     assert {check["area"] for check in report["checks"]} == {"grpc"}
     assert report["target"]["extensions_offered"] == ["classification_grpc"]
+    assert "classification" in report["target"]["extensions_listed"]
     assert report["target"]["url"] == report["target"]["grpc"] == f"grpc://{reference.grpc}"
     reasons = {check["message"] for check in report["checks"] if check["outcome"] == "not_applicable"}
     assert reasons == {"--target-url is not given"}
