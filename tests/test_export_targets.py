@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-import socket
+import select
 import sys
 import tomllib
 from fnmatch import fnmatchcase
@@ -149,26 +149,28 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
         self.send_response(200 if self.path == "/v2/health/ready" else 404)
         self.end_headers()
-child = "import socket, sys, time; s = socket.create_server(('127.0.0.1', int(sys.argv[1]))); print(flush=True)"
-child = [sys.executable, "-c", child + "; time.sleep(600)", sys.argv[2]]
+child = "import sys, time; held = open(sys.argv[1], 'w'); print(flush=True); time.sleep(600)"
+child = [sys.executable, "-c", child, sys.argv[2]]
 subprocess.Popen(child, stdout=subprocess.PIPE).stdout.readline()
 HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
 """
 
 
 def test_a_server_is_started_and_stopped_with_its_children(tmp_path: Path) -> None:
-    port, childs_port = running.free_ports(2)
-    command = [sys.executable, "-c", READY, str(port), str(childs_port)]
-    server = running.start(command, tmp_path, {}, port, tmp_path)
+    (port,) = running.free_ports(1)
+    held = tmp_path / "held"  # by the child, as long as it lives
+    os.mkfifo(held)
+    reader = os.open(held, os.O_RDONLY | os.O_NONBLOCK)
+    server = running.start([sys.executable, "-c", READY, str(port), str(held)], tmp_path, {}, port, tmp_path)
     try:
         assert server.url == f"http://127.0.0.1:{port}"
         server.check_alive()
-        socket.create_connection(("127.0.0.1", childs_port)).close()
+        assert select.select([reader], [], [], 0)[0] == []
     finally:
         server.stop()
-    for each in (port, childs_port):
-        with pytest.raises(ConnectionRefusedError):
-            socket.create_connection(("127.0.0.1", each))
+    assert select.select([reader], [], [], 10)[0] == [reader]
+    assert os.read(reader, 1) == b""
+    os.close(reader)
     with pytest.raises(running.RecipeError, match="ended by itself with status -15"):
         server.check_alive()
 
