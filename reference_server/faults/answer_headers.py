@@ -154,7 +154,7 @@ def with_length(head: bytes, length: int) -> bytes:
     return re.sub(rb"(?<=\ncontent-length: )[0-9]+", str(length).encode() + b"\r\nconnection: close", head)
 
 
-@fault("http_protocol.OipHttpProtocol.connection_made", breaks="BIN-CL")
+@fault("http_protocol.OipHttpProtocol.connection_made", breaks=("BIN-CL", "OIP-ANSWER"))
 def content_length_in_letters_of_the_text(original: Any, protocol: Any, transport: Any) -> None:
     """Content-Length counts the characters of the JSON instead of its bytes."""
 

@@ -99,7 +99,7 @@ def sizes_added_up(original: Any, answer: Object) -> Any:
 
 @fault(
     "response.output_part",
-    breaks="BIN-SIZE-O",
+    breaks=("BIN-SIZE-O", "OIP-ANSWER"),
 )
 def size_of_nothing_left_out(original: Any, model: Model, wish: OutputWish, tensor: Tensor) -> Part:
     """A binary output of no bytes states no size."""
@@ -142,7 +142,7 @@ def json_output_keeps_the_size_of_the_one_before(original: Any, answer: Object) 
     return original(answer)
 
 
-@fault("response.output_part", breaks="BIN-SIZE-J")
+@fault("response.output_part", breaks=("BIN-SIZE-J", "OIP-ANSWER"))
 def empty_data_left_out(original: Any, model: Model, wish: OutputWish, tensor: Tensor) -> Part:
     """A JSON output without elements has no `data`."""
     entry, data = original(model, wish, tensor)

@@ -59,7 +59,7 @@ def counts_go_by_declared_order(original: Any, model: Model, request: Object) ->
     return [replace(wish, classes=wishes[declared.index(wish.name)].classes) for wish in wishes]
 
 
-@fault("request.parse_outputs", breaks="CLS-ONLY")
+@fault("request.parse_outputs", breaks=("CLS-ONLY", "OIP-ANSWER"))
 def one_classified_output_classifies_all(original: Any, model: Model, request: Object) -> list[OutputWish]:
     """Where one output is to be classified, all outputs of the request are."""
     wishes: list[OutputWish] = original(model, request)
@@ -67,7 +67,7 @@ def one_classified_output_classifies_all(original: Any, model: Model, request: O
     return [replace(wish, classes=wish.classes or count) for wish in wishes]
 
 
-@fault("response.build", breaks="CLS-ONLY")
+@fault("response.build", breaks=("CLS-ONLY", "OIP-ANSWER"))
 def other_outputs_shrink_to_the_count(original: Any, model: Model, request: Any, produced: dict[str, Tensor]) -> Any:
     """Outputs that stand beside a classified one are cut to as many elements."""
     counts = {wish.name: wish.classes for wish in request.outputs}
@@ -93,7 +93,7 @@ def classification_lasts_one_request_longer(original: Any, model: Model, request
     return [replace(wish, classes=wish.classes or before) for wish in wishes]
 
 
-@fault("classification.classify", breaks="CLS-HTTP-NUM")
+@fault("classification.classify", breaks=("CLS-HTTP-NUM", "OIP-ANSWER"))
 def scores_of_8_bits_are_refused(original: Any, tensor: Tensor, count: int, batching: bool, labels: Labels) -> Tensor:
     """Outputs of INT8 and UINT8 cannot be classified."""
     if tensor.datatype in ("INT8", "UINT8"):

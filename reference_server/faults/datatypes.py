@@ -14,14 +14,14 @@ from reference_server.tensors import Tensor
 # --- numbers read -----------------------------------------------------------------------------------------------------
 
 
-@fault("tensors.decode_binary", breaks=("BIN-ENC-ALL-I", "BIN-EQ-I"))
+@fault("tensors.decode_binary", breaks=("BIN-ENC-ALL-I", "BIN-EQ-I", "OIP-ANSWER"))
 def uint64_read_into_signed_integers(original: Any, datatype: str, *rest: Any) -> Tensor:
     """UINT64 elements of a binary input are clipped at 2^63 - 1."""
     tensor: Tensor = original(datatype, *rest)
     return replace(tensor, elements=np.minimum(tensor.elements, 2**63 - 1)) if datatype == "UINT64" else tensor
 
 
-@fault("tensors.decode_binary", breaks=("BIN-ENC-ALL-I", "BIN-EQ-I"))
+@fault("tensors.decode_binary", breaks=("BIN-ENC-ALL-I", "BIN-EQ-I", "OIP-ANSWER"))
 def int64_read_through_doubles(original: Any, datatype: str, *rest: Any) -> Tensor:
     """INT64 elements of a binary input lose what a double cannot hold."""
     tensor: Tensor = original(datatype, *rest)
@@ -33,14 +33,14 @@ def through_doubles(elements: Any) -> Any:
     return np.array([int(float(number)) % 2**64 for number in elements.tolist()], "<u8").view("<i8")
 
 
-@fault("tensors.decode_binary", breaks=("BIN-ENC-ALL-I", "BIN-EQ-I"))
+@fault("tensors.decode_binary", breaks=("BIN-ENC-ALL-I", "BIN-EQ-I", "OIP-ANSWER"))
 def int8_read_without_sign(original: Any, datatype: str, *rest: Any) -> Tensor:
     """INT8 elements of a binary input lose their sign bit."""
     tensor: Tensor = original(datatype, *rest)
     return replace(tensor, elements=tensor.elements & 0x7F) if datatype == "INT8" else tensor
 
 
-@fault("tensors.decode_binary", breaks="BIN-ENC-ALL-I")
+@fault("tensors.decode_binary", breaks=("BIN-ENC-ALL-I", "OIP-ANSWER"))
 def fp32_subnormals_read_as_zero(original: Any, datatype: str, *rest: Any) -> Tensor:
     """Subnormal FP32 elements of a binary input are flushed to zero."""
     tensor: Tensor = original(datatype, *rest)
@@ -50,7 +50,7 @@ def fp32_subnormals_read_as_zero(original: Any, datatype: str, *rest: Any) -> Te
     return replace(tensor, elements=np.where(subnormal, np.copysign(np.float32(0), tensor.elements), tensor.elements))
 
 
-@fault("tensors.decode_binary", breaks="BIN-ENC-ALL-I")
+@fault("tensors.decode_binary", breaks=("BIN-ENC-ALL-I", "OIP-ANSWER"))
 def infinities_read_as_largest_numbers(original: Any, datatype: str, *rest: Any) -> Tensor:
     """Infinite FP32 and FP64 elements of a binary input become the largest finite ones."""
     tensor: Tensor = original(datatype, *rest)
@@ -92,7 +92,7 @@ def size_zero_taken_for_no_size(original: Any, given: dict[str, Any], name: str,
 # --- numbers written --------------------------------------------------------------------------------------------------
 
 
-@fault("tensors.encode_binary", breaks=("BIN-ENC-ALL-O", "BIN-EQ-O"))
+@fault("tensors.encode_binary", breaks=("BIN-ENC-ALL-O", "BIN-EQ-O", "OIP-ANSWER"))
 def int32_written_through_single_precision(original: Any, tensor: Tensor) -> Any:
     """INT32 elements of a binary output lose what an FP32 cannot hold."""
     if tensor.datatype == "INT32":
@@ -101,7 +101,7 @@ def int32_written_through_single_precision(original: Any, tensor: Tensor) -> Any
     return original(tensor)
 
 
-@fault("tensors.encode_binary", breaks=("BIN-ENC-ALL-O", "BIN-EQ-O", "BIN-SIZE-O"))
+@fault("tensors.encode_binary", breaks=("BIN-ENC-ALL-O", "BIN-EQ-O", "BIN-SIZE-O", "OIP-ANSWER"))
 def fp64_written_in_four_bytes(original: Any, tensor: Tensor) -> Any:
     """FP64 elements of a binary output are written as FP32."""
     with np.errstate(all="ignore"):
@@ -109,7 +109,7 @@ def fp64_written_in_four_bytes(original: Any, tensor: Tensor) -> Any:
     return original(replace(tensor, elements=narrow))
 
 
-@fault("tensors.encode_binary", breaks=("BIN-ENC-ALL-O", "BIN-EQ-O"))
+@fault("tensors.encode_binary", breaks=("BIN-ENC-ALL-O", "BIN-EQ-O", "OIP-ANSWER"))
 def fp64_written_through_single_precision(original: Any, tensor: Tensor) -> Any:
     """FP64 elements of a binary output lose what an FP32 cannot hold, in eight bytes each."""
     if tensor.datatype == "FP64":
@@ -137,7 +137,7 @@ def last_block_of_large_outputs_not_written(original: Any, tensor: Tensor) -> An
     return bytes(data[:whole]) + bytes(len(data) - whole)
 
 
-@fault("tensors.encode_binary", breaks=("BIN-ENC-ALL-O", "BIN-BODY-O", "BIN-EQ-O"))
+@fault("tensors.encode_binary", breaks=("BIN-ENC-ALL-O", "BIN-BODY-O", "BIN-EQ-O", "OIP-ANSWER"))
 def uint8_written_as_text(original: Any, tensor: Tensor) -> Any:
     """A UINT8 element of a binary output that is no ASCII character becomes a question mark."""
     data = original(tensor)
@@ -173,20 +173,20 @@ def bools_inverted_both_ways(original: Any, given: Any) -> Any:
     return original(replace(given, elements=~given.elements) if given.datatype == "BOOL" else given)
 
 
-@fault("tensors.encode_binary", breaks="BIN-ENC-BOOL-O")
+@fault("tensors.encode_binary", breaks=("BIN-ENC-BOOL-O", "OIP-ANSWER"))
 def true_written_as_255(original: Any, tensor: Tensor) -> Any:
     """A true BOOL element of a binary output is the byte 255."""
     data = original(tensor)
     return bytes(data).replace(b"\1", b"\xff") if tensor.datatype == "BOOL" else data
 
 
-@fault("tensors.encode_binary", breaks=("BIN-ENC-BOOL-O", "BIN-SIZE-O", "BIN-EQ-O"))
+@fault("tensors.encode_binary", breaks=("BIN-ENC-BOOL-O", "BIN-SIZE-O", "BIN-EQ-O", "OIP-ANSWER"))
 def bools_written_in_four_bytes(original: Any, tensor: Tensor) -> Any:
     """BOOL elements of a binary output are written as integers of four bytes."""
     return original(replace(tensor, elements=tensor.elements.astype("<i4")) if tensor.datatype == "BOOL" else tensor)
 
 
-@fault("tensors.encode_binary", breaks=("BIN-ENC-BOOL-O", "BIN-SIZE-O", "BIN-EQ-O"))
+@fault("tensors.encode_binary", breaks=("BIN-ENC-BOOL-O", "BIN-SIZE-O", "BIN-EQ-O", "OIP-ANSWER"))
 def bools_written_as_bits(original: Any, tensor: Tensor) -> Any:
     """BOOL elements of a binary output are packed, eight in a byte."""
     return np.packbits(tensor.elements, bitorder="little").tobytes() if tensor.datatype == "BOOL" else original(tensor)
@@ -240,13 +240,13 @@ def fp16_infinity_written_as_65504(original: Any, tensor: Tensor) -> Any:
     return original(tensor)
 
 
-@fault("tensors.encode_json", breaks="BIN-FP16-JSON")
+@fault("tensors.encode_json", breaks=("BIN-FP16-JSON", "OIP-ANSWER"))
 def fp16_written_to_json_as_bit_patterns(original: Any, tensor: Tensor) -> Any:
     """FP16 elements of a JSON output are the integers that their bits make."""
     return tensor.elements.view("<u2").tolist() if tensor.datatype == "FP16" else original(tensor)
 
 
-@fault("tensors.decode_json", breaks="BIN-FP16-JSON")
+@fault("tensors.decode_json", breaks=("BIN-FP16-JSON", "OIP-ANSWER"))
 def fp16_read_from_json_as_integers(original: Any, datatype: str, shape: tuple[int, ...], data: Any) -> Tensor:
     """FP16 elements of a JSON input are cut to whole numbers."""
     if datatype != "FP16":

@@ -34,7 +34,7 @@ def number(values: Sequence[str]) -> int | None:
 # --- where the JSON of a request ends ------------------------------------------------------------------------------
 
 
-@fault("request.parse", breaks="BIN-IHCL-I")
+@fault("request.parse", breaks=("BIN-IHCL-I", "OIP-ANSWER"))
 def request_header_counts_characters(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
     """The inference header of a request is taken for a number of characters, not of bytes."""
     length = number(values)

@@ -42,7 +42,7 @@ def int16_inputs_read_big_endian(original: Any, *arguments: Any) -> Tensor:
     return replace(tensor, elements=swapped(tensor.elements)) if tensor.datatype == "INT16" else tensor
 
 
-@fault("tensors.decode_binary", breaks=("BIN-ENC-LE-I", "BIN-ENC-ALL-I", "BIN-EQ-I"))
+@fault("tensors.decode_binary", breaks=("BIN-ENC-LE-I", "BIN-ENC-ALL-I", "BIN-EQ-I", "OIP-ANSWER"))
 def fp64_words_exchanged_on_reading(original: Any, *arguments: Any) -> Tensor:
     """The two words of each FP64 element of a binary input change places."""
     tensor: Tensor = original(*arguments)
@@ -132,7 +132,7 @@ def square_matrices_read_transposed(original: Any, *arguments: Any) -> Tensor:
     return replace(tensor, elements=rows_first(tensor.elements, tensor.shape)) if square else tensor
 
 
-@fault("request.parse_input", breaks="BIN-ENC-ROW-I")
+@fault("request.parse_input", breaks=("BIN-ENC-ROW-I", "OIP-ANSWER"))
 def batches_read_interleaved(original: Any, model: Any, spec: Any, entry: Any, rest: Any) -> Tensor:
     """The items of a binary batch are read element by element in turn."""
     tensor: Tensor = original(model, spec, entry, rest)
@@ -150,7 +150,7 @@ def outer_dimensions_of_rank_3_exchanged_on_writing(original: Any, tensor: Tenso
     return original(tensor)
 
 
-@fault("tensors.encode_binary", breaks="BIN-ENC-ROW-O")
+@fault("tensors.encode_binary", breaks=("BIN-ENC-ROW-O", "OIP-ANSWER"))
 def strings_written_column_by_column(original: Any, tensor: Tensor) -> Any:
     """BYTES elements of a binary output are written in column-major order."""
     if tensor.datatype == "BYTES":
@@ -161,7 +161,7 @@ def strings_written_column_by_column(original: Any, tensor: Tensor) -> Any:
 # --- gaps -------------------------------------------------------------------------------------------------------------
 
 
-@fault("framing.BinaryData.take", breaks=("BIN-ENC-PACK-I", "BIN-NEG-EXTRA", "BIN-SIZE-I"))
+@fault("framing.BinaryData.take", breaks=("BIN-ENC-PACK-I", "BIN-NEG-EXTRA", "BIN-SIZE-I", "OIP-ANSWER"))
 def inputs_expected_at_multiples_of_four(original: Any, self: Any, size: int) -> memoryview:
     """A binary input is expected at the next multiple of four bytes behind the one before."""
     taken: memoryview = original(self, size)
@@ -169,7 +169,7 @@ def inputs_expected_at_multiples_of_four(original: Any, self: Any, size: int) ->
     return taken
 
 
-@fault("response.join", breaks=("BIN-ENC-PACK-O", "BIN-BODY-O"))
+@fault("response.join", breaks=("BIN-ENC-PACK-O", "BIN-BODY-O", "OIP-ANSWER"))
 def outputs_written_at_multiples_of_four(original: Any, head: bytes, binary: Sequence[Octets]) -> Any:
     """A binary output begins at the next multiple of four bytes behind the one before."""
     padded = [bytes(data) + bytes(-len(data) % 4) for data in binary[:-1]]
@@ -187,7 +187,7 @@ def rows_written_at_multiples_of_16(original: Any, tensor: Tensor) -> Any:
 
 @fault(
     "tensors.split_elements",
-    breaks=("BIN-ENC-PACK-I", "BIN-ENC-BYTES-I", "BIN-NEG-FRAME", "BIN-EQ-I"),
+    breaks=("BIN-ENC-PACK-I", "BIN-ENC-BYTES-I", "BIN-NEG-FRAME", "BIN-EQ-I", "OIP-ANSWER"),
 )
 def strings_expected_at_multiples_of_four(_original: Any, data: memoryview, count: int) -> Any:
     """Each BYTES element of a binary input is expected at the next multiple of four bytes."""
@@ -218,7 +218,7 @@ def byte_order_mark_behind_the_json_skipped(original: Any, self: Any, data: memo
     original(self, memoryview(bytes(data).removeprefix(b"\xef\xbb\xbf")))
 
 
-@fault("request.parse", breaks="BIN-BODY-I")
+@fault("request.parse", breaks=("BIN-BODY-I", "OIP-ANSWER"))
 def json_taken_to_end_at_the_last_brace(original: Any, model: Any, header: Sequence[str], body: bytes) -> Any:
     """The JSON of a request is taken to go on to the last closing brace, where binary data are letters up to that."""
     start, end = int(header[0]) if header and header[0].isdecimal() else 0, body.rfind(b"}") + 1
@@ -237,7 +237,7 @@ def is_json(text: bytes) -> bool:
     return True
 
 
-@fault("tensors.decode_binary", breaks=("BIN-BODY-I", "BIN-ENC-ALL-I"))
+@fault("tensors.decode_binary", breaks=("BIN-BODY-I", "BIN-ENC-ALL-I", "OIP-ANSWER"))
 def carriage_returns_read_as_line_feeds(original: Any, datatype: str, shape: Shape, data: memoryview) -> Any:
     """In a binary UINT8 input the byte 13 is read as 10, as a reader of text lines does."""
     if datatype == "UINT8":
@@ -252,7 +252,7 @@ def line_end_behind_the_last_tensor(original: Any, head: bytes, binary: Iterable
     return body + b"\n"
 
 
-@fault("response.join", breaks="BIN-BODY-O")
+@fault("response.join", breaks=("BIN-BODY-O", "OIP-ANSWER"))
 def blank_between_the_json_and_a_brace(original: Any, head: bytes, binary: Sequence[Octets]) -> Any:
     """A blank keeps the JSON apart from binary data that begin with a brace, a bracket or a quote."""
     apart = binary and bytes(binary[0][:1]) in (b"{", b"}", b"[", b"]", b'"')

@@ -30,7 +30,7 @@ def is_sound(request: Object) -> bool:
     return isinstance(inputs, list) and all(isinstance(item, dict) and "name" in item for item in inputs)
 
 
-@fault("request.parse_inputs", breaks="BIN-ORD-I")
+@fault("request.parse_inputs", breaks=("BIN-ORD-I", "OIP-ANSWER"))
 def inputs_read_in_declared_order(original: Any, model: Model, request: Object, rest: Any) -> Any:
     """Binary inputs are read in the order in which the model declares them."""
     declared = [spec.name for spec in model.inputs]
@@ -38,7 +38,7 @@ def inputs_read_in_declared_order(original: Any, model: Model, request: Object, 
     return original(model, sorted_inputs(request, lambda i: declared.index(i["name"])) if known else request, rest)
 
 
-@fault("request.parse_inputs", breaks="BIN-ORD-I")
+@fault("request.parse_inputs", breaks=("BIN-ORD-I", "OIP-ANSWER"))
 def inputs_read_in_alphabetical_order(original: Any, model: Model, request: Object, rest: Any) -> Any:
     """Binary inputs are read in the alphabetical order of their names, as a sorted map has them."""
     return original(model, sorted_inputs(request, lambda item: str(item["name"])), rest)
@@ -52,13 +52,13 @@ def first_of_several_inputs_read_last(original: Any, model: Model, request: Obje
     return original(model, request | {"inputs": [*inputs[1:], inputs[0]]} if several else request, rest)
 
 
-@fault("request.parse_inputs", breaks=("BIN-ORD-I", "BIN-SIZE-I"))
+@fault("request.parse_inputs", breaks=("BIN-ORD-I", "BIN-SIZE-I", "OIP-ANSWER"))
 def strings_read_behind_numbers(original: Any, model: Model, request: Object, rest: Any) -> Any:
     """Binary inputs of fixed size are read first, and BYTES after them."""
     return original(model, sorted_inputs(request, lambda item: item.get("datatype") == "BYTES"), rest)
 
 
-@fault("models.Model.run", breaks="BIN-ORD-I")
+@fault("models.Model.run", breaks=("BIN-ORD-I", "OIP-ANSWER"))
 def inputs_of_one_datatype_taken_in_the_order_of_the_request(original: Any, self: Model, inputs: Any) -> Any:
     """A model takes inputs of one datatype in the order of the request, whatever their names."""
     if len({tensor.datatype for tensor in inputs.values()}) == 1:
@@ -122,7 +122,7 @@ def parts_of(model: Model, request: Any, produced: Mapping[str, Tensor]) -> list
     return [response.output_part(model, wish, produced[wish.name]) for wish in request.outputs]
 
 
-@fault("response.build", breaks="BIN-ORD-O")
+@fault("response.build", breaks=("BIN-ORD-O", "OIP-ANSWER"))
 def binary_outputs_in_declared_order(_original: Any, model: Model, request: Any, produced: Any) -> Any:
     """Binary data follow in the order in which the model declares its outputs, the JSON has that of the request."""
     parts = parts_of(model, request, produced)
@@ -131,7 +131,7 @@ def binary_outputs_in_declared_order(_original: Any, model: Model, request: Any,
     return answer(model, request, [entry for entry, _ in parts], [data for _, data in binary])
 
 
-@fault("response.build", breaks="BIN-ORD-O")
+@fault("response.build", breaks=("BIN-ORD-O", "OIP-ANSWER"))
 def outputs_sorted_by_name_in_the_json_alone(_original: Any, model: Model, request: Any, produced: Any) -> Any:
     """The JSON lists the outputs by name, their binary data are in the order of the request."""
     parts = parts_of(model, request, produced)
@@ -139,7 +139,7 @@ def outputs_sorted_by_name_in_the_json_alone(_original: Any, model: Model, reque
     return answer(model, request, entries, [data for _, data in parts if data is not None])
 
 
-@fault("response.build", breaks="BIN-ORD-O")
+@fault("response.build", breaks=("BIN-ORD-O", "OIP-ANSWER"))
 def strings_written_behind_numbers(_original: Any, model: Model, request: Any, produced: Any) -> Any:
     """Binary data of BYTES outputs follow those of all others, whatever the JSON says."""
     parts = parts_of(model, request, produced)
@@ -156,7 +156,7 @@ def empty_output_repeats_the_bytes_before_it(original: Any, head: bytes, binary:
     return original(head, written)
 
 
-@fault("response.build", breaks=("BIN-MIX-O", "CLS-ONLY"))
+@fault("response.build", breaks=("BIN-MIX-O", "CLS-ONLY", "OIP-ANSWER"))
 def json_outputs_leave_a_gap(_original: Any, model: Model, request: Any, produced: Any) -> Any:
     """Where a JSON output stands among binary ones, zeros stand among the binary data."""
     parts = parts_of(model, request, produced)
@@ -168,7 +168,7 @@ def json_outputs_leave_a_gap(_original: Any, model: Model, request: Any, produce
     return answer(model, request, entries, gaps[: last + 1])
 
 
-@fault("response.build", breaks="BIN-MIX-O")
+@fault("response.build", breaks=("BIN-MIX-O", "OIP-ANSWER"))
 def binary_data_counted_among_all_outputs(_original: Any, model: Model, request: Any, produced: Any) -> Any:
     """The n-th binary data are cut from the n-th output, although JSON outputs stand among them."""
     parts = parts_of(model, request, produced)
@@ -180,7 +180,7 @@ def binary_data_counted_among_all_outputs(_original: Any, model: Model, request:
     return answer(model, request, [entry for entry, _ in parts], wanted)
 
 
-@fault("response.build", breaks="BIN-MIX-O")
+@fault("response.build", breaks=("BIN-MIX-O", "OIP-ANSWER"))
 def json_outputs_before_binary_ones_lose_their_values(_original: Any, model: Model, request: Any, produced: Any) -> Any:
     """In an answer with binary data, a numeric JSON output that is listed before them has zeros."""
     parts = parts_of(model, request, produced)

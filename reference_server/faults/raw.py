@@ -37,7 +37,7 @@ def inference_header_0_means_none(original: Any, values: Any, body_length: int) 
     return original(values, body_length) or None
 
 
-@fault("raw.parse_body", breaks=("RAW-IHCL0", "RAW-STR-BODY"))
+@fault("raw.parse_body", breaks=("RAW-IHCL0", "RAW-STR-BODY", "OIP-ANSWER"))
 def raw_body_with_a_brace_is_refused(original: Any, model: Model, body: bytes) -> Inputs:
     """A raw body that begins like a JSON object is refused as a forgotten inference header."""
     if body[:1] == b"{":
@@ -85,7 +85,7 @@ def raw_int32_is_read_unsigned(original: Any, model: Model, body: bytes) -> Inpu
     return with_elements(inputs, next(iter(inputs.values())).elements.view("<u4"))
 
 
-@fault("raw.parse_body", breaks="RAW-ENC")
+@fault("raw.parse_body", breaks=("RAW-ENC", "OIP-ANSWER"))
 def raw_fp64_passes_through_fp32(original: Any, model: Model, body: bytes) -> Inputs:
     """A raw body of FP64 passes through single precision."""
     inputs: Inputs = original(model, body)

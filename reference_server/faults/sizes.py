@@ -39,7 +39,7 @@ def resized(entry: Object, size: object) -> Object:
 # --- which bytes an input takes ------------------------------------------------------------------------------------
 
 
-@fault("framing.BinaryData.take", breaks="BIN-SIZE-I")
+@fault("framing.BinaryData.take", breaks=("BIN-SIZE-I", "OIP-ANSWER"))
 def tensors_looked_for_at_multiples_of_eight(original: Any, rest: Any, size: int) -> Any:
     """The bytes of an input are followed by padding up to a multiple of eight, unless the body ends before."""
     taken = original(rest, size)
@@ -58,7 +58,7 @@ def size_of_eight_bits(original: Any, rest: Any, size: int) -> Any:
     return taken
 
 
-@fault("request.parse_input", breaks=("BIN-SIZE-I", "BIN-ORD-I"))
+@fault("request.parse_input", breaks=("BIN-SIZE-I", "BIN-ORD-I", "OIP-ANSWER"))
 def length_prefixes_not_counted(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """The input behind a BYTES input is looked for as if its elements had no length prefixes."""
     before = left_of(rest) if rest else b""
@@ -68,7 +68,7 @@ def length_prefixes_not_counted(original: Any, model: Model, spec: TensorSpec, e
     return tensor
 
 
-@fault("request.parse_input", breaks=("BIN-SIZE-I", "BIN-ENC-PACK-I"))
+@fault("request.parse_input", breaks=("BIN-SIZE-I", "BIN-ENC-PACK-I", "OIP-ANSWER"))
 def input_behind_a_boolean_one_aligned(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """A BOOL input is taken to fill whole words of four bytes when another binary input follows."""
     tensor = original(model, spec, entry, rest)
