@@ -16,7 +16,7 @@ Read it in the order in which a request passes through:
     response        tensors become JSON and binary data
     codings         compressed requests and answers
 
-and over gRPC, the same models behind another door:
+and over gRPC, the same models over another transport:
 
     grpc_server     the port, and what becomes of a refusal
     grpc_methods    the methods; grpc_request and grpc_response are to them what request and response are above

@@ -18,7 +18,7 @@ from difflib import get_close_matches
 
 import uvicorn
 
-from reference_server import app, faults, http_body, models
+from reference_server import app, faults, http_body, models, steps
 from reference_server.uvicorn_config import uvicorn_config
 
 BACKLOG = 2048
@@ -45,6 +45,9 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--fault", metavar="NAME", help="serve with this fault, to see a check fail")
     parser.add_argument("--list-faults", action="store_true", help="print every fault with the requirements it breaks")
+    parser.add_argument(
+        "--list-steps", action="store_true", help="print every step of the server that a fault can replace"
+    )
     options = parser.parse_args()
     if options.fault is not None and options.fault not in faults.load():
         near = get_close_matches(options.fault, faults.load(), n=3)
@@ -57,6 +60,11 @@ def fault_lines() -> Iterator[str]:
     """Yield a line for each fault."""
     for found in faults.load().values():
         yield f"{found.name:44} {', '.join(found.breaks) or 'everything'}: {found.summary}"
+
+
+def step_lines() -> Iterator[str]:
+    """Yield a line for each step that a fault can replace."""
+    yield from map(steps.described, steps.names())
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -79,19 +87,19 @@ def url(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def require_grpc() -> None:
-    """End the program where gRPC is not installed."""
+def require_grpc(option: str) -> None:
+    """End the program where an option needs gRPC, and it is not installed."""
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # its own lines about what is reported here
     try:
         for name in ("grpc", "tritonclient.grpc"):
             importlib.import_module(name)
     except Exception as error:  # packages that do not fit each other raise all kinds
-        print(f"--grpc-port needs the extra grpc: pip install 'oip-conformance[grpc]' ({error})", file=sys.stderr)
+        print(f"{option} needs the extra grpc: pip install 'oip-conformance[grpc]' ({error})", file=sys.stderr)
         raise SystemExit(2) from None
 
 
 @contextmanager
-def grpc_door(served: Mapping[str, models.Model], host: str, port: int, max_body: int) -> Iterator[str]:
+def over_grpc(served: Mapping[str, models.Model], host: str, port: int, max_body: int) -> Iterator[str]:
     """Serve over gRPC until the end of the block, which gets the line that says where."""
     from reference_server.grpc_server import GrpcServer  # its packages are there only with the extra
 
@@ -109,8 +117,12 @@ def main() -> None:
     if options.list_faults:
         print("\n".join(fault_lines()))
         return
+    if options.list_steps:
+        require_grpc("--list-steps")
+        print("\n".join(step_lines()))
+        return
     if options.grpc_port is not None:
-        require_grpc()
+        require_grpc("--grpc-port")
     # uvicorn handles both signals while it serves and raises them again afterwards: this makes the end a clean one.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: sys.exit(0))
@@ -128,7 +140,7 @@ def serve(listener: socket.socket, max_body: int, grpc_port: int | None) -> None
         shutdown_seconds=SHUTDOWN_SECONDS,
     )
     host = listener.getsockname()[0]
-    with nullcontext() if grpc_port is None else grpc_door(served, host, grpc_port, max_body) as line:
+    with nullcontext() if grpc_port is None else over_grpc(served, host, grpc_port, max_body) as line:
         print(url(listener), *([line] if line else []), sep="\n", flush=True)
         uvicorn.Server(config).run(sockets=[listener])
 

@@ -7,23 +7,20 @@ overflow to infinity, as hardware has them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from reference_server.datatypes import NUMPY
 from reference_server.errors import InferenceError
+from reference_server.signature import Signature
 from reference_server.tensors import Tensor, objects
-
-if TYPE_CHECKING:
-    from reference_server.models import Model
 
 Inputs = Mapping[str, Tensor]
 MAX_EMITTED = 10_000
 
 
-def declared(model: Model, *values: ArrayLike) -> list[Tensor]:
+def declared(model: Signature, *values: ArrayLike) -> list[Tensor]:
     """Return the outputs with the declared datatypes and (fixed) shapes, from their elements row by row."""
     return [
         Tensor(spec.datatype, spec.shape, np.ravel(elements).astype(NUMPY[spec.datatype]))
@@ -31,12 +28,12 @@ def declared(model: Model, *values: ArrayLike) -> list[Tensor]:
     ]
 
 
-def identity(model: Model, inputs: Inputs) -> list[Tensor]:
+def identity(model: Signature, inputs: Inputs) -> list[Tensor]:
     """Return the inputs."""
     return [inputs[spec.name] for spec in model.inputs]
 
 
-def cast(model: Model, inputs: Inputs) -> list[Tensor]:
+def cast(model: Signature, inputs: Inputs) -> list[Tensor]:
     """Return the inputs, converted to the outputs' datatypes."""
     return [
         Tensor(spec.datatype, tensor.shape, tensor.elements.astype(NUMPY[spec.datatype]))
@@ -44,7 +41,7 @@ def cast(model: Model, inputs: Inputs) -> list[Tensor]:
     ]
 
 
-def add_sub(_model: Model, inputs: Inputs) -> list[Tensor]:
+def add_sub(_model: Signature, inputs: Inputs) -> list[Tensor]:
     """Return A + B and A - B."""
     a, b = inputs["A"], inputs["B"]
     if a.shape != b.shape:
@@ -53,19 +50,19 @@ def add_sub(_model: Model, inputs: Inputs) -> list[Tensor]:
     return [Tensor(a.datatype, a.shape, elements) for elements in results]
 
 
-def length(_model: Model, inputs: Inputs) -> list[Tensor]:
+def length(_model: Signature, inputs: Inputs) -> list[Tensor]:
     """Return the number of bytes in each element."""
     texts = inputs["INPUT"]
     return [Tensor("INT32", texts.shape, np.array([len(item) for item in texts.elements], dtype=NUMPY["INT32"]))]
 
 
-def weighted_sum(model: Model, inputs: Inputs) -> list[Tensor]:
+def weighted_sum(model: Signature, inputs: Inputs) -> list[Tensor]:
     """Return the sum of (k + 1) * element k."""
     elements = inputs["INPUT"].elements.astype(np.int64)
     return declared(model, np.dot(elements, np.arange(1, elements.size + 1)))
 
 
-def emit(_model: Model, inputs: Inputs) -> list[Tensor]:
+def emit(_model: Signature, inputs: Inputs) -> list[Tensor]:
     """Return the numbers 1 to a and the texts "t1" to "tb", for the counts [a, b]."""
     a, b = inputs["COUNTS"].elements.tolist()
     if not (0 <= a <= MAX_EMITTED and 0 <= b <= MAX_EMITTED):
@@ -74,13 +71,13 @@ def emit(_model: Model, inputs: Inputs) -> list[Tensor]:
     return [Tensor("INT32", (a,), numbers), Tensor("BYTES", (b,), objects(b"t%d" % k for k in range(1, b + 1)))]
 
 
-def text(_model: Model, inputs: Inputs) -> list[Tensor]:
+def text(_model: Signature, inputs: Inputs) -> list[Tensor]:
     """Return the input, and its elements as decimal text."""
     numbers = inputs["INPUT"]
     return [numbers, Tensor("BYTES", numbers.shape, objects(b"%d" % number for number in numbers.elements.tolist()))]
 
 
-def table(model: Model, inputs: Inputs) -> list[Tensor]:
+def table(model: Signature, inputs: Inputs) -> list[Tensor]:
     """Return table[x - 1] for each element x."""
     places = next(iter(inputs.values())).elements.tolist()
     if not all(1 <= place <= len(model.table) for place in places):
@@ -88,31 +85,31 @@ def table(model: Model, inputs: Inputs) -> list[Tensor]:
     return declared(model, [model.table[place - 1] for place in places])
 
 
-def documented_binary(model: Model, inputs: Inputs) -> list[Tensor]:
+def documented_binary(model: Signature, inputs: Inputs) -> list[Tensor]:
     """Return rows of [input1[k], element k of input0]."""
     flags = inputs["input1"].elements
     return declared(model, np.column_stack([flags, inputs["input0"].elements[: flags.size]]))
 
 
-def documented_mixed(model: Model, inputs: Inputs) -> list[Tensor]:
+def documented_mixed(model: Signature, inputs: Inputs) -> list[Tensor]:
     """Return rows of [input2[k], element k of input0], and input0 + input1."""
     halves, words, flags = (inputs[name].elements for name in ("input0", "input1", "input2"))
     return declared(model, np.column_stack([flags, halves[: flags.size]]), halves.astype(np.float64) + words)
 
 
-def documented_all_outputs(model: Model, inputs: Inputs) -> list[Tensor]:
+def documented_all_outputs(model: Signature, inputs: Inputs) -> list[Tensor]:
     """Return [[a, b], [b, a], [0, 0]] and [[a, b], [b, a]] for [[a, b]]."""
     a, b = inputs["input_tensor"].elements
     return declared(model, [a, b, b, a, 0, 0], [a, b, b, a])
 
 
-def documented_raw(model: Model, inputs: Inputs) -> list[Tensor]:
+def documented_raw(model: Signature, inputs: Inputs) -> list[Tensor]:
     """Return the first three elements and the last three."""
     elements = inputs["input"].elements
     return declared(model, elements[:3], elements[1:])
 
 
-FUNCTIONS: dict[str, Callable[[Model, Inputs], list[Tensor]]] = {
+FUNCTIONS: dict[str, Callable[[Signature, Inputs], list[Tensor]]] = {
     "identity": identity,
     "cast": cast,
     "add_sub": add_sub,

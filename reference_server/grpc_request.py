@@ -1,6 +1,6 @@
 """An inference request over gRPC: from a ModelInferRequest to the same tensors and wishes as over HTTP.
 
-As strict as the other door. The parameters `binary_data`, `binary_data_output` and `binary_data_size` belong to HTTP
+As strict as over HTTP. The parameters `binary_data`, `binary_data_output` and `binary_data_size` belong to HTTP
 and are none of this one's business; of the extensions' parameters only `classification` is.
 
 Sources: Open Inference Protocol, gRPC, "Inference"; Triton, Classification Extension, "GRPC".
@@ -13,8 +13,9 @@ from typing import Any
 
 from reference_server import grpc_contents
 from reference_server.errors import InferenceError, located, shown
-from reference_server.models import MAX_ELEMENTS, Model, TensorSpec
+from reference_server.models import MAX_ELEMENTS, Model
 from reference_server.request import InferRequest, OutputWish, listed, quoted
+from reference_server.signature import TensorSpec
 from reference_server.tensors import Tensor
 
 Message = Any  # the generated classes have no types
@@ -27,7 +28,7 @@ def parse(model: Model, message: Message) -> InferRequest:
 
 
 def is_raw(message: Message) -> bool:
-    """Tell whether the tensors come as raw bytes: one entry makes it so for all of them."""
+    """Say whether the tensors come as raw bytes: one entry makes it so for all of them."""
     return bool(message.raw_input_contents)
 
 

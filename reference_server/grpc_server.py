@@ -1,8 +1,8 @@
 """The gRPC side: the listening port, the way to a method, and the status that every refusal has.
 
-The second door to the same models; what it needs beyond HTTP comes with the extra `grpc`. A call passes through here,
-then grpc_methods, grpc_request and grpc_contents, the model, grpc_response. Messages are parsed in a step of our own,
-so that one that is none is refused like anything else.
+The second transport to the same models; what it needs beyond HTTP comes with the extra `grpc`. A call passes through
+here, then grpc_methods, grpc_request and grpc_contents, the model, grpc_response. Messages are parsed in a step of our
+own, so that one that is none is refused like anything else.
 """
 
 from __future__ import annotations

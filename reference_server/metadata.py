@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from reference_server import __version__
-from reference_server.models import VERSION, Model, TensorSpec
+from reference_server.models import VERSION, Model
+from reference_server.signature import TensorSpec
 
 EXTENSIONS = ("binary_tensor_data", "classification")
 

@@ -17,21 +17,13 @@ import numpy as np
 
 from reference_server import compute
 from reference_server.errors import InferenceError
+from reference_server.signature import TensorSpec
 from reference_server.tensors import Tensor
 
 VERSION = "1"
 VARIABLE = -1  # in a declared shape: a dimension of any size
 MAX_BATCH = 8
 MAX_ELEMENTS = 2**40  # of a tensor; keeps sizes in bytes far below 64 bits
-
-
-@dataclass(frozen=True)
-class TensorSpec:
-    """A declared input or output; `shape` is without the batch dimension."""
-
-    name: str
-    datatype: str
-    shape: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -78,7 +70,7 @@ def roles_file() -> Path:
     spec = find_spec("conformance")  # of a top-level package: looked up, not imported
     if spec is None or spec.origin is None:
         raise FileNotFoundError("roles.toml is missing: reinstall oip-conformance")
-    return Path(spec.origin).with_name("roles.toml")
+    return Path(spec.origin).parent / "roles" / "roles.toml"
 
 
 def model(name: str, role: Mapping[str, Any]) -> Model:

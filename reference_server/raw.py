@@ -11,7 +11,8 @@ import math
 from reference_server import tensors
 from reference_server.datatypes import NUMPY
 from reference_server.errors import InferenceError, located
-from reference_server.models import VARIABLE, Model, TensorSpec
+from reference_server.models import VARIABLE, Model
+from reference_server.signature import TensorSpec
 from reference_server.tensors import Tensor
 
 

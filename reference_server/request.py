@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from reference_server import framing, members, raw, strict_json, tensors
 from reference_server.errors import InferenceError, located, shown
 from reference_server.members import Object
-from reference_server.models import MAX_ELEMENTS, Model, TensorSpec
+from reference_server.models import MAX_ELEMENTS, Model
+from reference_server.signature import TensorSpec
 from reference_server.tensors import Tensor
 
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from servers import bundled
-from serving import Server, running
+
+from tests.support.servers import bundled
+from tests.support.serving import Server, running
 
 
 @pytest.fixture(scope="session")
@@ -27,5 +28,5 @@ def reference() -> Iterator[str]:
 @pytest.fixture(scope="session")
 def renamed() -> Iterator[str]:
     """The URL of one whose models and tensors have other names."""
-    with bundled(program=(str(Path(__file__).with_name("run") / "renamed_server.py"),)) as url:
+    with bundled(program=(str(Path(__file__).with_name("support") / "renamed_server.py"),)) as url:
         yield url

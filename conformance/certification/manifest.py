@@ -11,8 +11,9 @@ from typing import Any
 
 import jsonschema
 
-from conformance import data
-from conformance.text import safe
+from conformance.terms import data
+from conformance.terms.text import safe
+from conformance.terms.user_error import UserError
 
 NAME, SCHEMA = "manifest.json", 1
 REPORT, RECORDING, NOTE = "report.json", "run.har", "REPRODUCE.md"
@@ -20,7 +21,7 @@ REPORT, RECORDING, NOTE = "report.json", "run.har", "REPRODUCE.md"
 PAGES = ("report.html", "report.md", "badge.svg")
 
 
-class CertificationError(Exception):
+class CertificationError(UserError):
     """A folder cannot be made or read; the message is one line."""
 
 

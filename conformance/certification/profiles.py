@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from conformance import roles
-from conformance.report.result import NO_MODEL
+from conformance.report.findings import missing_role
+from conformance.roles import roles
+from conformance.terms.outcome import ReasonKind
 
 PROFILES: Mapping[str, tuple[str, ...]] = {
     "binary": ("binary_tensor_data",),
@@ -39,8 +40,7 @@ def unmet(profile: str, report: Mapping[str, Any]) -> list[str]:
 
 
 def _missing_roles(report: Mapping[str, Any]) -> list[str]:
-    messages = dict.fromkeys(row["message"] for row in report["checks"])
-    missing = [message.removeprefix(NO_MODEL) for message in messages if message.startswith(NO_MODEL)]
+    missing = dict.fromkeys(role for row in report["checks"] if (role := missing_role(row)) is not None)
     optional = {name for name, role in roles.load().items() if role.is_optional}
     return [f"no model fills the role {name}" for name in missing if name not in optional]
 
@@ -48,11 +48,10 @@ def _missing_roles(report: Mapping[str, Any]) -> list[str]:
 def _unmet_musts(profile: str, report: Mapping[str, Any]) -> list[str]:
     grpc = OVER_GRPC in report["options"]["extensions"]
     demanded = {"protocol", *extensions(profile, grpc=grpc)}
-    beyond = tuple(f"{name} is not offered" for name in PROFILES["full"] if name not in demanded)
-    reasons: dict[str, set[str]] = {}
+    rows: dict[str, list[Mapping[str, Any]]] = {}
     for row in report["checks"]:
         for requirement in row["requirements"]:
-            reasons.setdefault(requirement, set()).add(row["message"])
+            rows.setdefault(requirement, []).append(row)
     return [
         f"{entry['id']} is {entry['verdict'].replace('_', ' ')}"
         for entry in report["requirements"]
@@ -60,9 +59,21 @@ def _unmet_musts(profile: str, report: Mapping[str, Any]) -> list[str]:
         and entry["extension"] in demanded
         and (grpc or entry["area"] != GRPC_AREA)
         and entry["verdict"] != "pass"
-        and not (entry["verdict"] == "not_applicable" and _begin_all(reasons.get(entry["id"], {""}), beyond))
+        and not (entry["verdict"] == "not_applicable" and _need_more(rows.get(entry["id"], []), demanded))
     ]
 
 
-def _begin_all(messages: Iterable[str], beginnings: tuple[str, ...]) -> bool:
-    return bool(beginnings) and all(message.startswith(beginnings) for message in messages)
+def _need_more(rows: Sequence[Mapping[str, Any]], demanded: Collection[str]) -> bool:
+    """Say whether every row waits for an extension that the profile does not have, though others may."""
+    beyond = {name for name in PROFILES["full"] if name not in demanded}
+    return bool(rows) and all(_awaited_extension(row) in beyond for row in rows)
+
+
+def _awaited_extension(row: Mapping[str, Any]) -> str | None:
+    """Return the extension for want of which a row does not apply, or None."""
+    reason = row.get("reason")
+    if reason is None:
+        return None
+    # What has no JSON form waits for binary data.
+    awaited = {ReasonKind.NOT_OFFERED: str(reason["subject"]), ReasonKind.NO_JSON_FORM: "binary_tensor_data"}
+    return awaited.get(reason["kind"])

@@ -7,19 +7,19 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from conformance.certification.manifest import Manifest
-from conformance.collect import collected_rows
-from conformance.judge import Judge
-from conformance.options import INSTALL_GRPC, has_grpc
-from conformance.outcome import TargetLost
+from conformance.judging.selection import collected_rows
+from conformance.judging.session import Session
 from conformance.report import json_report
-from conformance.report.result import CheckResult
-from conformance.report.verdict import conclude
-from conformance.target import settings, survey
-from conformance.target.config import Placement
-from conformance.target.har import Recording
-from conformance.target.replay import NotRecordedError, Replayed
-from conformance.target.settings import SettingsError
-from conformance.target.survey import Survey
+from conformance.roles.placement import Placement
+from conformance.survey.survey import Survey
+from conformance.terms.result import CheckResult
+from conformance.terms.verdict import conclude
+from conformance.transport import settings
+from conformance.transport.grpc_packages import INSTALL_GRPC, has_grpc
+from conformance.transport.har import Recording
+from conformance.transport.replay import NotRecordedError, Replayed
+from conformance.transport.settings import SettingsError
+from conformance.transport.unreachable import TargetLost
 
 # What a report says of a row that a second judging cannot say again, or that says something of other rows.
 OWN = ("duration_s", "exchanges")
@@ -64,11 +64,10 @@ def _times(recording: Recording, report: Mapping[str, Any]) -> Iterator[str]:
 def _judged(target: Replayed, report: Mapping[str, Any], made: Manifest) -> tuple[Survey, list[CheckResult]]:
     roles = made.placements
     placements = None if roles is None else {role: Placement.of_dict(entry) for role, entry in roles.items()}
-    target.begin("survey")
-    found = survey.take(target, report["options"]["extensions"], placements)
-    target.roles, target.placements = found.roles, placements or {}
-    judge = Judge(target, found, report["options"]["strict"])
-    return found, [judge(check, row) for check, row in collected_rows("certify", doors=target.settings.doors)]
+    session = Session(target, placements=placements, strict=report["options"]["strict"])
+    survey = session.take_survey(report["options"]["extensions"])
+    rows = collected_rows("certify", transports=target.settings.transports)
+    return survey, [session.judge(check, row) for check, row in rows]
 
 
 def _compared(again: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator[str]:

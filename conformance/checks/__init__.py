@@ -1,53 +1,81 @@
-"""The suite: one module per area, each a list of checks. `conformance.check` says what a check is."""
+"""The suite: a package for each area, in which every module is made of checks. `support` explains how one is written.
+
+A check belongs to the suite by standing in a module of an area's package. Its area is the first part of its id, which
+is that of the package but for checks that run over gRPC as over HTTP: these stand side by side.
+"""
 
 from __future__ import annotations
 
 import importlib
+import pkgutil
+from collections.abc import Iterator, Mapping
 from functools import cache
+from types import ModuleType
 
-from conformance.check import Check
+from conformance.terms.check import Check
 
-# In the order in which a reader wants them: what is offered, the frame, the contents, what is built on both.
-MODULES = (
-    "metadata",
-    "headers",
-    "sizes",
-    "datatypes",
-    "bytes",
-    "ordering",
-    "overrides",
-    "raw",
-    "classification",
-    "json",
-    "errors",
-    "state",
-    "golden",
-    "grpc",
-)
+# Area -> package, in the order in which a reader wants them: what is offered, the frame, the contents, what is built on
+# both. A package is never called like a module of Python's own, or like a dependency.
+PACKAGES: Mapping[str, str] = {
+    "metadata": "metadata",
+    "headers": "headers",
+    "sizes": "sizes",
+    "datatypes": "datatypes",
+    "bytes": "byte_layout",
+    "ordering": "ordering",
+    "overrides": "overrides",
+    "raw": "raw",
+    "classification": "classification",
+    "json": "json_documents",
+    "errors": "errors",
+    "state": "state",
+    "golden": "golden",
+    "grpc": "grpc_calls",
+    "relations": "relations",
+}
 
-# What is judged over gRPC; all other modules are about HTTP.
-GRPC = "grpc"
-
-# Checks that no role is needed for: each is run on every model that is named with --model, and not at all without.
+# Checks that no role is needed for: each is run on every model that is named with --target-model, and not at all without.
 RELATIONS = "relations"
+# What is judged over gRPC; all other areas are about HTTP.
+GRPC = "grpc"
+AREAS = tuple(area for area in PACKAGES if area != RELATIONS)
+
+
+def modules_of(package: str) -> Iterator[ModuleType]:
+    """Yield the modules of an area's package, by name."""
+    path = importlib.import_module(f"{__name__}.{package}").__path__
+    for found in sorted(pkgutil.iter_modules(path), key=lambda module: module.name):
+        yield importlib.import_module(f"{__name__}.{package}.{found.name}")
 
 
 @cache
-def of_module(name: str) -> tuple[Check, ...]:
-    """Return the checks of one module, in the order of its text."""
-    module = importlib.import_module(f"{__name__}.{name}")
-    return tuple(value for value in vars(module).values() if isinstance(value, Check))
+def _every() -> tuple[Check, ...]:
+    """Return every check, package by package and in the order of their texts."""
+    return tuple(
+        value
+        for package in PACKAGES.values()
+        for module in modules_of(package)
+        for found in vars(module).values()
+        if isinstance(found, Check) and found.body.__module__ == module.__name__
+        for value in (found, *found.also)
+    )
+
+
+@cache
+def of_area(area: str) -> tuple[Check, ...]:
+    """Return the checks of one area."""
+    return tuple(check for check in _every() if check.area == area)
 
 
 @cache
 def load() -> tuple[Check, ...]:
-    """Return every check of the suite.
+    """Return every check that is run on model roles, or without any model.
 
     Raises:
         ValueError: two checks have one id, or two rows of a check.
     """
-    checks = tuple(check for name in MODULES for check in of_module(name))
-    for ids in ([check.id for check in checks], *[[f"{c.id}[{row.id}]" for row in c.rows] for c in checks]):
+    checks = tuple(check for area in AREAS for check in of_area(area))
+    for ids in ([check.id for check in checks], *[[row.id for row in check.rows] for check in checks]):
         twice = sorted({identity for identity in ids if ids.count(identity) > 1})
         if twice:
             raise ValueError(f"not unique: {', '.join(twice)}")

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
-from conformance import roles
 from conformance.export import kserve, mlserver, triton
-from conformance.export.format import Format, copy
-from conformance.roles import Role
+from conformance.export.server_format import Format, copy
+from conformance.roles import roles
+from conformance.roles.roles import Role
+from conformance.terms.user_error import UserError
 
 FORMATS: Mapping[str, Format] = {each.name: each for each in (triton.FORMAT, kserve.FORMAT, mlserver.FORMAT)}
 
@@ -25,7 +26,7 @@ FORMATS: Mapping[str, Format] = {each.name: each for each in (triton.FORMAT, kse
 _PREFIX = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]*)?")
 
 
-class ExportError(Exception):
+class ExportError(UserError):
     """Why nothing was exported, in one line."""
 
 

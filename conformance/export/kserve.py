@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from conformance.export.format import COMPUTE, TEMPLATES, Format, copy, no_bf16, plain, write_json
-from conformance.roles import Role
+from conformance.export.server_format import COMPUTE, TEMPLATES, Format, copy, no_bf16, plain, write_json
+from conformance.roles.roles import Role
 
 
 def _write(folder: Path, models: Mapping[str, Role]) -> None:

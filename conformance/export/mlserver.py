@@ -8,8 +8,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from conformance.export.format import COMPUTE, TEMPLATES, Format, copy, no_bf16, plain, tensors, write_json
-from conformance.roles import Role
+from conformance.export.server_format import (
+    COMPUTE,
+    TEMPLATES,
+    Format,
+    copy,
+    no_bf16,
+    plain,
+    tensors,
+    write_json,
+)
+from conformance.roles.roles import Role
 
 # With workers, which are its default, MLServer 1.7 does not start beside a recent uvloop.
 _SETTINGS = {"debug": False, "parallel_workers": 0}

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from string import Template
 
-from conformance.export.format import COMPUTE, TEMPLATES, Format, copy, max_batch, plain, write_json
-from conformance.roles import Role, TensorSpec
+from conformance.export.server_format import COMPUTE, TEMPLATES, Format, copy, max_batch, plain, write_json
+from conformance.roles.roles import Role, TensorSpec
 
 _CODE = (TEMPLATES / "triton-server" / "model.py", TEMPLATES / "triton-server" / "triton_tensors.py", COMPUTE)
 

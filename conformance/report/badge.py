@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from html import escape
 
 from conformance.report.view import View
-from conformance.text import safe
+from conformance.terms.text import safe
 
 LABEL = "oip conformance"
 # Dark enough for white letters on them (WCAG AA), whoever looks.

@@ -6,9 +6,9 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from conformance import ledger
-from conformance.outcome import Outcome
-from conformance.report.result import NO_MODEL
+from conformance.terms import ledger
+from conformance.terms.check import label as row_label
+from conformance.terms.outcome import Outcome, ReasonKind
 
 Entry = Mapping[str, Any]
 T = TypeVar("T")
@@ -39,13 +39,13 @@ class Observation:
 
     requirement: str
     statement: str
-    told: str
+    observation: str
     labels: list[str]
 
 
 def label(check: Entry) -> str:
     """Return a row as reports and baselines name it."""
-    return f"{check['id']} [{check['row']}]" if check["row"] else str(check["id"])
+    return row_label(check["id"], check["row"])
 
 
 def brief(check: Entry) -> str:
@@ -95,7 +95,7 @@ def observations(checks: Iterable[Entry]) -> list[Observation]:
     observed = [check for check in checks if check["outcome"] == Outcome.OBSERVED and check["observation"]]
     ways = by(observed, lambda check: (check["requirements"][0], check["observation"]))
     found = [(rows[0]["requirements"][0], rows[0]["observation"], [label(row) for row in rows]) for rows in ways]
-    return [Observation(name, _statement(name), told, labels) for name, told, labels in sorted(found)]
+    return [Observation(name, _statement(name), what, labels) for name, what, labels in sorted(found)]
 
 
 def _statement(requirement: str) -> str:
@@ -109,4 +109,10 @@ def unjudged(checks: Iterable[Entry]) -> dict[str, list[Entry]]:
     for check in checks:
         if check["outcome"] == Outcome.NOT_APPLICABLE:
             found.setdefault(check["message"], []).append(check)
-    return dict(sorted(found.items(), key=lambda item: (item[0].startswith(NO_MODEL), -len(item[1]))))
+    return dict(sorted(found.items(), key=lambda item: (missing_role(item[1][0]) is not None, -len(item[1]))))
+
+
+def missing_role(check: Entry) -> str | None:
+    """Return the role that no model fills, where a row does not apply for that reason; else None."""
+    reason = check.get("reason")
+    return str(reason["subject"]) if reason and reason["kind"] == ReasonKind.NO_MODEL else None

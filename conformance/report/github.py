@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from conformance.outcome import Outcome
 from conformance.report import page_markdown
 from conformance.report import view as views
 from conformance.report.findings import Group, brief, label
 from conformance.report.view import Report
-from conformance.text import safe
+from conformance.terms.outcome import Outcome
+from conformance.terms.text import safe
 
 SUMMARY_LIMIT = 1024 * 1024
 ANNOTATIONS = 10
@@ -23,7 +23,7 @@ LONGEST = 800
 
 
 def is_there(environment: Mapping[str, str]) -> bool:
-    """Say whether there is anybody to tell."""
+    """Say whether the run is one of GitHub Actions."""
     return environment.get("GITHUB_ACTIONS") == "true" or bool(environment.get("GITHUB_STEP_SUMMARY"))
 
 

@@ -13,14 +13,15 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from conformance import __version__, data
-from conformance.baseline import Gate
-from conformance.report import models
-from conformance.report import verdict as verdicts
-from conformance.report.result import CheckResult
-from conformance.report.verdict import Verdict
-from conformance.target.survey import Survey
-from conformance.text import safe
+from conformance import __version__
+from conformance.judging.baseline import Gate
+from conformance.report import deployed_models
+from conformance.survey.survey import Survey
+from conformance.terms import data
+from conformance.terms import verdict as verdicts
+from conformance.terms.result import CheckResult
+from conformance.terms.text import safe
+from conformance.terms.verdict import Verdict
 
 SCHEMA = 1
 LONGEST = 200  # characters of a name that a server gives
@@ -106,7 +107,7 @@ def _surveyed(survey: Survey) -> dict[str, Any]:
         "extensions_listed": [safe(name, LONGEST) for name in listed[:MOST_LISTED]],
         "extensions_offered": sorted(survey.offered),
         "roles": survey.roles,
-        **({"models": models.described(survey)} if survey.models else {}),
+        **({"models": deployed_models.described(survey)} if survey.models else {}),
     }
 
 
@@ -115,8 +116,7 @@ def _checks(results: Sequence[CheckResult]) -> list[dict[str, Any]]:
     checks, number = [], 0
     for result in results:
         entry = result.to_dict()
-        for internal in ("name", "extension"):
-            del entry[internal]
+        del entry["extension"]  # that of its requirement
         entry["exchanges"] = list(range(number, number + result.exchanges))
         number += result.exchanges
         checks.append(entry)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from conformance.text import safe
+from conformance.terms.text import safe
 
 _SPECIAL = str.maketrans(
     {character: f"\\{character}" for character in "\\`*[]|~#$"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"}

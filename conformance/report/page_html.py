@@ -20,18 +20,18 @@ from typing import Any
 import jinja2
 from markupsafe import Markup, escape
 
-from conformance.outcome import Outcome
-from conformance.report.findings import Group, brief, label
+from conformance.report.findings import Group, brief, label, missing_role
 from conformance.report.page_markdown import sentence
-from conformance.report.result import NO_MODEL
-from conformance.report.view import NOT_RUN, OUTCOMES, TITLES, Requirement, View, gate_sentence
-from conformance.text import safe
+from conformance.report.view import NOT_RUN, TITLES, Requirement, View, gate_sentence
+from conformance.terms.outcome import WORDS as OUTCOME_WORDS
+from conformance.terms.outcome import Outcome
+from conformance.terms.text import safe
 
 TEMPLATES = Path(__file__).parent / "templates"
 LONG = 20_000  # characters of any text: commands with a body in base64 are the longest
 IN_FULL = 25  # rows of one check whose evidence is shown; of others the message
 ROW_NAMES = 12  # of a check in one line; more of them fold away
-WORDS: Mapping[str, str] = {outcome: word for outcome, (word, _) in OUTCOMES.items()} | {NOT_RUN: NOT_RUN}
+WORDS: Mapping[str, str] = {outcome: words.long for outcome, words in OUTCOME_WORDS.items()} | {NOT_RUN: NOT_RUN}
 MARKS: Mapping[str, str] = {
     Outcome.PASS: "\u2713",
     Outcome.FAIL: "\u2717",
@@ -66,7 +66,7 @@ def render(view: View) -> str:
         words=WORDS,
         marks=MARKS,
         titles=TITLES,
-        legend=OUTCOMES,
+        legend={outcome: (words.long, words.meaning) for outcome, words in OUTCOME_WORDS.items()},
         bar=_bar(view),
         levels=_levels(view),
         seconds=_seconds(view.report),
@@ -74,7 +74,7 @@ def render(view: View) -> str:
         by_part=_by_part(view),
         place_of=lambda row: places.get((row["id"], row["row"])),
         missing_roles=_missing_roles(view),
-        other_reasons={why: rows for why, rows in view.unjudged.items() if not why.startswith(NO_MODEL)},
+        other_reasons={why: rows for why, rows in view.unjudged.items() if missing_role(rows[0]) is None},
         open_musts=[entry for entry in view.requirements if entry.counts and entry.level == "MUST" and _is_open(entry)],
         in_full=IN_FULL,
         row_names=ROW_NAMES,
@@ -110,9 +110,9 @@ def _shown(value: Any) -> Any:
     return safe(value, LONG) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def prose(told: str) -> Markup:
+def prose(text: str) -> Markup:
     """Return a sentence in which backticks mark code."""
-    pieces = safe(told, LONG).split("`")
+    pieces = safe(text, LONG).split("`")
     return Markup("").join(
         Markup("<code>{}</code>").format(piece) if place % 2 else escape(piece) for place, piece in enumerate(pieces)
     )
@@ -170,11 +170,8 @@ def _by_part(view: View) -> list[tuple[str, list[tuple[str, list[Requirement]]]]
 
 def _missing_roles(view: View) -> dict[str, int]:
     """Return the roles that no model fills, with how many rows wait for them."""
-    return {
-        reason.removeprefix(NO_MODEL): len(rows)
-        for reason, rows in view.unjudged.items()
-        if reason.startswith(NO_MODEL)
-    }
+    waiting = ((missing_role(rows[0]), len(rows)) for rows in view.unjudged.values())
+    return {role: count for role, count in waiting if role is not None}
 
 
 def _is_open(entry: Requirement) -> bool:

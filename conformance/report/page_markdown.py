@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 from conformance.report.findings import Entry, Group, Observation, brief, label
 from conformance.report.markdown import code, table, text
-from conformance.report.view import OUTCOMES, View, gate_sentence
-from conformance.text import safe
+from conformance.report.view import View, gate_sentence
+from conformance.terms.outcome import WORDS, Outcome
+from conformance.terms.text import safe
 
 LIMIT = 1024 * 1024
 # A section may fill the page up to this part of it, so that those behind it have room.
@@ -78,7 +79,7 @@ def _head(view: View) -> Iterator[str]:
     yield f"**{view.verdict}**:{why} {sentence(view)}" if why else f"**{view.verdict}**. {sentence(view)}"
     yield ""
     yield from _gate(view)
-    yield from table(["", ""], [[name, told] for name, told in _facts(view)])
+    yield from table(["", ""], [[name, text] for name, text in _facts(view)])
     yield ""
     yield from _parts(view)
 
@@ -110,18 +111,21 @@ def sentence(view: View) -> str:
 def _facts(view: View) -> list[tuple[str, str]]:
     report = view.report
     options, target = report["options"], report["target"]
-    told = [options["profile"], *(["strict"] if options["strict"] else [])]
+    profile = [options["profile"], *(["strict"] if options["strict"] else [])]
     return [
         ("target", " and ".join(map(code, view.addresses))),
         ("offers", ", ".join(map(code, target["extensions_offered"])) or "none of the extensions"),
-        ("judged by", f"oip-conformance {code(report['suite']['version'])}, profile {code(', '.join(told))}"),
+        ("judged by", f"oip-conformance {code(report['suite']['version'])}, profile {code(', '.join(profile))}"),
         ("run", f"{code(report['started'])} to {code(report['finished'])}"),
-        ("checks", ", ".join(f"{count} {OUTCOMES[outcome][0]}" for outcome, count in view.counts.items()) or "none"),
+        (
+            "checks",
+            ", ".join(f"{count} {WORDS[Outcome(outcome)].long}" for outcome, count in view.counts.items()) or "none",
+        ),
     ]
 
 
 def _parts(view: View) -> list[str]:
-    outcomes = [outcome for outcome in OUTCOMES if view.counts.get(outcome)]
+    outcomes = [outcome for outcome in WORDS if view.counts.get(outcome)]
     if not outcomes:
         return []
     rows = [
@@ -132,7 +136,7 @@ def _parts(view: View) -> list[str]:
         ]
         for part in view.parts
     ]
-    return table(["extension", "verdict", *(OUTCOMES[outcome][0] for outcome in outcomes)], rows)
+    return table(["extension", "verdict", *(WORDS[outcome].long for outcome in outcomes)], rows)
 
 
 # --- sections ------------------------------------------------------------------------------------------------------
@@ -163,7 +167,7 @@ def _sections(view: View) -> Sequence[Section]:
 def _in_full(view: View, group: Group) -> str:
     first, others = group.rows[0], group.rows[1:]
     lines = [
-        f"### {code(label(first))}: {OUTCOMES[group.outcome][0]}",
+        f"### {code(label(first))}: {WORDS[Outcome(group.outcome)].long}",
         "",
         prose(group.claim),
         "",
@@ -192,8 +196,8 @@ def _evidence(view: View, row: Entry) -> Iterator[str]:
         yield from (f"| {line.removeprefix('| ')}" for line in trace)
         yield f"Rerun     {view.rerun(row['id'])}"
         return
-    told = (("Sent", "sent"), ("Expected", "expected"), ("Actual", "actual"))
-    yield from (f"{name:<9} {failure[key]}" for name, key in told if failure[key])
+    lines = (("Sent", "sent"), ("Expected", "expected"), ("Actual", "actual"))
+    yield from (f"{name:<9} {failure[key]}" for name, key in lines if failure[key])
     yield from failure["bytes"]
     if failure["repeat"]:
         yield f"Repeat    {failure['repeat']}"
@@ -208,7 +212,7 @@ def _in_short(group: Group) -> str:
 
 def _observed(entry: Observation) -> str:
     more = f" and {len(entry.labels) - 1} more" if len(entry.labels) > 1 else ""
-    return f"- {code(entry.requirement)} {code(entry.told, 400)} ({code(entry.labels[0])}{more})"
+    return f"- {code(entry.requirement)} {code(entry.observation, 400)} ({code(entry.labels[0])}{more})"
 
 
 def _unjudged(reason: str, rows: Sequence[Entry]) -> str:
@@ -218,9 +222,9 @@ def _unjudged(reason: str, rows: Sequence[Entry]) -> str:
 # --- text ----------------------------------------------------------------------------------------------------------
 
 
-def prose(told: str) -> str:
+def prose(sentence: str) -> str:
     """Return a sentence in which backticks mark code, as Markdown in which nothing else means anything."""
-    pieces = safe(told, LONG).split("`")
+    pieces = safe(sentence, LONG).split("`")
     return "".join(code(piece, LONG) if place % 2 else text(piece, LONG) for place, piece in enumerate(pieces))
 
 

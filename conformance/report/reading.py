@@ -11,15 +11,16 @@ from typing import Any
 
 import jsonschema
 
-from conformance import data
 from conformance.report.json_report import SCHEMA
-from conformance.text import safe
+from conformance.terms import data
+from conformance.terms.text import safe
+from conformance.terms.user_error import UserError
 
 # A whole run is about 1 MB; what is far larger was not written by a run.
 LARGEST = 64 * 1024 * 1024
 
 
-class ReportError(Exception):
+class ReportError(UserError):
     """A file cannot be read as a report, or a page not be written; the message is one line."""
 
 

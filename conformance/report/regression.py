@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.text import safe
+from conformance.terms.text import safe
 
 FAILED = ("fail", "known_failure", "error", "blocked")
 MET = ("pass", "observed", "advisory", "fixed")

@@ -6,28 +6,22 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from conformance import ledger, roles
-from conformance.baseline import Gate
-from conformance.options import EXTENSIONS
-from conformance.outcome import Outcome
-from conformance.report import models
-from conformance.report.failure import block
-from conformance.report.result import NO_MODEL, NOTHING_OVER_HTTP, CheckResult
-from conformance.report.verdict import Missing, Verdict, musts, of_extensions, of_requirements
-from conformance.target.survey import Survey
-from conformance.text import safe
+from conformance.judging.baseline import Gate
+from conformance.judging.failure import block
+from conformance.report import deployed_models
+from conformance.roles import roles
+from conformance.survey.survey import Survey
+from conformance.terms import ledger
+from conformance.terms.extensions import EXTENSIONS
+from conformance.terms.outcome import WORDS, Outcome, ReasonKind
+from conformance.terms.result import CheckResult
+from conformance.terms.text import safe
+from conformance.terms.verdict import Missing, Verdict, musts, of_extensions, of_requirements
 
-# The columns of the summary: outcome, heading.
+# The columns of the summary.
 COLUMNS = (
-    (Outcome.PASS, "pass"),
-    (Outcome.FAIL, "fail"),
-    (Outcome.ADVISORY, "advice"),
-    (Outcome.OBSERVED, "observed"),
-    (Outcome.BLOCKED, "blocked"),
-    (Outcome.ERROR, "error"),
-    (Outcome.NOT_APPLICABLE, "n/a"),
-    (Outcome.KNOWN_FAILURE, "known"),
-    (Outcome.FIXED, "fixed"),
+    *(Outcome.PASS, Outcome.FAIL, Outcome.ADVISORY, Outcome.OBSERVED, Outcome.BLOCKED, Outcome.ERROR),
+    *(Outcome.NOT_APPLICABLE, Outcome.KNOWN_FAILURE, Outcome.FIXED),
 )
 ONLY_WITH_BASELINE = (Outcome.KNOWN_FAILURE, Outcome.FIXED)
 JUDGED = (Outcome.PASS, Outcome.FAIL, Outcome.KNOWN_FAILURE)
@@ -46,7 +40,7 @@ def header(url: str, survey: Survey, profile: str, seed: int | None, grpc: str =
         f"extensions  {', '.join(offered) or 'none offered'}",
         *[f"            {name} is not offered: {safe(survey.refusals[name], 120)}" for name in survey.refusals],
         *(
-            models.header(survey)
+            deployed_models.header(survey)
             if survey.models
             else [f"roles       {len(survey.roles)} of {len(roles.load())} filled"]
         ),
@@ -57,8 +51,8 @@ def header(url: str, survey: Survey, profile: str, seed: int | None, grpc: str =
 def summary(results: Sequence[CheckResult], survey: Survey, missing: Missing = MappingProxyType({})) -> Iterator[str]:
     """Yield the table of outcomes by extension and area; `missing` are the rows that were not run, by extension."""
     outcomes = {result.outcome for result in results}
-    columns = [column for column in COLUMNS if column[0] in outcomes or column[0] not in ONLY_WITH_BASELINE]
-    yield f"{'':34}" + "".join(f"{heading:>9}" for _, heading in columns)
+    columns = [outcome for outcome in COLUMNS if outcome in outcomes or outcome not in ONLY_WITH_BASELINE]
+    yield f"{'':34}" + "".join(f"{WORDS[outcome].short:>9}" for outcome in columns)
     for name, entry in of_extensions(results, survey.offered, missing).items():
         own = [result for result in results if result.extension == name]
         if not own:
@@ -69,9 +63,9 @@ def summary(results: Sequence[CheckResult], survey: Survey, missing: Missing = M
                 yield f"  {area:32}" + _counts([result for result in own if result.area == area], columns)
 
 
-def _counts(results: Iterable[CheckResult], columns: Iterable[tuple[Outcome, str]]) -> str:
+def _counts(results: Iterable[CheckResult], columns: Iterable[Outcome]) -> str:
     counts = Counter(result.outcome for result in results)
-    return "".join(f"{counts[outcome] or '.':>9}" for outcome, _ in columns)
+    return "".join(f"{counts[outcome] or '.':>9}" for outcome in columns)
 
 
 def gate(found: Gate | None) -> Iterator[str]:
@@ -129,15 +123,14 @@ def observations(results: Sequence[CheckResult]) -> Iterator[str]:
 
 def not_judged(results: Sequence[CheckResult], survey: Survey) -> Iterator[str]:
     """Yield what was not judged for want of a model, and which to deploy, those first that most depends on."""
-    yield from models.not_judged(results, survey)
-    idle = sum(result.message == NOTHING_OVER_HTTP for result in results)
+    yield from deployed_models.not_judged(results, survey)
+    idle = [result for result in results if result.is_for(ReasonKind.NOTHING_OVER_HTTP)]
     if idle:
-        yield f"{idle} checks over HTTP do not apply: {NOTHING_OVER_HTTP}. The verdict is that of gRPC."
+        yield f"{len(idle)} checks over HTTP do not apply: {idle[0].message}. The verdict is that of gRPC."
     waiting: dict[str, list[CheckResult]] = {}
     for result in results:
-        role = result.message.removeprefix(NO_MODEL) if result.message.startswith(NO_MODEL) else ""
-        if role and role not in survey.roles:
-            waiting.setdefault(role, []).append(result)
+        if result.reason and result.reason.kind is ReasonKind.NO_MODEL and result.reason.subject not in survey.roles:
+            waiting.setdefault(result.reason.subject, []).append(result)
     if not waiting:
         return
     judged = _judged_musts(results)

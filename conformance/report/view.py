@@ -13,26 +13,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from conformance import ledger
-from conformance.outcome import Outcome
 from conformance.report.findings import Entry, Group, Observation, brief, by, groups, observations, unjudged
-from conformance.report.verdict import Musts, counted, musts
-from conformance.text import safe
+from conformance.terms import ledger
+from conformance.terms.outcome import WORDS, Outcome
+from conformance.terms.text import safe
+from conformance.terms.verdict import Musts, counted, musts
 
 Report = Mapping[str, Any]
 
-# Every outcome: its word, and what it means. In the order in which pages show them.
-OUTCOMES: Mapping[str, tuple[str, str]] = {
-    Outcome.FAIL: ("failed", "a MUST is not met (under --conformance-strict: or a SHOULD)"),
-    Outcome.KNOWN_FAILURE: ("known failure", "not met, as the baseline says"),
-    Outcome.FIXED: ("fixed", "met, though the baseline says that it is not"),
-    Outcome.ERROR: ("error", "the suite could not judge: the target was gone, or a fault of the suite's own"),
-    Outcome.BLOCKED: ("blocked", "what the check rests on fails already, so nothing can be said"),
-    Outcome.ADVISORY: ("advice", "a SHOULD is not met"),
-    Outcome.OBSERVED: ("observed", "the documents leave it open; what the server does is recorded"),
-    Outcome.PASS: ("passed", "judged and met"),
-    Outcome.NOT_APPLICABLE: ("n/a", "not offered, no model to judge it with, or too large for the server"),
-}
 NOT_RUN = "not run"
 LONGEST_TITLE = 120  # characters
 TITLES: Mapping[str, str] = {
@@ -142,15 +130,15 @@ class View:
         headers = [f"{name}: ..." for name in options["headers"]]
         words = ["pytest", *[_option(address) for address in self.addresses]]
         words += ["--target-config=..."] if any(role != model for role, model in roles.items()) else []
-        words += [part for model in options.get("models", []) for part in ("--model", model)]
+        words += [part for model in options.get("models", []) for part in ("--target-model", model)]
         words += [part for header in headers for part in ("--target-header", header)]
         return shlex.join([*words, "-k", check])
 
 
 def _option(address: str) -> str:
     """Return the option that names an address of the target."""
-    door = "grpc" if address.startswith(("grpc://", "grpcs://")) else "url"
-    return f"--target-{door}={address.removeprefix('grpc://')}"
+    kind = "grpc" if address.startswith(("grpc://", "grpcs://")) else "url"
+    return f"--target-{kind}={address.removeprefix('grpc://')}"
 
 
 def view(report: Report) -> View:
@@ -181,7 +169,7 @@ def gate_sentence(gate: Mapping[str, Any]) -> str:
 
 def _counts(checks: Iterable[Entry]) -> dict[str, int]:
     counts = Counter(check["outcome"] for check in checks)
-    return {outcome: counts[outcome] for outcome in OUTCOMES if counts[outcome]}
+    return {outcome: counts[outcome] for outcome in WORDS if counts[outcome]}
 
 
 # --- extensions and areas ------------------------------------------------------------------------------------------
@@ -234,5 +222,5 @@ def _requirement(entry: Entry, rows: Sequence[Entry], verdict: str, *, counts: b
 
 
 def _by_outcome(rows: Sequence[Entry]) -> dict[str, list[Entry]]:
-    found = {outcome: [row for row in rows if row["outcome"] == outcome] for outcome in OUTCOMES}
+    found = {outcome: [row for row in rows if row["outcome"] == outcome] for outcome in WORDS}
     return {outcome: rows for outcome, rows in found.items() if rows}

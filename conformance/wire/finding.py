@@ -89,7 +89,7 @@ class Finding:
             raise ValueError(f"unknown kind of finding: {self.kind!r}")
 
     @property
-    def told(self) -> str:
+    def described(self) -> str:
         """The finding as part of a sentence about what came instead of something else."""
         place = "" if self.offset is None else f" at byte {self.offset}"
         if self.kind == "json-invalid":

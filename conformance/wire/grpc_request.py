@@ -19,7 +19,7 @@ from conformance.wire.tensor import Tensor
 
 SERVICE: Final = "inference.GRPCInferenceService"
 # The method of a `Message` that is a gRPC call; its path names the method of the service.
-GRPC: Final = "GRPC"
+GRPC_METHOD: Final = "GRPC"
 
 # The field of `InferTensorContents` for each datatype that has one.
 FIELDS: Final[Mapping[str, str]] = {
@@ -66,7 +66,7 @@ def infer_message(request: InferRequest, edit: Edit | None = None) -> Message:
 
 def _message(method: str, request: Pb, names: Names | None = None) -> Message:
     body = request.SerializeToString(deterministic=True)
-    return Message(f"/{SERVICE}/{method}", (), body, GRPC, names=names.of_outputs if names else {})
+    return Message(f"/{SERVICE}/{method}", (), body, GRPC_METHOD, names=names.of_outputs if names else {})
 
 
 def _add_input(request: Pb, item: Input, names: Names) -> None:

@@ -36,7 +36,7 @@ class Output:
         shape: None where absent or invalid.
         binary: whether it has a `binary_data_size`.
         declared_size: that size in bytes, None where it has none or it is no size.
-        span: (start, end) of its bytes in the body, None for a JSON output and where it cannot be told.
+        span: (start, end) of its bytes in the body, None for a JSON output and where it is unknown.
         array: the elements, None where they cannot be decoded.
         findings: what is wrong with this output.
     """
@@ -171,7 +171,7 @@ def _dimensions(shape: Any) -> tuple[int, ...] | None:
 def cut(outputs: Sequence[Output], body: bytes, start: int) -> tuple[list[Output], int | None]:
     """Give the binary outputs their spans; return all outputs, and where bytes are left over, if any are.
 
-    The first output whose size is unknown or too large ends the cutting: nobody can tell where the next ones begin.
+    The first output whose size is unknown or too large ends the cutting: the next ones could begin anywhere.
     Source: Triton, Binary Tensor Data Extension, "Binary Tensor Request", paragraph 6 (the order is the JSON's).
     """
     sizes = iter(_sizes([output for output in outputs if output.binary], body, start))
@@ -188,6 +188,9 @@ def _sizes(outputs: Sequence[Output], body: bytes, start: int) -> list[int | Non
 
     A tensor's own size stands in for a declared one that is none.
     """
+    # `binary_data_size` is "the size of the tensor binary data, in bytes" (Triton, Binary Tensor Data Extension), and
+    # shape and datatype make that size a second time. Where the two differ, the length of the body decides by which one
+    # the server wrote: a wrong declaration is then one finding, and no later tensor looks misread for it.
     declared = [output.native_size if output.declared_size is None else output.declared_size for output in outputs]
     if _sum(declared) == len(body) - start:
         return declared

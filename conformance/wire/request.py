@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from conformance.wire.tensor import Tensor
 
@@ -30,6 +30,8 @@ class _Absent:
 ABSENT: Final = _Absent()
 
 Span = tuple[str, str, int, int]
+# How a tensor travels: as binary data or as JSON; over gRPC in raw or in typed contents.
+Form = Literal["binary", "json"]
 
 
 @dataclass(frozen=True, slots=True)

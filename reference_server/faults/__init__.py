@@ -7,9 +7,11 @@ A fault replaces one step of the server, a function or method of its modules, by
         \"\"\"Binary data follow the JSON in reverse.\"\"\"
         return original(head, list(binary)[::-1])
 
-Its name is the function's, with hyphens; its docstring says what the server does. `breaks` names the requirements, as
-ids of the suite's ledger: these and no others are to be found unmet. The one that the fault is about comes first; those
-that cannot help seeing it follow. The bodies stand in the modules of this package, by area.
+`python -m reference_server --list-steps` lists the steps and what they take; a body that takes something else is an
+error as soon as the faults are loaded. A fault's name is the function's, with hyphens; its docstring says what the
+server does. `breaks` names the requirements, as ids of the suite's ledger: these and no others are to be found unmet.
+The one that the fault is about comes first; those that cannot help seeing it follow. The bodies stand in the modules
+of this package, by area.
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
+
+from reference_server import steps
 
 Body = Callable[..., Any]
 
@@ -54,7 +58,7 @@ class Fault:
 
     @property
     def over_grpc(self) -> bool:
-        """Whether it is in the gRPC door alone; a fault of what both doors share is seen over HTTP."""
+        """Whether it is over gRPC alone; a fault of what both transports share is seen over HTTP."""
         return all(step.startswith("grpc_") for step in self.steps)
 
     @property
@@ -62,24 +66,38 @@ class Fault:
         """The module in which it stands."""
         return self.body.__module__.rpartition(".")[2]
 
+    def require_fit(self) -> None:
+        """Require that the body takes what each step takes; raises what `steps.require_fit` raises."""
+        for step in self.steps:
+            steps.require_fit(self.body, step)
+
 
 def fault(
-    *steps: str, breaks: str | Sequence[str] = (), broad: bool = False, large: bool = False
+    *replaced: str, breaks: str | Sequence[str] = (), broad: bool = False, large: bool = False
 ) -> Callable[[Body], Fault]:
     """Make a fault of a body; see `Fault`."""
 
     def make(body: Body) -> Fault:
         ids = (breaks,) if isinstance(breaks, str) else tuple(breaks)
-        return Fault(body.__name__.replace("_", "-"), steps, ids, body, broad, large)
+        return Fault(body.__name__.replace("_", "-"), replaced, ids, body, broad, large)
 
     return make
 
 
 @cache
 def load() -> dict[str, Fault]:
-    """Return every fault by name, in the order of the modules."""
+    """Return every fault by name, in the order of the modules.
+
+    Raises:
+        AttributeError: the server has no step that a fault replaces.
+        TypeError: a fault takes something else than its step. For faults over gRPC, whose packages may be missing, both
+            are raised by `switched_on`.
+    """
     modules = [importlib.import_module(f"{__name__}.{found.name}") for found in pkgutil.iter_modules(__path__)]
     faults = [value for module in modules for value in vars(module).values() if isinstance(value, Fault)]
+    for found in faults:
+        if not found.over_grpc:
+            found.require_fit()
     return {found.name: found for found in faults}
 
 
@@ -89,8 +107,10 @@ def switched_on(found: Fault) -> Iterator[None]:
 
     Raises:
         AttributeError: the server has no such step.
+        TypeError: the fault takes something else than its step.
     """
-    places = [_place(step) for step in found.steps]
+    found.require_fit()
+    places = [steps.place(step) for step in found.steps]
     before = [vars(owner).get(name, _INHERITED) for owner, name in places]
     for owner, name in places:
         setattr(owner, name, _replacement(found.body, owner, name))
@@ -105,15 +125,6 @@ def switched_on(found: Fault) -> Iterator[None]:
 
 
 _INHERITED = object()
-
-
-def _place(step: str) -> tuple[Any, str]:
-    """Return the module or class that has the step, and the step's name there."""
-    module, *classes, name = step.split(".")
-    owner: Any = importlib.import_module(f"reference_server.{module}")
-    for part in classes:
-        owner = getattr(owner, part)
-    return owner, name
 
 
 def _replacement(body: Body, owner: Any, name: str) -> Callable[..., Any]:

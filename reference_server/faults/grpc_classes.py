@@ -1,4 +1,4 @@
-"""The gRPC door: classification that is wrong there alone."""
+"""gRPC: classification that is wrong there alone."""
 
 from __future__ import annotations
 

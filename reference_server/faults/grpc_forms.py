@@ -1,4 +1,4 @@
-"""The gRPC door: tensors in typed and raw contents, their order, and contents that should be refused."""
+"""gRPC: tensors in typed and raw contents, their order, and contents that should be refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gRPC door: methods, metadata, names, ids and listed outputs."""
+"""gRPC: methods, metadata, names, ids and listed outputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gRPC door: what is not refused, with which status, and what a refusal leaves behind."""
+"""gRPC: what is not refused, with which status, and what a refusal leaves behind."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def grpc_answer_after_a_refusal_is_empty(original: Any, *arguments: Any) -> Any:
 
 @fault("grpc_server.status", "grpc_server.answer", breaks="GRPC-ALIVE")
 def grpc_call_after_a_refusal_is_refused(original: Any, *arguments: Any) -> Any:
-    """The call after a refused one is refused as well: an error is kept until it was told twice."""
+    """The call after a refused one is refused as well: an error is kept until it was sent twice."""
     if len(arguments) == 1:
         _refused["last"] = not _refused["last"]
         return original(*arguments)

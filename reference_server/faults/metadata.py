@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from reference_server.faults import fault
-from reference_server.models import Model, TensorSpec
+from reference_server.models import Model
+from reference_server.signature import TensorSpec
 
 Described = dict[str, Any]
 
@@ -102,33 +103,37 @@ def tensors_described_by_name(original: Any, model: Model) -> Described:
     return document | {side: {item["name"]: item for item in document[side]} for side in ("inputs", "outputs")}
 
 
-def _retold(original: Any, model: Model, specs: Iterable[TensorSpec], member: str, tell: Any) -> list[Described]:
-    """Return described tensors with one member told another way."""
-    return [item | {member: tell(item[member])} for item in original(model, specs)]
+def _redescribed(
+    original: Any, model: Model, specs: Iterable[TensorSpec], member: str, describe: Any
+) -> list[Described]:
+    """Return described tensors with one member described another way."""
+    return [item | {member: describe(item[member])} for item in original(model, specs)]
 
 
 @fault("metadata.tensor_list", breaks="OIP-MODEL-META")
 def dimensions_described_as_strings(original: Any, model: Model, specs: Iterable[TensorSpec]) -> list[Described]:
     """Model metadata write dimensions as strings, as Protocol Buffers write 64-bit integers in JSON."""
-    return _retold(original, model, specs, "shape", lambda shape: [str(extent) for extent in shape])
+    return _redescribed(original, model, specs, "shape", lambda shape: [str(extent) for extent in shape])
 
 
 @fault("metadata.tensor_list", breaks="OIP-MODEL-META")
 def variable_dimensions_described_as_null(original: Any, model: Model, specs: Iterable[TensorSpec]) -> list[Described]:
     """Model metadata write a variable dimension as null."""
-    return _retold(original, model, specs, "shape", lambda shape: [None if extent < 0 else extent for extent in shape])
+    return _redescribed(
+        original, model, specs, "shape", lambda shape: [None if extent < 0 else extent for extent in shape]
+    )
 
 
 @fault("metadata.tensor_list", breaks="OIP-MODEL-META")
 def variable_dimensions_described_as_0(original: Any, model: Model, specs: Iterable[TensorSpec]) -> list[Described]:
     """Model metadata write a variable dimension as 0."""
-    return _retold(original, model, specs, "shape", lambda shape: [max(extent, 0) for extent in shape])
+    return _redescribed(original, model, specs, "shape", lambda shape: [max(extent, 0) for extent in shape])
 
 
 @fault("metadata.tensor_list", breaks="OIP-MODEL-META")
 def shapes_described_in_reverse(original: Any, model: Model, specs: Iterable[TensorSpec]) -> list[Described]:
     """Model metadata give the dimensions last to first, as a column-major library has them."""
-    return _retold(original, model, specs, "shape", lambda shape: shape[::-1])
+    return _redescribed(original, model, specs, "shape", lambda shape: shape[::-1])
 
 
 @fault("metadata.tensor_list", breaks="OIP-MODEL-META", large=True)
@@ -142,10 +147,10 @@ def datatypes_described_in_names_of_a_framework(
     original: Any, model: Model, specs: Iterable[TensorSpec]
 ) -> list[Described]:
     """Model metadata name datatypes as the server's own configuration does: TYPE_INT32."""
-    return _retold(original, model, specs, "datatype", lambda datatype: f"TYPE_{datatype}")
+    return _redescribed(original, model, specs, "datatype", lambda datatype: f"TYPE_{datatype}")
 
 
 @fault("metadata.tensor_list", breaks="OIP-MODEL-META")
 def tensor_names_described_in_lower_case(original: Any, model: Model, specs: Iterable[TensorSpec]) -> list[Described]:
     """Model metadata give the names of tensors in lower case."""
-    return _retold(original, model, specs, "name", str.lower)
+    return _redescribed(original, model, specs, "name", str.lower)

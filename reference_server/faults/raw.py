@@ -7,8 +7,9 @@ from typing import Any
 from reference_server import tensors
 from reference_server.errors import InferenceError
 from reference_server.faults import fault
-from reference_server.models import VARIABLE, Model, TensorSpec
+from reference_server.models import VARIABLE, Model
 from reference_server.request import InferRequest
+from reference_server.signature import TensorSpec
 from reference_server.tensors import Tensor
 
 Inputs = dict[str, Tensor]

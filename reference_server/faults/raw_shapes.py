@@ -15,8 +15,9 @@ from reference_server.datatypes import NUMPY
 from reference_server.errors import InferenceError
 from reference_server.faults import fault
 from reference_server.framing import HEADER
-from reference_server.models import VARIABLE, Model, TensorSpec
+from reference_server.models import VARIABLE, Model
 from reference_server.request import InferRequest, OutputWish
+from reference_server.signature import TensorSpec
 from reference_server.tensors import Tensor
 
 Inputs = dict[str, Tensor]

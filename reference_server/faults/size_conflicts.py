@@ -8,7 +8,8 @@ from reference_server.datatypes import NUMPY
 from reference_server.faults import fault
 from reference_server.faults.sizes import declared, left_of, native, resized
 from reference_server.members import Object
-from reference_server.models import Model, TensorSpec
+from reference_server.models import Model
+from reference_server.signature import TensorSpec
 
 
 @fault("framing.BinaryData.finish", breaks="BIN-NEG-EXTRA")

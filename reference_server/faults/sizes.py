@@ -13,7 +13,8 @@ from reference_server.datatypes import NUMPY
 from reference_server.faults import fault
 from reference_server.framing import BinaryData
 from reference_server.members import Object
-from reference_server.models import Model, TensorSpec
+from reference_server.models import Model
+from reference_server.signature import TensorSpec
 
 
 def left_of(rest: Any) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from conformance.target.reference import ReferenceServer
+from conformance.transport.reference import ReferenceServer
 
 
 @pytest.fixture(scope="session")

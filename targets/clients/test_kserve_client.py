@@ -94,7 +94,7 @@ def test_the_example_of_the_page(url: str) -> None:
     # Correction: output0 is binary because it is asked for as such, not because it stands first; so ask by name.
     found = {output.name: output for output in response.outputs}
     assert response.id == "2ja0ls9j1309"
-    # Row k of output0 is [input2[k], element k of input0]; output1 is input0 + input1 (conformance/roles.toml).
+    # Row k of output0 is [input2[k], element k of input0]; output1 is input0 + input1 (conformance/roles/roles.toml).
     expected = np.array([[1, 1.1], [0, 2.22], [1, 3.345]], np.float16)
     assert (found["output0"].datatype, found["output0"].as_numpy().tobytes()) == ("FP16", expected.tobytes())
     total = fp16_data.astype(np.float32) + uint32_data.astype(np.float32)

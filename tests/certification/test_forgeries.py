@@ -9,17 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from forging import Document, Folder, answer, load, seal
-from servers import bundled
 
-from conformance.cli import main
-from conformance.outcome import Outcome
-
-WHO = ("--vendor=V", "--product=P", "--product-version=1", "--contact=c", "--profile=classification")
-
-
-def certified(folder: Path, *arguments: str) -> int:
-    return main(["certify", *arguments, *WHO, "-o", str(folder)])
+from conformance.commands.main import main
+from conformance.terms.outcome import Outcome
+from tests.support.certifying import certified
+from tests.support.forging import Document, Folder, answer, load, seal
+from tests.support.servers import bundled
 
 
 @pytest.fixture(scope="session")

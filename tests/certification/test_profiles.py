@@ -6,46 +6,50 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_forgeries import certified
 
-from conformance import roles
 from conformance.certification.profiles import unmet
-from conformance.target.reference import ReferenceServer
+from conformance.roles import roles
+from conformance.terms.outcome import ReasonKind
+from conformance.transport.reference import ReferenceServer
+from tests.support.certifying import certified
 
 Document = dict[str, Any]
 
 
-def report(verdict: str, message: str = "", *, level: str = "MUST", extension: str = "protocol", area: str = "json",
-           judged: tuple[str, ...] = ()) -> Document:  # fmt: skip
+def report(verdict: str, reason: ReasonKind | None = None, subject: str = "", *, level: str = "MUST",
+           extension: str = "protocol", area: str = "json", judged: tuple[str, ...] = ()) -> Document:  # fmt: skip
     """Return a report of one requirement with one row."""
     return {
         "options": {"extensions": list(judged)},
         "requirements": [{"id": "A", "level": level, "extension": extension, "area": area, "verdict": verdict}],
-        "checks": [{"requirements": ["A"], "message": message}],
+        "checks": [{"requirements": ["A"], "reason": reason and {"kind": reason, "subject": subject}}],
     }
 
 
-BINARY, RAW = "binary_tensor_data", "raw"
+BINARY, RAW, GRPC = "binary_tensor_data", "raw", "classification_grpc"
+NO_MODEL, NOT_OFFERED = ReasonKind.NO_MODEL, ReasonKind.NOT_OFFERED
 
 
 @pytest.mark.parametrize(
     ("profile", "given", "expected"),
     [
         ("full", report("pass"), []),
-        ("full", report("fail", "got x"), ["A is fail"]),
-        ("full", report("known_failure", "got x"), ["A is known failure"]),
-        ("full", report("blocked", "no"), ["A is blocked"]),
-        ("full", report("not_applicable", "too large for the target: HTTP 413"), ["A is not applicable"]),
-        ("full", report("advisory", "got x", level="SHOULD"), []),
-        ("binary", report("fail", "got x", extension=RAW), []),
-        ("binary+raw", report("fail", "got x", extension=RAW), ["A is fail"]),
-        ("binary", report("not_applicable", "raw is not offered", extension=BINARY), []),
-        ("full", report("not_applicable", "raw is not offered", extension=BINARY), ["A is not applicable"]),
+        ("full", report("fail"), ["A is fail"]),
+        ("full", report("known_failure"), ["A is known failure"]),
+        ("full", report("blocked", ReasonKind.SIMPLER_IS_WRONG), ["A is blocked"]),
+        ("full", report("not_applicable", ReasonKind.TOO_LARGE), ["A is not applicable"]),
+        ("full", report("advisory", level="SHOULD"), []),
+        ("binary", report("fail", extension=RAW), []),
+        ("binary+raw", report("fail", extension=RAW), ["A is fail"]),
+        ("binary", report("not_applicable", NOT_OFFERED, RAW, extension=BINARY), []),
+        ("full", report("not_applicable", NOT_OFFERED, RAW, extension=BINARY), ["A is not applicable"]),
+        ("classification", report("not_applicable", ReasonKind.NO_JSON_FORM, "cast_bf16_fp32"), []),
+        ("full", report("not_applicable", ReasonKind.NO_JSON_FORM, "cast_bf16_fp32"), ["A is not applicable"]),
         ("full", report("not_applicable", area="grpc"), []),
-        ("full", report("not_applicable", area="grpc", judged=("classification_grpc",)), ["A is not applicable"]),
-        ("full", report("pass", "no model for the role fixed"), ["no model fills the role fixed"]),
-        ("full", report("pass", "no model for the role rank0"), []),
-        ("full", report("pass", "no model for the role cast_bf16_fp32"), []),
+        ("full", report("not_applicable", area="grpc", judged=(GRPC,)), ["A is not applicable"]),
+        ("full", report("pass", NO_MODEL, "fixed"), ["no model fills the role fixed"]),
+        ("full", report("pass", NO_MODEL, "rank0"), []),
+        ("full", report("pass", NO_MODEL, "cast_bf16_fp32"), []),
     ],
 )
 def test_what_a_profile_demands(profile: str, given: Document, expected: list[str]) -> None:

@@ -8,9 +8,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
-from test_forgeries import WHO, certified
 
-from conformance.cli import main
+from conformance.commands.main import main
+from tests.support.certifying import WHO, certified
 
 
 def write_pair(folder: Path, name: str, key: Ed25519PrivateKey | X25519PrivateKey) -> None:

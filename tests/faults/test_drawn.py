@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import hypothesis
 import pytest
-from matrix import Server, judge_rows, see, serving
 
-from conformance.collect import collected_rows
-from conformance.outcome import Outcome
+from conformance.judging.selection import collected_rows
+from conformance.terms.outcome import Outcome
 from reference_server import faults
+from tests.support.matrix import Server, judge_rows, see, serving
 
 EXPLORING = [case for case in collected_rows("explore") if case[0].explores]
 SEEN = {

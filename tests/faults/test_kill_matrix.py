@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from matrix import Sighting, run, told
-from page import render
 
-from conformance import ledger
-from conformance.collect import collected_rows
+from conformance.judging.selection import collected_rows
+from conformance.terms import ledger
+from conformance.terms.extensions import TRANSPORTS
 from reference_server import faults
+from tests.support.kill_matrix_page import render
+from tests.support.matrix import Sighting, complaints, run
 
 # Requirements that no fault of ours can break, and why.
 UNBROKEN: Mapping[str, str] = {}
@@ -24,7 +25,7 @@ def sightings() -> dict[str, Sighting]:
 
 @pytest.mark.parametrize("name", faults.load())
 def test_a_fault_is_killed_exactly(name: str, sightings: dict[str, Sighting]) -> None:
-    assert told(sightings[name], faults.load()[name]) == []
+    assert complaints(sightings[name], faults.load()[name]) == []
 
 
 @pytest.mark.parametrize("name", [entry.id for entry in ledger.load().values() if entry.level in ("MUST", "SHOULD")])
@@ -37,7 +38,7 @@ def checks_with_a_level() -> list[str]:
     """Return the checks of MUSTs and SHOULDs whose requests are the same each time."""
     levels = {
         check.id: {ledger.requirement(name).level for name in check.requirements(row)}
-        for check, row in collected_rows("certify", dangerous=True, doors=("http", "grpc"))
+        for check, row in collected_rows("certify", dangerous=True, transports=TRANSPORTS)
     }
     return [name for name, found in levels.items() if found & {"MUST", "SHOULD"}]
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-import variations
-from matrix import Sighting, run
+
+from tests.support import variations
+from tests.support.matrix import Sighting, run
 
 
 @pytest.fixture(scope="session")

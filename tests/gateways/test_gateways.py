@@ -11,13 +11,13 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-import nginx
 import pytest
 import trustme
-from nginx import Gateway
-from servers import judge, proxied
 
-from conformance.target.reference import ReferenceServer
+from conformance.transport.reference import ReferenceServer
+from tests.support import nginx
+from tests.support.nginx import Gateway
+from tests.support.servers import judge, proxied
 
 Behind = Callable[[str], AbstractContextManager[Gateway]]
 
@@ -91,8 +91,8 @@ def test_a_virtual_host(gateway: Behind, tmp_path: Path, answer: str, shown: str
 
 
 def test_a_bearer_token(gateway: Behind, tmp_path: Path) -> None:
-    door = f'if ($http_authorization != "Bearer {TOKEN}") {{ return 401; }}'
-    with gateway(f"server {{ listen LISTEN; {door} location / {{ proxy_pass UPSTREAM; }} }}") as front:
+    guard = f'if ($http_authorization != "Bearer {TOKEN}") {{ return 401; }}'
+    with gateway(f"server {{ listen LISTEN; {guard} location / {{ proxy_pass UPSTREAM; }} }}") as front:
         url = f"--target-url=http://127.0.0.1:{front.port}"
         written = ("--conformance-report=r.json", "--conformance-evidence=evidence", "--junitxml=j.xml", "-v")
         run = judge(tmp_path, url, f"--target-header=Authorization: Bearer {TOKEN}", "-k", FEW, *written)

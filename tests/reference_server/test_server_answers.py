@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from serving import HEADER, Server
+
+from tests.support.serving import HEADER, Server
 
 # (model, request's JSON, binary data in hex, response's JSON, binary data in hex or None for a response without any)
 BINARY = {

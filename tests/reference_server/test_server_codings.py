@@ -7,7 +7,8 @@ import zlib
 from collections.abc import Callable, Iterator
 
 import pytest
-from serving import HEADER, Answer, Server, running
+
+from tests.support.serving import HEADER, Answer, Server, running
 
 JSON_PART = b'{"inputs":[{"name":"INPUT","shape":[3],"datatype":"UINT8","parameters":{"binary_data_size":3}}]}'
 BODY = JSON_PART + b"\x01\x02\xff"

@@ -1,4 +1,4 @@
-"""The gRPC door itself: its methods, limits and failures, and the command line that opens it."""
+"""The gRPC connection itself: its methods, limits and failures, and the command line that opens it."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from pathlib import Path
 
 import grpc
 import pytest
-from grpc_serving import LIMIT, PATH, Door, connected, door, message_of, status
-from serving import TIMEOUT, running
 from tritonclient.grpc import service_pb2
 
 from reference_server import __version__, compute
+from tests.support.grpc_serving import LIMIT, PATH, GrpcConnection, connected, message_of, serving, status
+from tests.support.serving import TIMEOUT, running
 
 
 @pytest.fixture(scope="module")
-def opened() -> Iterator[Door]:
-    with door() as one:
+def opened() -> Iterator[GrpcConnection]:
+    with serving() as one:
         yield one
 
 
@@ -40,7 +40,7 @@ METHODS = [
 
 
 @pytest.mark.parametrize(("method", "request_text", "expected"), METHODS)
-def test_method(opened: Door, method: str, request_text: str, expected: str) -> None:
+def test_method(opened: GrpcConnection, method: str, request_text: str, expected: str) -> None:
     answer = opened.call(method, message_of(f"{method}Request", request_text))
     assert answer == message_of(f"{method}Response", expected)
 
@@ -53,14 +53,14 @@ def test_method(opened: Door, method: str, request_text: str, expected: str) -> 
         ('name: "scores" version: "2"', 'model "scores" has no version "2", only "1"'),
     ],
 )
-def test_unknown_model(opened: Door, method: str, request_text: str, message: str) -> None:
+def test_unknown_model(opened: GrpcConnection, method: str, request_text: str, message: str) -> None:
     with pytest.raises(grpc.RpcError) as error:
         opened.call(method, message_of(f"{method}Request", request_text))
     assert status(error) == ("NOT_FOUND", message)
 
 
 @pytest.mark.parametrize("path", [f"{PATH}ModelConfig", f"{PATH}modelInfer", "/other.Service/ModelInfer"])
-def test_unknown_method(opened: Door, path: str) -> None:
+def test_unknown_method(opened: GrpcConnection, path: str) -> None:
     with pytest.raises(grpc.RpcError) as error:
         opened.exchange(path, b"")
     assert status(error) == (
@@ -70,14 +70,14 @@ def test_unknown_method(opened: Door, path: str) -> None:
     )
 
 
-def test_unknown_method_with_a_stream_that_sends_nothing(opened: Door) -> None:
+def test_unknown_method_with_a_stream_that_sends_nothing(opened: GrpcConnection) -> None:
     with pytest.raises(grpc.RpcError) as error:
         list(opened.channel.stream_stream(f"{PATH}ModelStreamInfer")(iter(()), timeout=TIMEOUT))
     assert status(error)[0] == "UNIMPLEMENTED"
 
 
 @pytest.mark.parametrize("compression", [grpc.Compression.NoCompression, grpc.Compression.Gzip])
-def test_limit(opened: Door, compression: grpc.Compression) -> None:
+def test_limit(opened: GrpcConnection, compression: grpc.Compression) -> None:
     spec = service_pb2.ModelInferRequest.InferInputTensor(name="INPUT", datatype="UINT8", shape=[LIMIT])
     request = service_pb2.ModelInferRequest(model_name="identity_uint8", inputs=[spec])
     request.raw_input_contents.append(bytes(LIMIT))
@@ -93,7 +93,7 @@ def test_limit(opened: Door, compression: grpc.Compression) -> None:
 
 
 def test_failure_is_told_to_the_operator_alone(
-    opened: Door, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    opened: GrpcConnection, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(compute.FUNCTIONS, "identity", lambda *_: 1 // 0)
     with pytest.raises(grpc.RpcError) as error:

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from grpc_serving import Door, door, message_of
+
+from tests.support.grpc_serving import GrpcConnection, message_of, serving
 
 
 @pytest.fixture(scope="module")
-def opened() -> Iterator[Door]:
-    with door() as one:
+def opened() -> Iterator[GrpcConnection]:
+    with serving() as one:
         yield one
 
 
-def check(opened: Door, model: str, request: str, expected: str) -> None:
+def check(opened: GrpcConnection, model: str, request: str, expected: str) -> None:
     """Compare a whole response, presence of `contents` included."""
     head = f'model_name: "{model}" model_version: "1" '
     answer = opened.infer(f'model_name: "{model}" {request}')
@@ -56,7 +57,7 @@ RAW_ONLY = {"FP16": r"\x00\x3c\x66\x2e\x00\x80", "BF16": r"\xc0\x3f\x10\xc0\x00\
 
 
 @pytest.mark.parametrize("datatype", DATATYPES)
-def test_typed(opened: Door, datatype: str) -> None:
+def test_typed(opened: GrpcConnection, datatype: str) -> None:
     field, values, _ = DATATYPES[datatype]
     tensor = f'datatype: "{datatype}" shape: 3 contents {{ {field}: {values} }}'
     check(
@@ -68,7 +69,7 @@ def test_typed(opened: Door, datatype: str) -> None:
 
 
 @pytest.mark.parametrize("datatype", [*DATATYPES, *RAW_ONLY])
-def test_raw(opened: Door, datatype: str) -> None:
+def test_raw(opened: GrpcConnection, datatype: str) -> None:
     raw = RAW_ONLY[datatype] if datatype in RAW_ONLY else DATATYPES[datatype][2]
     tensor = f'datatype: "{datatype}" shape: 3'
     check(
@@ -81,7 +82,7 @@ def test_raw(opened: Door, datatype: str) -> None:
 
 @pytest.mark.parametrize("datatype", DATATYPES)
 @pytest.mark.parametrize("contents", ["", "contents { }"])
-def test_no_elements_need_no_contents(opened: Door, datatype: str, contents: str) -> None:
+def test_no_elements_need_no_contents(opened: GrpcConnection, datatype: str, contents: str) -> None:
     tensor = f'datatype: "{datatype}" shape: 0'
     check(
         opened,
@@ -181,5 +182,5 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize(("model", "request_text", "expected"), ANSWERS.values(), ids=ANSWERS)
-def test_answer(opened: Door, model: str, request_text: str, expected: str) -> None:
+def test_answer(opened: GrpcConnection, model: str, request_text: str, expected: str) -> None:
     check(opened, model, request_text, expected)

@@ -6,16 +6,17 @@ from collections.abc import Iterator
 
 import grpc
 import pytest
-from grpc_serving import PATH, Door, door, status
+
+from tests.support.grpc_serving import PATH, GrpcConnection, serving, status
 
 
 @pytest.fixture(scope="module")
-def opened() -> Iterator[Door]:
-    with door() as one:
+def opened() -> Iterator[GrpcConnection]:
+    with serving() as one:
         yield one
 
 
-def refused(opened: Door, model: str, request: str) -> tuple[str, str]:
+def refused(opened: GrpcConnection, model: str, request: str) -> tuple[str, str]:
     """Send what is to be refused; return its status."""
     with pytest.raises(grpc.RpcError) as error:
         opened.infer(f'model_name: "{model}" {request}')
@@ -179,7 +180,7 @@ INPUTS = {
 
 
 @pytest.mark.parametrize(("model", "request_text", "message"), INPUTS.values(), ids=INPUTS)
-def test_inputs(opened: Door, model: str, request_text: str, message: str) -> None:
+def test_inputs(opened: GrpcConnection, model: str, request_text: str, message: str) -> None:
     assert refused(opened, model, request_text) == ("INVALID_ARGUMENT", message)
 
 
@@ -219,7 +220,7 @@ OUTPUTS = [
 
 
 @pytest.mark.parametrize(("model", "request_text", "message"), OUTPUTS, ids=range(len(OUTPUTS)))
-def test_outputs(opened: Door, model: str, request_text: str, message: str) -> None:
+def test_outputs(opened: GrpcConnection, model: str, request_text: str, message: str) -> None:
     assert refused(opened, model, request_text) == ("INVALID_ARGUMENT", message)
 
 
@@ -231,19 +232,19 @@ def test_outputs(opened: Door, model: str, request_text: str, message: str) -> N
         *[("rank0", given, f'model "rank0" has no version "{given}", only "1"') for given in ("2", "-1", "1.0")],
     ],
 )
-def test_models(opened: Door, model: str, version: str, message: str) -> None:
+def test_models(opened: GrpcConnection, model: str, version: str, message: str) -> None:
     assert refused(opened, model, f'model_version: "{version}"') == ("NOT_FOUND", message)
 
 
 @pytest.mark.parametrize("octets", [b"\x0a\x02\xff\xff", b"\x0a\x20a", b"{}"], ids=["not UTF-8", "cut", "JSON"])
-def test_no_message(opened: Door, octets: bytes) -> None:
+def test_no_message(opened: GrpcConnection, octets: bytes) -> None:
     with pytest.raises(grpc.RpcError) as error:
         opened.exchange(f"{PATH}ModelInfer", octets)
     expected = "the message is no ModelInferRequest, or text in it is not UTF-8"
     assert status(error) == ("INVALID_ARGUMENT", expected)
 
 
-def test_a_long_message_fits_the_header_that_carries_it(opened: Door) -> None:
+def test_a_long_message_fits_the_header_that_carries_it(opened: GrpcConnection) -> None:
     code, message = refused(opened, "rank2", one("INT32", f"shape: {[1] * 30_000}", RAW_4))
     assert code == "INVALID_ARGUMENT"
     assert message.startswith("inputs[0] 'INPUT': shape is [1, 1, ")

@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 import tritonclient.grpc as triton
-from grpc_serving import door
 from numpy.typing import NDArray
-from test_server_tritonclient import ARRAYS, same
+
+from tests.support.arrays import ARRAYS, expect_same_bits
+from tests.support.grpc_serving import serving
 
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
-    with door() as opened, triton.InferenceServerClient(opened.address) as connected:
+    with serving() as opened, triton.InferenceServerClient(opened.address) as connected:
         yield connected
 
 
@@ -32,7 +33,7 @@ def test_every_datatype(client: Any, datatype: str, empty: bool, listed: bool) -
     outputs = [triton.InferRequestedOutput("OUTPUT")] if listed else None
     model = f"identity_{datatype.lower()}"
     result = client.infer(model, [sent("INPUT", datatype, array)], outputs=outputs, request_id="Füße")
-    same(result.as_numpy("OUTPUT"), array)
+    expect_same_bits(result.as_numpy("OUTPUT"), array)
     assert result.get_response().id == "Füße"
 
 
@@ -42,19 +43,19 @@ def test_several_tensors(client: Any) -> None:
     outputs = [triton.InferRequestedOutput(f"OUT_{name}") for name in sorted(arrays)]
     for result in (client.infer("multi", inputs, outputs=outputs), client.infer("multi", inputs)):
         for name, array in arrays.items():
-            same(result.as_numpy(f"OUT_{name}"), array)
+            expect_same_bits(result.as_numpy(f"OUT_{name}"), array)
 
 
 def test_order_of_elements(client: Any) -> None:
     array = np.arange(24, dtype=np.int16).reshape(2, 3, 4)
-    same(client.infer("rank3", [sent("INPUT", "INT16", array)]).as_numpy("OUTPUT"), array)
+    expect_same_bits(client.infer("rank3", [sent("INPUT", "INT16", array)]).as_numpy("OUTPUT"), array)
 
 
 @pytest.mark.parametrize("compression", [None, "gzip", "deflate"])
 def test_compression(client: Any, compression: str | None) -> None:
     array = np.arange(100_000, dtype=np.int32)
     result = client.infer("identity_int32", [sent("INPUT", "INT32", array)], compression_algorithm=compression)
-    same(result.as_numpy("OUTPUT"), array)
+    expect_same_bits(result.as_numpy("OUTPUT"), array)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +69,7 @@ def test_class_count(client: Any, model: str, expected: list[list[bytes]]) -> No
     scores = np.array([[0.25, 0.5, 0.125, 0.75], [4, 3, 2, 1]], np.float32)
     wish = triton.InferRequestedOutput("SCORES", class_count=2)
     result = client.infer(model, [sent("INPUT", "FP32", scores)], outputs=[wish])
-    same(result.as_numpy("SCORES"), np.array(expected, object))
+    expect_same_bits(result.as_numpy("SCORES"), np.array(expected, object))
 
 
 def test_metadata(client: Any) -> None:

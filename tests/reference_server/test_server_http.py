@@ -16,9 +16,9 @@ from pathlib import Path
 
 import httpx
 import pytest
-from serving import Server, infer_octets, read_answer, running
 
 from reference_server import app, models
+from tests.support.serving import Server, infer_octets, read_answer, running
 
 GOOD = infer_octets("raw_fixed", bytes(16), "0")
 BAD = infer_octets("raw_fixed", bytes(15), "0")
@@ -63,7 +63,7 @@ def test_every_role_is_served(server: Server) -> None:
     spec = find_spec("conformance")
     assert spec is not None
     assert spec.origin is not None
-    roles = tomllib.loads(Path(spec.origin).with_name("roles.toml").read_text("utf-8"))
+    roles = tomllib.loads((Path(spec.origin).parent / "roles" / "roles.toml").read_text("utf-8"))
     for name, role in roles.items():
         answer = server.exchange(f"GET /v2/models/{name} HTTP/1.1\r\nHost: test\r\n\r\n".encode(), "GET")
         lead = [-1] if role.get("batching") else []

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from serving import Answer, Server, infer_octets, read_answer
+
+from tests.support.serving import Answer, Server, infer_octets, read_answer
 
 BINARY_1 = '{"inputs":[{"name":"INPUT","shape":[2],"datatype":"INT32","parameters":{"binary_data_size":8}}]}'
 FP32_4 = '"shape":[4],"datatype":"FP32"'

@@ -5,29 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import pytest
 import tritonclient.http as triton
 from numpy.typing import NDArray
-from serving import Server
 
-ARRAYS: dict[str, NDArray[Any]] = {
-    "BOOL": np.array([True, False, True]),
-    "UINT8": np.array([0, 1, 255], np.uint8),
-    "UINT16": np.array([0x0102, 65535], np.uint16),
-    "UINT32": np.array([0x01020304, 2**32 - 1], np.uint32),
-    "UINT64": np.array([0x0102030405060708, 2**53 + 1, 2**64 - 1], np.uint64),
-    "INT8": np.array([-128, 1, 127], np.int8),
-    "INT16": np.array([-32768, 0x0102], np.int16),
-    "INT32": np.array([-(2**31), 0x01020304], np.int32),
-    "INT64": np.array([-(2**63), 2**53 + 1, 2**63 - 1], np.int64),
-    "FP16": np.array([0.1, -65504, 6e-8, np.inf, np.nan], np.float16),
-    "FP32": np.array([0.1, -3.4028235e38, 1e-45, -0.0], np.float32),
-    "FP64": np.array([0.1, 1.7976931348623157e308, 5e-324, -0.0], np.float64),
-    "BYTES": np.array([b"", b"a", "猫".encode(), b"x" * 300], object),
-    "BF16": np.array([1.5, -2.25, 3.39e38, -0.0], ml_dtypes.bfloat16),
-}
+from tests.support.arrays import ARRAYS, expect_same_bits
+from tests.support.serving import Server
+
 NO_JSON = {"FP16", "BF16"}
 
 
@@ -41,15 +26,6 @@ def sent(name: str, datatype: str, array: NDArray[Any], binary: bool = True) -> 
     """Return an input."""
     tensor = triton.InferInput(name, list(array.shape), datatype)
     return tensor.set_data_from_numpy(array, binary_data=binary)
-
-
-def same(actual: NDArray[Any], expected: NDArray[Any]) -> None:
-    """Compare bits, so that -0.0 and NaN count."""
-    assert actual.shape == expected.shape
-    if expected.dtype == object:
-        assert [item if isinstance(item, bytes) else item.encode() for item in actual.flat] == list(expected.flat)
-    else:
-        assert (actual.dtype, actual.tobytes()) == (expected.dtype, expected.tobytes())
 
 
 @pytest.mark.parametrize("datatype", ARRAYS)
@@ -69,7 +45,7 @@ def test_every_datatype(client: Any, datatype: str, binary: bool, output: bool |
             client.infer(f"identity_{datatype.lower()}", inputs, outputs=outputs)
         return
     result = client.infer(f"identity_{datatype.lower()}", inputs, outputs=outputs, request_id="Füße")
-    same(result.as_numpy("OUTPUT"), array)
+    expect_same_bits(result.as_numpy("OUTPUT"), array)
     assert result.get_response()["id"] == "Füße"
 
 
@@ -79,12 +55,12 @@ def test_several_tensors(client: Any) -> None:
     outputs = [triton.InferRequestedOutput(f"OUT_{name}", binary_data=name != "INT64") for name in sorted(arrays)]
     for result in (client.infer("multi", inputs, outputs=outputs), client.infer("multi", inputs)):
         for name, array in arrays.items():
-            same(result.as_numpy(f"OUT_{name}"), array)
+            expect_same_bits(result.as_numpy(f"OUT_{name}"), array)
 
 
 def test_order_of_elements(client: Any) -> None:
     array = np.arange(24, dtype=np.int16).reshape(2, 3, 4)
-    same(client.infer("rank3", [sent("INPUT", "INT16", array)]).as_numpy("OUTPUT"), array)
+    expect_same_bits(client.infer("rank3", [sent("INPUT", "INT16", array)]).as_numpy("OUTPUT"), array)
 
 
 def test_raw(client: Any) -> None:
@@ -92,7 +68,7 @@ def test_raw(client: Any) -> None:
     response = client._post("v2/models/raw_fixed/infer", body, {"Inference-Header-Content-Length": 0}, None)
     assert response.status_code == 200
     result = triton.InferResult(response, verbose=False)
-    same(result.as_numpy("OUTPUT"), np.array([[1, -2], [3, 0x01020304]], np.float32))
+    expect_same_bits(result.as_numpy("OUTPUT"), np.array([[1, -2], [3, 0x01020304]], np.float32))
 
 
 @pytest.mark.parametrize("binary", [True, False], ids=["binary", "JSON"])
@@ -107,7 +83,7 @@ def test_class_count(client: Any, model: str, expected: list[list[bytes]], binar
     scores = np.array([[0.25, 0.5, 0.125, 0.75], [4, 3, 2, 1]], np.float32)
     wish = triton.InferRequestedOutput("SCORES", binary_data=binary, class_count=2)
     result = client.infer(model, [sent("INPUT", "FP32", scores)], outputs=[wish])
-    same(result.as_numpy("SCORES"), np.array(expected, object))
+    expect_same_bits(result.as_numpy("SCORES"), np.array(expected, object))
 
 
 def test_metadata(client: Any) -> None:

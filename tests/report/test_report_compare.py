@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small_reports import Report, check, report, requirement
 
-from conformance import cli
-from conformance.report import compare_html, compare_markdown
-from conformance.report.compare import compare
+from conformance.commands import main
+from conformance.report import comparison_html, comparison_markdown
+from conformance.report.comparison import compare
 from conformance.report.reading import read
+from tests.support.small_reports import Report, check, report, requirement
 
 RESULTS = Path(__file__).parents[2] / "docs/results"
 
 
 def markdown(*reports: Report) -> list[str]:
-    page = compare_markdown.render(compare([(f"file{place}", report) for place, report in enumerate(reports)]))
+    page = comparison_markdown.render(compare([(f"file{place}", report) for place, report in enumerate(reports)]))
     return page.splitlines()
 
 
@@ -158,10 +158,10 @@ def test_the_command_prints_or_writes(tmp_path: Path, capsys: pytest.CaptureFixt
     for file, name in zip(files, ("alpha", "beta"), strict=True):
         Path(file).write_text(json.dumps(report(name)))
     both = compare([("one", report()), ("two", report("beta"))])
-    assert cli.main(["compare", *files]) == 0
-    assert capsys.readouterr().out == compare_markdown.render(both)
-    for suffix, render in ((".md", compare_markdown.render), (".html", compare_html.render)):
-        assert cli.main(["compare", *files, "-o", f"{tmp_path}/page{suffix}"]) == 0
+    assert main.main(["compare", *files]) == 0
+    assert capsys.readouterr().out == comparison_markdown.render(both)
+    for suffix, render in ((".md", comparison_markdown.render), (".html", comparison_html.render)):
+        assert main.main(["compare", *files, "-o", f"{tmp_path}/page{suffix}"]) == 0
         assert capsys.readouterr().out == f"wrote {tmp_path}/page{suffix}\n"
         assert (tmp_path / f"page{suffix}").read_text(encoding="utf-8") == render(both)
     assert {path.name for path in tmp_path.iterdir()} == {"one.json", "two.json", "page.md", "page.html"}
@@ -192,7 +192,7 @@ def test_what_is_no_report_is_one_line(
     file = tmp_path / "x.json"
     if content:
         file.write_bytes(content())
-    assert cli.main(["compare", str(file)]) == 2
+    assert main.main(["compare", str(file)]) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
     assert printed.err.startswith("oip-conformance: error: " + said.format(file=file))
@@ -212,7 +212,7 @@ def test_a_page_that_cannot_be_written(
 ) -> None:
     (tmp_path / "x.json").write_text(json.dumps(report()))
     file = tmp_path / output
-    assert cli.main(["compare", str(tmp_path / "x.json"), "-o", str(file)]) == 2
+    assert main.main(["compare", str(tmp_path / "x.json"), "-o", str(file)]) == 2
     assert capsys.readouterr().err == f"oip-conformance: error: {said.format(file=file)}\n"
 
 
@@ -223,7 +223,7 @@ def test_the_page_of_results_is_that_of_the_reports() -> None:
     reports = [(path.stem, read(path)) for path in sorted(RESULTS.glob("*.json"))]
     assert [name for name, _ in reports] == ["kserve", "mlserver", "reference", "triton"]
     page = RESULTS.with_suffix(".md").read_text(encoding="utf-8")
-    assert page == compare_markdown.render(compare(reports)), (
+    assert page == comparison_markdown.render(compare(reports)), (
         "run: oip-conformance compare docs/results/*.json > docs/results.md"
     )
 

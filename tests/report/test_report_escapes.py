@@ -6,11 +6,11 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from small_reports import HOSTILE, Report, check, report, requirement
 
-from conformance.report import compare_html, compare_markdown
-from conformance.report.compare import compare
+from conformance.report import comparison_html, comparison_markdown
+from conformance.report.comparison import compare
 from conformance.report.markdown import code, text
+from tests.support.small_reports import HOSTILE, Report, check, report, requirement
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def hostile() -> Report:
 
 
 def test_hostile_text_stays_text_in_markdown(hostile: Report) -> None:
-    page = compare_markdown.render(compare([(HOSTILE, hostile), (HOSTILE, hostile)]))
+    page = comparison_markdown.render(compare([(HOSTILE, hostile), (HOSTILE, hostile)]))
     outside_code = re.sub(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)", "", page)
     assert [line for line in outside_code.splitlines() if "<script" in line or "](" in line.replace("\\](", "")] == []
     assert re.findall(r"://|[^ -~\n]", outside_code) == []
@@ -121,7 +121,7 @@ def tags(page: str) -> Tags:
 
 
 def test_hostile_text_stays_text_in_html(hostile: Report) -> None:
-    page = tags(compare_html.render(compare([("file", hostile), (HOSTILE, hostile)])))
+    page = tags(comparison_html.render(compare([("file", hostile), (HOSTILE, hostile)])))
     assert page.seen <= TAGS
     assert page.attributes <= {"lang", "charset", "name", "content", "http-equiv", "class", "scope"}
     assert "<script>alert(1)</script>|`x`\\n# \\x1b[31m[go](http://evil) & www.evil \\u202e" in page.text
@@ -134,7 +134,7 @@ def test_html_says_what_markdown_says() -> None:
         checks=[check("o.x", str(k), "observed", observation=t) for k, t in enumerate(("JSON", "JSON", "text"))],
     )
     two = report("beta", checks=[check("ordering.y", "r", "fail", "expected less", "BIN-ORD-I")])
-    page = tags(compare_html.render(compare([("one", one), ("two", two)])))
+    page = tags(comparison_html.render(compare([("one", one), ("two", two)])))
     shown = re.sub(r"\s+", " ", page.text)
     assert "br" in page.seen
     for said in (

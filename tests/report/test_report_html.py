@@ -11,7 +11,10 @@ from xml.etree.ElementTree import Element
 
 import html5lib
 import pytest
-from made_reports import (
+
+from conformance.report.page_html import IN_FULL, render
+from conformance.report.view import view
+from tests.support.made_reports import (
     ALL,
     ATTACK,
     CONFORMANT,
@@ -25,9 +28,6 @@ from made_reports import (
     report,
     requirement,
 )
-
-from conformance.report.page_html import IN_FULL, render
-from conformance.report.view import view
 
 EVERY = pytest.mark.parametrize("made", ALL.values(), ids=ALL)
 

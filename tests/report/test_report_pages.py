@@ -9,7 +9,12 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from made_reports import (
+
+from conformance.commands import main
+from conformance.report import badge, formats, github, page_markdown
+from conformance.report.json_report import digest
+from conformance.report.view import view
+from tests.support.made_reports import (
     ALL,
     ATTACK,
     CONFORMANT,
@@ -22,11 +27,6 @@ from made_reports import (
     failure,
     report,
 )
-
-from conformance import cli
-from conformance.report import badge, formats, github, page_markdown
-from conformance.report.json_report import digest
-from conformance.report.view import view
 
 EVERY = pytest.mark.parametrize("made", ALL.values(), ids=ALL)
 ACTIONS = {"GITHUB_ACTIONS": "true"}
@@ -341,7 +341,7 @@ def test_the_command_makes_the_same_files_later(tmp_path: Path, capsys: pytest.C
         formats.write(NONCONFORMANT, tmp_path / f"now/r{suffix}")
     outputs = [f"{tmp_path}/later/r{suffix}" for suffix in formats.FORMATS]
     arguments = [part for output in outputs for part in ("-o", output)]
-    assert cli.main(["report", str(tmp_path / "now/r.json"), *arguments]) == 0
+    assert main.main(["report", str(tmp_path / "now/r.json"), *arguments]) == 0
     assert capsys.readouterr().out.splitlines() == [f"wrote {output}" for output in outputs]
     assert files(tmp_path / "now") == files(tmp_path / "later")
 
@@ -368,7 +368,7 @@ def test_the_command_refuses(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], change: Callable[[Report], Report], output: str, message: str
 ) -> None:
     (tmp_path / "in.json").write_text(json.dumps(change(NONCONFORMANT)))
-    assert cli.main(["report", str(tmp_path / "in.json"), "-o", str(tmp_path / output)]) == 2
+    assert main.main(["report", str(tmp_path / "in.json"), "-o", str(tmp_path / output)]) == 2
     told = capsys.readouterr().err
     assert message in told
     assert told.count("\n") == 1

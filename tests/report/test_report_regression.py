@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-from small_reports import check, report
 
-from conformance.cli import main
+from conformance.commands.main import main
 from conformance.report.regression import Regression, compare
+from tests.support.small_reports import check, report
 
 
 def outcomes(*given: str) -> dict[str, object]:

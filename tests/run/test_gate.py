@@ -9,9 +9,9 @@ from typing import Any
 
 import jsonschema
 import pytest
-from servers import bundled, judge
 
-from conformance import data
+from conformance.terms import data
+from tests.support.servers import bundled, judge
 
 # Rows of two checks fail with the fault; the selection keeps the runs short.
 FAULT = "binary-outputs-in-reverse"

@@ -1,4 +1,4 @@
-"""gRPC as a user meets it: which doors are judged, what a run prints and leaves behind, and what is said without it."""
+"""gRPC as a user meets it: which transports are judged, what a run prints and leaves, and runs without grpcio."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from typing import Any
 
 import jsonschema
 import pytest
-from servers import JsonOnly, judge, serving
 
-from conformance import data, ledger
-from conformance.target.reference import ReferenceServer
+from conformance.terms import data, ledger
+from conformance.transport.reference import ReferenceServer
+from tests.support.servers import JsonOnly, judge, serving
 
 MUSTS = [entry.id for entry in ledger.load().values() if entry.level == "MUST"]
 OVER_GRPC = [name for name in MUSTS if ledger.requirement(name).area == "grpc"]
@@ -53,9 +53,9 @@ def faulty(name: str) -> Iterator[tuple[str, str]]:
     program = [sys.executable, "-m", "reference_server", "--port", "0", "--grpc-port", "0", "--fault", name]
     with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        url, door = process.stdout.readline().strip(), process.stdout.readline().split()[1]
+        url, address = process.stdout.readline().strip(), process.stdout.readline().split()[1]
         try:
-            yield url, door
+            yield url, address
         finally:
             process.terminate()
 
@@ -115,7 +115,7 @@ def test_http_alone_knows_nothing_of_grpc(tmp_path: Path, reference: ReferenceSe
 
 
 def test_two_workers_judge_grpc_too(tmp_path: Path, reference: ReferenceServer) -> None:
-    options = (f"--target-url={reference.url}", f"--target-grpc={reference.grpc}", "-k", "highest_classes")
+    options = (f"--target-url={reference.url}", f"--target-grpc={reference.grpc}", "-k", "grpc.highest-classes")
     run = judge(tmp_path, *options, "-n", "2")
     assert run.returncode == 0, run.stdout
     assert f"gRPC        grpc://{reference.grpc}" in run.stdout
@@ -148,9 +148,9 @@ def test_metadata_are_sent_and_shown_nowhere(tmp_path: Path, reference: Referenc
     ("arguments", "message"),
     [
         (["--target-grpc=host"], "--target-grpc 'host' is no address: give HOST:PORT, or grpcs://HOST:PORT for TLS"),
-        (["--target-url=http://x", "--extension=classification_grpc"], "say where with --target-grpc HOST:PORT"),
+        (["--target-url=http://x", "--target-extension=classification_grpc"], "say where with --target-grpc HOST:PORT"),
         (["--target-url=http://x", "--target-grpc=reference"], "the bundled server is not the one of --target-url"),
-        (["--target-grpc=x:1", "--model=m"], "models are judged by relations over HTTP, give --target-url, too"),
+        (["--target-grpc=x:1", "--target-model=m"], "models are judged by relations over HTTP, give --target-url, too"),
         (["--target-grpc=x:1", "--target-header=A: \xe9"], "--target-header 'A' cannot be sent over gRPC"),
     ],
 )
@@ -188,9 +188,9 @@ def test_an_unreachable_door_is_one_line_and_status_6(tmp_path: Path) -> None:
 
 
 def test_a_failure_shows_message_bytes_and_how_to_repeat_it(tmp_path: Path) -> None:
-    fault, check = "grpc-raw-contents-are-written-big-endian", "raw_tensors_come_back"
-    with faulty(fault) as (url, door):
-        options = (f"--target-url={url}", f"--target-grpc={door}", "-k", check, "--conformance-profile=quick")
+    fault, check = "grpc-raw-contents-are-written-big-endian", "grpc.raw-tensors-come-back"
+    with faulty(fault) as (url, address):
+        options = (f"--target-url={url}", f"--target-grpc={address}", "-k", check, "--conformance-profile=quick")
         run = judge(tmp_path, *options)
         (repeat, *_) = [line.partition("Repeat    ")[2] for line in run.stdout.splitlines() if "Repeat    " in line]
         command = repeat.replace("python -c", f"{sys.executable} -c")
@@ -198,13 +198,13 @@ def test_a_failure_shows_message_bytes_and_how_to_repeat_it(tmp_path: Path) -> N
     assert run.returncode == 1
     assert 'Sent      ModelInfer over gRPC, 59 bytes: model_name: "identity_fp64" inputs { name: "INPUT"' in run.stdout
     assert "<- tensor 0 OUTPUT FP64 element 0" in run.stdout
-    assert f"Rerun     pytest --target-url={url} --target-grpc={door} -k {check}" in run.stdout
+    assert f"Rerun     pytest --target-url={url} --target-grpc={address} -k {check}" in run.stdout
     assert again.stdout.startswith(r"b'\n\ridentity_fp64\x12\x011*\x11\n\x06OUTPUT\x12\x04FP64")
 
 
 def test_typed_contents_are_shown_in_text_and_in_hex(tmp_path: Path) -> None:
-    with faulty("grpc-typed-contents-are-read-by-columns") as (_, door):
-        run = judge(tmp_path, f"--target-grpc={door}", "-k", "typed_tensors_come_back")
+    with faulty("grpc-typed-contents-are-read-by-columns") as (_, address):
+        run = judge(tmp_path, f"--target-grpc={address}", "-k", "typed_tensors_come_back")
     lines = [line.strip() for line in run.stdout.splitlines()]
     start = next(index for index, line in enumerate(lines) if line.startswith("Actual"))
     assert 'inputs { name: "INPUT" datatype: "INT32" shape: 2 shape: 3 contents { int_contents:' in lines[start - 2]
@@ -217,8 +217,8 @@ def test_typed_contents_are_shown_in_text_and_in_hex(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("in_file", ["url", "grpc", "neither"])
 def test_rerun_has_what_is_not_in_the_file(tmp_path: Path, in_file: str) -> None:
-    with faulty("grpc-raw-contents-are-written-big-endian") as (url, door):
-        addresses = {"url": url, "grpc": door}
+    with faulty("grpc-raw-contents-are-written-big-endian") as (url, address):
+        addresses = {"url": url, "grpc": address}
         written = "".join(f'{name} = "{value}"\n' for name, value in addresses.items() if name == in_file)
         (tmp_path / "t.toml").write_text(written)
         options = [f"--target-{name}={value}" for name, value in addresses.items() if name != in_file]
@@ -228,9 +228,9 @@ def test_rerun_has_what_is_not_in_the_file(tmp_path: Path, in_file: str) -> None
 
 def test_evidence_and_a_recording_that_is_judged_again(tmp_path: Path) -> None:
     options = ("-k", "raw_entries or answer_has", "--conformance-profile=quick")
-    with faulty("grpc-raw-outputs-are-reversed") as (url, door):
-        doors = (f"--target-url={url}", f"--target-grpc={door}")
-        live = judge(tmp_path, *doors, *options, "--conformance-evidence=e", "--conformance-report=a.json")
+    with faulty("grpc-raw-outputs-are-reversed") as (url, address):
+        addresses = (f"--target-url={url}", f"--target-grpc={address}")
+        live = judge(tmp_path, *addresses, *options, "--conformance-evidence=e", "--conformance-report=a.json")
         folder = tmp_path / "e/grpc.raw-entries-follow-the-outputs-none-listed"
         program = subprocess.run(
             ["sh", str(folder / "repro.sh")],
@@ -239,7 +239,7 @@ def test_evidence_and_a_recording_that_is_judged_again(tmp_path: Path) -> None:
             text=True,
             check=True,
         )
-        command = "import sys; from conformance.cli import main; sys.exit(main())"
+        command = "import sys; from conformance.commands.main import main; sys.exit(main())"
         replay = [sys.executable, "-c", command, "replay", str(folder)]
         replayed = subprocess.run(replay, capture_output=True, text=True, check=False)
     again = judge(tmp_path, "--target-replay=e/run.har", *options, "--conformance-report=b.json")
@@ -248,7 +248,9 @@ def test_evidence_and_a_recording_that_is_judged_again(tmp_path: Path) -> None:
     keys = ("id", "row", "outcome", "message", "observation")
     assert [[row[key] for key in keys] for row in one] == [[row[key] for key in keys] for row in two]
     assert (
-        (folder / "request.txt").read_text().startswith(f"GRPC grpc://{door}/inference.GRPCInferenceService/ModelInfer")
+        (folder / "request.txt")
+        .read_text()
+        .startswith(f"GRPC grpc://{address}/inference.GRPCInferenceService/ModelInfer")
     )
     assert (folder / "response.txt").read_text().startswith('OK\nmodel_name: "multi"')
     assert program.stdout.startswith(r"b'\n\x05multi")
@@ -256,8 +258,8 @@ def test_evidence_and_a_recording_that_is_judged_again(tmp_path: Path) -> None:
 
 
 def test_a_recording_has_calls_as_bytes(tmp_path: Path, reference: ReferenceServer) -> None:
-    judge(tmp_path, f"--target-grpc={reference.grpc}", "-k", "impossible_calls", "--conformance-evidence=e")
-    again = judge(tmp_path, "--target-replay=e/run.har", "-k", "impossible_calls")
+    judge(tmp_path, f"--target-grpc={reference.grpc}", "-k", "grpc.impossible-calls", "--conformance-evidence=e")
+    again = judge(tmp_path, "--target-replay=e/run.har", "-k", "grpc.impossible-calls")
     assert again.returncode == 0, again.stdout
     assert "8 passed" in again.stdout
     log = json.loads((tmp_path / "e/run.har").read_text())["log"]

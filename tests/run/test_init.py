@@ -6,11 +6,11 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from renamed_server import IN, MODEL, OUT
-from servers import JsonOnly, command, judge, serving
 
-from conformance import roles
-from conformance.target import config
+from conformance.roles import roles
+from conformance.transport import config
+from tests.support.renamed_server import IN, MODEL, OUT
+from tests.support.servers import JsonOnly, command, judge, serving
 
 
 def test_the_template_is_a_file_that_can_be_used(tmp_path: Path) -> None:
@@ -35,7 +35,7 @@ def test_models_of_the_roles_own_names_fill_them(tmp_path: Path, reference: str)
 
 
 def test_models_of_other_names_fill_roles_by_what_they_do(tmp_path: Path, renamed: str) -> None:
-    names = [f"--model={MODEL}{role}" for role in roles.load()]
+    names = [f"--target-model={MODEL}{role}" for role in roles.load()]
     command(tmp_path, "init", "--target-url", renamed, *names, "-o", "t.toml")
     found = config.load(tmp_path / "t.toml").roles or {}
     assert set(found) == set(roles.load())
@@ -48,10 +48,10 @@ def test_models_of_other_names_fill_roles_by_what_they_do(tmp_path: Path, rename
 
 
 def test_models_that_fill_no_role_are_told(tmp_path: Path, renamed: str) -> None:
-    done = command(tmp_path, "init", "--target-url", renamed, f"--model={MODEL}emit", "--model=not-there")
+    done = command(tmp_path, "init", "--target-url", renamed, f"--target-model={MODEL}emit", "--target-model=not-there")
     assert 'emit = { model = "prod-emit", inputs = { COUNTS = "x.COUNTS" }' in done.stdout
     assert "# 1 of 57 roles are filled" in done.stdout
-    assert done.stdout.endswith("with:\n#   --model not-there\n")
+    assert done.stdout.endswith("with:\n#   --target-model not-there\n")
 
 
 def test_a_server_of_one_model(tmp_path: Path) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 
 import jsonschema
 import pytest
-from servers import JsonOnly, judge, proxied, serving
 
-from conformance import data
 from conformance.report.json_report import digest
+from conformance.terms import data
+from tests.support.servers import JsonOnly, judge, proxied, serving
 
 ORDER = "response_follows_its_json"
 
@@ -107,7 +107,7 @@ def test_collecting_only_judges_nothing(tmp_path: Path, reference: str) -> None:
 
 def test_what_is_asked_for_is_judged_though_it_is_not_offered(tmp_path: Path) -> None:
     with serving(JsonOnly) as url:
-        asked = ("--extension=binary_tensor_data", "--target-timeout=1", "--conformance-report=r.json")
+        asked = ("--target-extension=binary_tensor_data", "--target-timeout=1", "--conformance-report=r.json")
         run = judge(tmp_path, f"--target-url={url}", *asked)
     assert run.returncode == 1
     report = report_of(tmp_path / "r.json")
@@ -134,7 +134,7 @@ def test_a_target_that_dies_halfway_is_incomplete(tmp_path: Path, reference: str
         (["--target-url=https://x", "--target-ca=nowhere.pem"], "--target-ca nowhere.pem: no such file"),
         (["--target-url=http://x", "--conformance-report=r.txt"], "unknown suffix '.txt'"),
         (["--target-url=http://x", "--conformance-report=no/r.json"], "--conformance-report no/r.json: no folder"),
-        (["--target-url=http://x", "--extension=gzip"], "argument --extension: invalid choice: 'gzip'"),
+        (["--target-url=http://x", "--target-extension=gzip"], "argument --target-extension: invalid choice: 'gzip'"),
     ],
 )
 def test_usage_errors_are_one_line_and_status_4(tmp_path: Path, arguments: list[str], message: str) -> None:
@@ -168,7 +168,7 @@ def test_secrets_appear_nowhere(tmp_path: Path, reference: str) -> None:
         f"--target-url={url}",
         "--target-header=Authorization: Bearer tok-in-header",
         "--target-header=Host: other",
-        "--extension=raw",
+        "--target-extension=raw",
         "--conformance-report=r.json",
         "--conformance-evidence=evidence",
         "-k",
@@ -200,7 +200,7 @@ def test_profiles_differ_in_what_they_run(tmp_path: Path, reference: str) -> Non
 
 def test_advice_fails_when_strict(tmp_path: Path) -> None:
     with serving(JsonOnly) as url:
-        asked = (f"--target-url={url}", "--extension=binary_tensor_data", "-k", "input_against_the_metadata")
+        asked = (f"--target-url={url}", "--target-extension=binary_tensor_data", "-k", "input_against_the_metadata")
         mild = judge(tmp_path, *asked)
         strict = judge(tmp_path, *asked, "--conformance-strict")
     assert (mild.returncode, strict.returncode) == (0, 1)
@@ -209,7 +209,7 @@ def test_advice_fails_when_strict(tmp_path: Path) -> None:
 
 def test_evidence_is_left_as_files(tmp_path: Path) -> None:
     with serving(JsonOnly) as url:
-        arguments = ("--extension=binary_tensor_data", "--conformance-evidence=evidence")
+        arguments = ("--target-extension=binary_tensor_data", "--conformance-evidence=evidence")
         run = judge(tmp_path, f"--target-url={url}", "-k", "octet_stream_request_is_accepted", *arguments)
     folder = tmp_path / "evidence/headers.octet-stream-request-is-accepted-json-outputs"
     request = (folder / "request.bin").read_bytes()

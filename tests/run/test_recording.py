@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from servers import JsonOnly, bundled, command, judge, proxied, serving
+
+from tests.support.servers import JsonOnly, bundled, command, judge, proxied, serving
 
 QUICK = "--conformance-profile=quick"
 

@@ -10,22 +10,22 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
-import odd_models
 import pytest
-from servers import JsonOnly, judge, serving
 
-from conformance import checks, data
-from conformance.collect import collected_rows
-from conformance.inputs import Given
-from conformance.judge import Judge
-from conformance.options import EXTENSIONS
-from conformance.outcome import Outcome
+from conformance import checks
+from conformance.judging.selection import collected_rows
+from conformance.judging.session import Session
 from conformance.report.json_report import digest
-from conformance.report.result import CheckResult
-from conformance.target.models import take
-from conformance.target.settings import Settings
-from conformance.target.target import Target
+from conformance.roles.guessed_inputs import Given
+from conformance.terms import data
+from conformance.terms.extensions import EXTENSIONS
+from conformance.terms.outcome import Outcome
+from conformance.terms.result import CheckResult
+from conformance.transport.settings import Settings
+from conformance.transport.target import Target
 from reference_server.models import Model
+from tests.support import odd_models
+from tests.support.servers import JsonOnly, judge, serving
 
 BAD = (Outcome.FAIL, Outcome.ADVISORY, Outcome.BLOCKED, Outcome.ERROR)
 # Models of all kinds: several inputs and outputs, strings, batches, scalars, what JSON does not carry.
@@ -40,11 +40,9 @@ def judged(
     url: str, names: Sequence[str], given: Mapping[str, Given] | None = None, extensions: Sequence[str] = ()
 ) -> list[CheckResult]:
     """Return the results of a whole run on these models."""
-    target = Target(Settings(url))
-    judge = Judge(target, take(target, names, extensions, given))
-    results = [judge(check, row) for check, row in collected_rows("certify", models=names)]
-    target.close()
-    return results
+    with Session(Target(Settings(url))) as session:
+        session.take_survey(extensions, names, given)
+        return [session.judge(check, row) for check, row in collected_rows("certify", models=names)]
 
 
 def bad(results: list[CheckResult]) -> list[tuple[str, str, str]]:
@@ -228,7 +226,9 @@ def report_of(path: Path) -> dict[str, Any]:
 
 
 def test_a_whole_run_on_models_is_conformant(tmp_path: Path, url: str) -> None:
-    run = judge(tmp_path, f"--target-url={url}", "--model=multi", "--model=add_sub", "--conformance-report=r.json")
+    run = judge(
+        tmp_path, f"--target-url={url}", "--target-model=multi", "--target-model=add_sub", "--conformance-report=r.json"
+    )
     assert run.returncode == 0, run.stdout
     assert "is conformant" in run.stdout.splitlines()[-1]
     lines = run.stdout.splitlines()
@@ -244,7 +244,7 @@ def test_a_whole_run_on_models_is_conformant(tmp_path: Path, url: str) -> None:
 
 def test_two_workers_reach_the_same_verdicts(tmp_path: Path, url: str) -> None:
     for name, workers in (("one", []), ("two", ["-n", "2"])):
-        names = ("--model=scores", "--model=add_sub", "--model=scores")
+        names = ("--target-model=scores", "--target-model=add_sub", "--target-model=scores")
         judge(tmp_path, f"--target-url={url}", *names, f"--conformance-report={name}.json", "-q", *workers)
     one, two = (report_of(tmp_path / f"{name}.json") for name in ("one", "two"))
     keys = ("id", "row", "outcome", "message", "observation", "exchanges")
@@ -253,7 +253,7 @@ def test_two_workers_reach_the_same_verdicts(tmp_path: Path, url: str) -> None:
 
 
 def test_a_narrowed_run_on_a_model_is_incomplete(tmp_path: Path, url: str) -> None:
-    run = judge(tmp_path, f"--target-url={url}", "--model=add_sub", "-k", "any_order")
+    run = judge(tmp_path, f"--target-url={url}", "--target-model=add_sub", "-k", "any_order")
     assert run.returncode == 0
     assert "checks not run" in run.stdout.splitlines()[-1]
     assert "2 passed" in run.stdout
@@ -267,12 +267,12 @@ def test_without_a_model_no_relation_is_collected(tmp_path: Path, url: str) -> N
 
 def test_failures_are_shown_and_can_be_run_again(tmp_path: Path) -> None:
     with odd_models.serving(fault="outputs-written-big-endian") as address:
-        run = judge(tmp_path, f"--target-url={address}", "--model=identity_int32")
+        run = judge(tmp_path, f"--target-url={address}", "--target-model=identity_int32")
         rerun, *_ = [line.split(maxsplit=1)[1] for line in run.stdout.splitlines() if "Rerun" in line]
         again = judge(tmp_path, *shlex.split(rerun)[1:])
     assert run.returncode == again.returncode == 1
     assert "FAIL  relations.binary-outputs-are-json-outputs [identity_int32]" in again.stdout
-    assert "binary_outputs_are_json_outputs" in rerun
+    assert "relations.binary-outputs-are-json-outputs" in rerun
 
 
 class Described(JsonOnly):
@@ -301,14 +301,14 @@ def test_nothing_to_judge_is_one_sentence_and_status_6(
     tmp_path: Path, handler: type[BaseHTTPRequestHandler], model: str, sentence: str
 ) -> None:
     with serving(handler) as address:
-        run = judge(tmp_path, f"--target-url={address}", "--model", model, "-n", "2")
+        run = judge(tmp_path, f"--target-url={address}", "--target-model", model, "-n", "2")
     assert run.returncode == 6
     assert run.stdout.splitlines()[-1].startswith(f"incomplete: {sentence.format(url=address)}")
 
 
 def test_a_model_that_answers_nothing_is_told_once(tmp_path: Path) -> None:
     with odd_models.serving(odd_models.NEVER) as address:
-        run = judge(tmp_path, f"--target-url={address}", "--model=never")
+        run = judge(tmp_path, f"--target-url={address}", "--target-model=never")
     assert run.returncode == 6
     assert run.stdout.count("Because") == 1
     assert "checks blocked" in run.stdout.splitlines()[-1]
@@ -318,9 +318,9 @@ def test_the_file_about_the_target_gives_inputs(tmp_path: Path) -> None:
     with odd_models.serving(odd_models.PICKY) as address:
         file = f'url = "{address}"\n[models.picky.inputs.X]\nshape = [2]\ndata = [7.5, 8.25]\n'
         (tmp_path / "t.toml").write_text(file)
-        run = judge(tmp_path, "--target-config=t.toml", "--model=picky", "-n", "2")
+        run = judge(tmp_path, "--target-config=t.toml", "--target-model=picky", "-n", "2")
         (tmp_path / "t.toml").write_text(file.replace("inputs.X", "inputs.Y"))
-        wrong = judge(tmp_path, "--target-config=t.toml", "--model=picky")
+        wrong = judge(tmp_path, "--target-config=t.toml", "--target-model=picky")
     assert run.returncode == 0, run.stdout
     assert wrong.returncode == 6
     assert wrong.stdout.splitlines()[-1].endswith("models.picky.inputs.Y: the model has no such input, but X")
@@ -329,4 +329,4 @@ def test_the_file_about_the_target_gives_inputs(tmp_path: Path) -> None:
 def test_relations_have_ids_of_their_own() -> None:
     rows = [f"{check.id}[{row.id}]" for check, row in collected_rows("explore", models=("a", "b"))]
     assert len(rows) == len(set(rows)) > 80
-    assert {check.id.partition(".")[0] for check in checks.of_module("relations")} == {"relations"}
+    assert {check.area for check in checks.of_area("relations")} == {"relations"}

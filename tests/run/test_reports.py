@@ -12,9 +12,9 @@ from xml.etree import ElementTree
 
 import html5lib
 import pytest
-from servers import JsonOnly, judge, judge_and_interrupt, proxied, serving
 
 from conformance.report import formats
+from tests.support.servers import JsonOnly, judge, judge_and_interrupt, proxied, serving
 
 ALL_REPORTS = tuple(f"--conformance-report=r{suffix}" for suffix in formats.FORMATS)
 ANNOTATION = re.compile(r"::(error|warning) title=oip-conformance[^:]*::.*")
@@ -128,7 +128,7 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
             "--target-header=Authorization: Bearer " + TOKEN,
             f"--target-header=Cookie: session={COOKIE}; theme=dark",
             f"--target-header=X-Key: {TOKEN}-key",
-            "--extension=binary_tensor_data",
+            "--target-extension=binary_tensor_data",
             "-k",
             "metadata or headers or OIP-ERR or octet_stream",
             "--conformance-evidence=evidence",
@@ -201,7 +201,7 @@ def test_a_run_in_two_processes(tmp_path: Path, reference: str) -> None:
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["one process", "two"])
 def test_a_run_that_stops_at_the_first_failure(tmp_path: Path, workers: tuple[str, ...]) -> None:
     with serving(JsonOnly) as url:
-        asked = ("--extension=binary_tensor_data", "-x", "--junitxml=j.xml", *workers)
+        asked = ("--target-extension=binary_tensor_data", "-x", "--junitxml=j.xml", *workers)
         run = judge(tmp_path, f"--target-url={url}", *asked, *ALL_REPORTS)
     assert run.returncode == (2 if workers else 1)  # as pytest-xdist has it
     report = check_agreement(tmp_path, run.stdout)
@@ -257,7 +257,7 @@ class Broken(JsonOnly):
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["one process", "two"])
 def test_junit_has_failures_and_no_errors(tmp_path: Path, workers: tuple[str, ...]) -> None:
     with serving(Broken) as url:
-        asked = ("--extension=binary_tensor_data", "-k", "metadata or datatypes", "--junitxml=j.xml")
+        asked = ("--target-extension=binary_tensor_data", "-k", "metadata or datatypes", "--junitxml=j.xml")
         run = judge(tmp_path, f"--target-url={url}", *asked, *workers, *ALL_REPORTS)
     assert run.returncode == 1
     report = check_agreement(tmp_path, run.stdout)

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from renamed_server import IN, MODEL, OUT
-from servers import judge
 
-from conformance import roles
-from conformance.target import config
+from conformance.roles import roles
+from conformance.transport import config
+from tests.support.renamed_server import IN, MODEL, OUT
+from tests.support.servers import judge
 
 ORDER = "response_follows_its_json"
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from conformance.wire.grpc_answer import raw_spans, take_apart
-from conformance.wire.grpc_request import GRPC, grpc_call, infer_message, read
+from conformance.wire.grpc_request import GRPC_METHOD, grpc_call, infer_message, read
 from conformance.wire.request import InferRequest, Input, Names, Output
 from conformance.wire.tensor import Tensor
 
@@ -62,7 +62,7 @@ def test_typed_contents(datatype: str, values: list[Any], contents: bytes) -> No
     request = InferRequest("", (Input(Tensor.of("X", datatype, values), binary=False),), model="m")
     message = infer_message(request)
     assert message.body == field(1, b"m") + field(5, tensor("X", datatype, f"{len(values):02x}", contents))
-    assert (message.method, message.path) == (GRPC, "/inference.GRPCInferenceService/ModelInfer")
+    assert (message.method, message.path) == (GRPC_METHOD, "/inference.GRPCInferenceService/ModelInfer")
 
 
 def test_raw_contents_are_in_the_order_of_the_inputs() -> None:

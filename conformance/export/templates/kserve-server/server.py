@@ -70,7 +70,7 @@ def _array(given: InferInput) -> role_compute.Array:
 
 
 def _output(payload: InferRequest, spec: dict[str, Any], array: role_compute.Array) -> InferOutput:
-    """Return an output in the form that KServe can send through the door by which the request came."""
+    """Return an output in the form that KServe can send over the transport by which the request came."""
     output = InferOutput(name=spec["name"], shape=list(array.shape), datatype=spec["datatype"])
     if not payload.from_grpc:
         output.data = array

@@ -1,7 +1,7 @@
 """Tensors of Triton's python backend as numpy arrays, and back.
 
 The backend does this itself for every datatype but BF16, which numpy has not. BF16 goes by way of DLPack, the
-backend's other door: there a tensor is a C structure that names the datatype by a code, and the bits are read and
+backend's other interface: there a tensor is a C structure that names the datatype by a code, and the bits are read and
 written as uint16.
 """
 

@@ -1,0 +1,1 @@
+"""How elements lie in the body: little-endian, row by row, without gaps, right after the JSON and left alone."""

@@ -1,0 +1,68 @@
+"""The bytes of an element: the least significant one comes first.
+
+Each side is seen alone. Values stay below 2**53 and are binary fractions, so that a server whose JSON loses digits is
+not blamed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from conformance.checks.support.binary_sides import Side, expect_beyond, in_one_order
+from conformance.roles.model import Model
+from conformance.terms.check import Row, check, rows
+from conformance.transport.target import Target
+
+# --- byte order -------------------------------------------------------------------------------------------------------
+
+# role -> elements no two bytes of which can change places unseen
+ASYMMETRIC: dict[str, Sequence[float]] = {
+    "identity_uint16": (0x0102, 0xFF00, 1),
+    "identity_uint32": (0x01020304, 0xFF000000, 1),
+    "identity_uint64": (0x0001020304050607, 1),
+    "identity_int16": (0x0102, -0x0102, 1),
+    "identity_int32": (0x01020304, -0x01020304, 1),
+    "identity_int64": (0x0001020304050607, -0x0001020304050607, 1),
+    "identity_fp32": (1.5, -2.25, 1024.0),
+    "identity_fp64": (1.5, -2.25, 1024.0),
+}
+
+
+HALVES = (1.5, -2.25, 1024.0)
+
+
+ASYMMETRIC_ROWS = [Row(role.removeprefix("identity_").upper(), (x, ()), role=role) for role, x in ASYMMETRIC.items()]
+
+
+@check("bytes.inputs-are-little-endian", answers="BIN-ENC-LE-I")
+@rows(
+    *ASYMMETRIC_ROWS,
+    Row("FP16", (HALVES, [1.05859375]), role="cast_fp16_fp32", answers=("BIN-ENC-LE-I", "BIN-ENC-FP16-I")),
+    Row("INT32-cast", ((0x010203, -0x010203, 1), [0x010100]), role="cast_int32_fp32"),
+)
+def inputs_are_little_endian(
+    target: Target, model: Model, values: Sequence[float], in_either_order: Sequence[float]
+) -> None:
+    """Elements of a binary input are read with the least significant byte first."""
+    _expect_little_endian(target, model, values, in_either_order, "read")
+
+
+@check("bytes.outputs-are-little-endian", answers="BIN-ENC-LE-O")
+@rows(
+    *ASYMMETRIC_ROWS,
+    Row("FP16", (HALVES, [1.05859375]), role="cast_fp32_fp16", answers=("BIN-ENC-LE-O", "BIN-ENC-FP16-O")),
+    Row("FP32-cast", ((0x010203, -0x010203, 1), [8_388_683]), role="cast_int32_fp32"),
+)
+def outputs_are_little_endian(
+    target: Target, model: Model, values: Sequence[float], in_either_order: Sequence[float]
+) -> None:
+    """Elements of a binary output are written with the least significant byte first."""
+    _expect_little_endian(target, model, values, in_either_order, "written")
+
+
+def _expect_little_endian(
+    target: Target, model: Model, values: Sequence[float], in_either_order: Sequence[float], side: Side
+) -> None:
+    """Expect values right, unless those whose bytes are the same in either order are wrong as well."""
+    same = model.tensor(in_either_order or in_one_order(model)[0].array[:1])
+    expect_beyond(target, model, [model.tensor(values)], side, [same])

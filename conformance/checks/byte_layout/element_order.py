@@ -1,0 +1,65 @@
+"""The elements of a tensor: row by row, in every rank."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from conformance.checks.support.binary_sides import (
+    Side,
+    counted,
+    expect_beyond,
+    expect_side,
+    is_right,
+)
+from conformance.expect.unmet import blocked_where
+from conformance.roles.model import Model
+from conformance.terms.check import Row, check, rows
+from conformance.transport.target import Target
+
+# --- the order of elements --------------------------------------------------------------------------------------------
+
+RANKS = (
+    Row("rank-0", ([],), role="rank0"),
+    Row("rank-1", ([5],), role="identity_int32"),
+    Row("rank-1-of-one", ([1],), role="identity_int32"),
+    Row("rank-2", ([2, 3],), role="rank2"),
+    Row("rank-2-square", ([3, 3],), role="rank2"),
+    Row("rank-2-column", ([4, 1],), role="rank2"),
+    Row("rank-2-row", ([1, 4],), role="rank2"),
+    Row("rank-3", ([2, 3, 4],), role="rank3"),
+    Row("rank-3-middle-one", ([3, 1, 2],), role="rank3"),
+    Row("rank-4", ([2, 3, 4, 2],), role="rank4"),
+    Row("batch", ([4, 3],), role="batching"),
+)
+
+
+@check("bytes.inputs-are-row-major", answers="BIN-ENC-ROW-I")
+@rows(
+    *RANKS,
+    Row("weighted", ([3, 5],), role="weighted_sum"),
+    Row("BYTES", ([2, 3],), role="rank2_bytes", answers=("BIN-ENC-ROW-I", "BIN-ENC-BYTES-I")),
+)
+def inputs_are_row_major(target: Target, model: Model, shape: list[int]) -> None:
+    """The elements of a binary input are read row by row, in every rank."""
+    _expect_row_major(target, model, shape, "read")
+
+
+@check("bytes.outputs-are-row-major", answers="BIN-ENC-ROW-O")
+@rows(*RANKS, Row("BYTES", ([2, 3],), role="rank2_bytes", answers=("BIN-ENC-ROW-O", "BIN-ENC-BYTES-O")))
+def outputs_are_row_major(target: Target, model: Model, shape: list[int]) -> None:
+    """The elements of a binary output are written row by row, in every rank."""
+    _expect_row_major(target, model, shape, "written")
+
+
+def _expect_row_major(target: Target, model: Model, shape: Sequence[int], side: Side) -> None:
+    """Expect elements in their places, unless JSON loses them, or elements that are all alike are wrong as well."""
+    tensor = counted(model, shape)
+    with blocked_where(lambda: not is_right(target, model, [tensor], "neither"), "JSON on both sides is wrong too"):
+        if prod(shape) == 1:
+            expect_side(target, model, [tensor], side)
+        else:
+            alike = model.tensor(np.full(tensor.shape, tensor.array.reshape(-1)[0]), shape)
+            expect_beyond(target, model, [tensor], side, [alike])

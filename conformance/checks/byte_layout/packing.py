@@ -1,0 +1,115 @@
+"""Nothing lies between elements, between rows, or between tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from conformance.checks.support.binary_sides import SIDES, Side, expect_beyond, expect_side
+from conformance.expect.expectation import expect
+from conformance.expect.unmet import blocked_where, holds
+from conformance.roles.model import Model
+from conformance.terms.check import Row, check, rows
+from conformance.transport.target import Target
+from conformance.wire.tensor import Tensor
+
+# --- no gaps ----------------------------------------------------------------------------------------------------------
+
+# Sizes and rows that no word divides: a server that pads to word boundaries shifts every later element.
+ODD = (
+    *[Row(f"INT8-{count}", ([count],), role="identity_int8") for count in (1, 2, 3, 5, 7, 9)],
+    *[Row(f"INT16-{count}", ([count],), role="identity_int16") for count in (1, 3, 5)],
+    *[Row(f"INT32-{count}", ([count],), role="identity_int32") for count in (1, 3)],
+    Row("INT16-odd-rows", ([3, 3, 3],), role="rank3"),
+    Row("INT32-odd-rows", ([3, 3],), role="rank2"),
+    Row("INT32-odd-items", ([3, 3],), role="batching"),
+)
+
+
+@check("bytes.inputs-are-packed", answers="BIN-ENC-PACK-I")
+@rows(*ODD)
+def inputs_are_packed(target: Target, model: Model, shape: list[int]) -> None:
+    """Nothing is expected between or after the elements of a binary input."""
+    expect_side(target, model, [_small(model, shape)], "read")
+
+
+@check("bytes.outputs-are-packed", answers="BIN-ENC-PACK-O")
+@rows(*ODD)
+def outputs_are_packed(target: Target, model: Model, shape: list[int]) -> None:
+    """Nothing lies between or after the elements of a binary output."""
+    expect_side(target, model, [_small(model, shape)], "written")
+
+
+def _small(model: Model, shape: Sequence[int]) -> Tensor:
+    """Return a tensor that is its own transpose, of positive integers that are the same in either byte order."""
+    unit = {"INT8": 1, "INT16": 0x0101, "INT32": 0x010100}[model.role.inputs[0].datatype]
+    return model.tensor((3 * np.indices(shape).sum(axis=0) + 35) * unit, shape)
+
+
+# FP32 elements whose four bytes read the same from either end.
+IN_EITHER_ORDER = np.array([0x41424241, 0xC14343C1, 0x3F44443F], dtype="<u4").view("<f4")
+
+
+ODD_STRINGS = (("one-byte", [1]), ("one-to-seven", [1, 2, 3, 4, 5, 6, 7]))
+
+
+@check("bytes.input-strings-are-packed", answers=("BIN-ENC-PACK-I", "BIN-ENC-BYTES-I"), role="string_length")
+@rows(*ODD_STRINGS)
+def input_strings_are_packed(target: Target, model: Model, lengths: list[int]) -> None:
+    """Nothing is expected between the BYTES elements of a binary input."""
+    _expect_packed_strings(target, model, lengths, "read")
+
+
+@check("bytes.output-strings-are-packed", answers=("BIN-ENC-PACK-O", "BIN-ENC-BYTES-O"), role="identity_bytes")
+@rows(*ODD_STRINGS)
+def output_strings_are_packed(target: Target, model: Model, lengths: list[int]) -> None:
+    """Nothing lies between the BYTES elements of a binary output."""
+    _expect_packed_strings(target, model, lengths, "written")
+
+
+def _expect_packed_strings(target: Target, model: Model, lengths: Sequence[int], side: Side) -> None:
+    """Expect odd elements right, unless a single one of eight bytes is wrong as well."""
+    tensor = model.tensor([b"s" * length for length in lengths])
+    expect_beyond(target, model, [tensor], side, [model.tensor([b"eight by"])])
+
+
+@check("bytes.input-tensors-are-packed", answers="BIN-ENC-PACK-I", role="multi")
+@rows(*[(f"BOOL-{count}", count) for count in (1, 2, 3, 5)])
+def input_tensors_are_packed(target: Target, multi: Model, count: int) -> None:
+    """A wider tensor follows an odd number of bytes at once in a request."""
+    _expect_behind_bools(target, multi, count, "read")
+
+
+@check("bytes.output-tensors-are-packed", answers="BIN-ENC-PACK-O", role="multi")
+@rows(*[(f"BOOL-{count}", count) for count in (1, 2, 3, 5)])
+def output_tensors_are_packed(target: Target, multi: Model, count: int) -> None:
+    """A wider tensor follows an odd number of bytes at once in an answer."""
+    _expect_behind_bools(target, multi, count, "written")
+
+
+def _expect_behind_bools(target: Target, multi: Model, count: int, side: Side) -> None:
+    """Expect the right FP32 tensor behind `count` BOOL elements, in declared order; the other tensors are not judged.
+
+    Raises:
+        Blocked: it is wrong behind eight of them, too.
+    """
+
+    def is_wrong_behind_eight() -> bool:
+        return not holds(lambda: _expect_right_behind_bools(target, multi, 8, side))
+
+    with blocked_where(is_wrong_behind_eight, "FP32 is wrong behind eight bytes, too"):
+        _expect_right_behind_bools(target, multi, count, side)
+
+
+def _expect_right_behind_bools(target: Target, multi: Model, count: int, side: Side) -> None:
+    wide = Tensor.of("IN_FP32", "FP32", IN_EITHER_ORDER)
+    tensors = [
+        Tensor.of("IN_INT64", "INT64", [1, 2]),
+        Tensor.of("IN_BOOL", "BOOL", [k % 2 == 0 for k in range(count)]),
+        wide,
+        Tensor.of("IN_BYTES", "BYTES", ["four"]),
+    ]
+    reply = target.infer(multi.request(tensors, **SIDES[side]))
+    expected = Tensor("OUT_FP32", "FP32", wide.shape, wide.array)
+    expect(reply).tensors([expected], through_json=True)

@@ -1,0 +1,1 @@
+"""Classification: an output as its highest elements, each a text `value:index[:label]`."""

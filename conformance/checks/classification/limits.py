@@ -1,0 +1,218 @@
+"""Checks of classification: where it ends.
+
+Numbers of classes that no output has or that are no numbers, and scores that a server need not rank. A refusal is right
+in all of them; what is given under a 2xx status has to make sense.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from conformance.checks.support.binary_sides import is_right
+from conformance.checks.support.classes import (
+    ITEMS,
+    SCORES,
+    TAKEN,
+    ask,
+    classes_of,
+    entries,
+    expect_each_once,
+    ranking,
+    scored,
+    shown,
+    texts,
+)
+from conformance.checks.support.grpc_edits import faulty_call
+from conformance.checks.support.refusals import Refusal, refusal_rows
+from conformance.expect import attribution, class_texts
+from conformance.expect.class_texts import ClassText
+from conformance.expect.expectation import expect
+from conformance.expect.refusals import expect_alive, expect_refusal, is_refused
+from conformance.expect.unmet import Blocked, Unmet, about
+from conformance.roles.model import Model
+from conformance.terms.check import Row, check, rows
+from conformance.terms.extensions import BINARY, GRPC
+from conformance.terms.text import shown_shape
+from conformance.transport.exchange import Reply
+from conformance.transport.peer import Peer
+from conformance.transport.target import Target
+from conformance.wire.grpc_request import Edit, Pb
+from conformance.wire.request import Form, Message, Output
+from conformance.wire.tensor import Tensor
+
+# --- numbers beyond the classes, and what is no number --------------------------------------------------------------
+
+
+@check("classification.no-class-is-made-up", answers="CLS-CLAMP")
+@rows(
+    Row("5-of-4", (SCORES, 5), role="scores"),
+    Row("100-of-4", (SCORES, 100), role="scores_labelled"),
+    Row("1000000-of-4", (SCORES, 1_000_000), role="scores"),
+    Row("2^32+2-of-4", (SCORES, 2**32 + 2), role="scores"),
+    Row("2-of-1", ((5,), 2), role="identity_int32"),
+    Row("batch", (ITEMS, 5), role="scores_batching"),
+)
+@check("grpc.no-class-is-made-up", answers="GRPC-CLS-CLAMP", over=(GRPC,))
+@rows(
+    Row("5-of-4", (SCORES, 5), role="scores"),
+    Row("100-of-4", (SCORES, 100), role="scores_labelled"),
+    Row("2^32+2-of-4", (SCORES, 2**32 + 2), role="scores"),
+    Row("2^63-1-of-4", (SCORES, 2**63 - 1), role="scores"),
+    Row("batch", (ITEMS, 5), role="scores_batching"),
+)
+def no_class_is_made_up(target: Peer, model: Model, values: Any, count: int) -> None:
+    """A number above that of the classes is refused, or gives each class once."""
+    name, tensor = scored(model), model.tensor(values)
+    reply = ask(target, model, [tensor], Output(name, classification=count))
+    if not is_refused(target, model, reply):
+        expect_each_once(reply, model, name, tensor)
+
+
+@check("classification.number-0", answers="CLS-ZERO", role="scores")
+@check("grpc.number-0", answers="GRPC-CLS-ZERO", role="scores", over=(GRPC,))
+def number_0(target: Peer, model: Model) -> str:
+    """A server asked for 0 classes does something of its own choice."""
+    reply = ask(target, model, model.sample(), Output("SCORES", classification=0))
+    if is_refused(target, model, reply):
+        return f"refused: {reply.outcome()}"
+    output = expect(reply, "OIP-ALIVE").output("SCORES")
+    if output.datatype == model.role.outputs[0].datatype:
+        return "the plain output"
+    size = 0 if output.array is None else output.array.size
+    return f"{size} classes, {shown_shape(output.shape)}" if size else f"no classes, {shown_shape(output.shape)}"
+
+
+@check("classification.number-with-a-point", answers="CLS-FLOAT", role="scores")
+def number_with_a_point(target: Target, model: Model) -> str:
+    """A number of classes written as 2.0 is 2, or refused."""
+    reply = ask(target, model, [model.tensor(SCORES)], Output("SCORES", classification=2.0))
+    if is_refused(target, model, reply):
+        return f"refused: {reply.outcome()}"
+    found = len(texts(reply, "SCORES"))
+    if found != 2:
+        raise Unmet("2 classes or a refusal", classes_of(found), reply, requirement=TAKEN)
+    return "taken for 2"
+
+
+def _wrong_number(value: Any) -> Any:
+    def message(model: Model) -> Message:
+        return model.request(send="json", outputs=[Output(scored(model), classification=value)]).message()
+
+    return message
+
+
+REFUSALS: tuple[Refusal, ...] = (
+    Refusal("negative-number-of-classes", "CLS-NEG", "scores", _wrong_number(-1)),
+    Refusal("fraction-of-a-class", "CLS-NEG", "scores", _wrong_number(2.5)),
+    Refusal("number-of-classes-as-string", "CLS-NEG", "scores", _wrong_number("2")),
+    Refusal("number-of-classes-true", "CLS-NEG", "scores", _wrong_number(True)),
+)
+
+
+def _parameter(**choice: object) -> Edit:
+    """Return an edit that makes the parameter classification one of another kind; no choice leaves it without any."""
+
+    def edit(request: Pb) -> None:
+        parameter = request.outputs[0].parameters["classification"]
+        parameter.Clear()
+        for kind, value in choice.items():
+            setattr(parameter, kind, value)
+
+    return edit
+
+
+def _wrong_parameter(fault: str, **choice: object) -> Refusal:
+    return faulty_call(fault, "GRPC-CLS-NEG", "scores", _parameter(**choice), classes=2)
+
+
+REFUSALS_OVER_GRPC: tuple[Refusal, ...] = (
+    _wrong_parameter("count-of-minus-1", int64_param=-1),
+    _wrong_parameter("count-right-only-modulo-2-to-the-32", int64_param=2 - 2**32),
+    _wrong_parameter("count-as-string", string_param="2"),
+    _wrong_parameter("count-as-boolean", bool_param=True),
+    _wrong_parameter("count-as-double", double_param=2.0),
+    _wrong_parameter("count-as-unsigned", uint64_param=2),
+    _wrong_parameter("count-without-a-kind"),
+)
+
+
+@check("classification.what-is-no-number-is-refused", answers="CLS-NEG")
+@rows(*refusal_rows(REFUSALS))
+@check("grpc.wrong-parameter-is-refused", answers="GRPC-CLS-NEG", over=(GRPC,))
+@rows(*refusal_rows(REFUSALS_OVER_GRPC))
+def what_is_no_number_is_refused(target: Peer, model: Model, refusal: Refusal) -> None:
+    """A count that is negative, a fraction, a string or a boolean is refused."""
+    expect_refusal(target, model, refusal.message(model), refusal.described)
+
+
+# --- datatypes that need not be served ------------------------------------------------------------------------------
+
+
+@check("classification.short-floats-right-or-refused", answers="CLS-FP16")
+@rows(
+    Row("fp16", ((1.5, -2.0, 0.25, 3.0),), role="identity_fp16"),
+    Row("fp16-order", ((2048.0, 2050.0, 0.5, 2046.0, -2048.0),), role="identity_fp16"),
+    Row("bf16", ((1.5, -2.0, 0.25, 3.0),), role="identity_bf16"),
+)
+def short_floats_right_or_refused(target: Target, model: Model, values: Any) -> None:
+    """Scores of 16 bits are classified rightly or refused."""
+    _expect_right_or_refused(target, model, values, "binary")
+
+
+@check("classification.bool-right-or-refused", answers="CLS-BOOL", role="identity_bool")
+def bool_right_or_refused(target: Target, model: Model) -> None:
+    """BOOL scores are refused, or at least ranked."""
+    _expect_right_or_refused(target, model, (False, True, False, True), "json")
+
+
+def _alike_in_fp32(target: Target, listed: Sequence[ClassText], values: Sequence[Any]) -> bool:
+    """Whether the same scores as FP32 give the same classes: what is wrong with them is then not the datatype."""
+    model = target.model("identity_fp32")
+    if model is None:
+        return False
+    wanted = Output(scored(model), classification=len(values))
+    return entries(ask(target, model, [model.tensor(values)], wanted), wanted.name) == listed
+
+
+def _expect_read(target: Target, tensor: Tensor) -> None:
+    """Raise Blocked where a cast shows that the server reads these scores wrong, classified or not."""
+    casting = target.model(f"cast_{tensor.datatype.lower()}_fp32")
+    if casting is not None and not is_right(target, casting, [tensor], "read"):
+        raise Blocked(f"{tensor.datatype} elements are read wrong from binary data, too")
+
+
+def _read(reply: Reply, name: str) -> list[ClassText]:
+    """Return the classes of an output; where there are none, the fault is that of this datatype."""
+    with about(attribution.of_output(reply, name)):
+        return entries(reply, name)
+
+
+def _expect_right_or_refused(target: Target, model: Model, values: Sequence[Any], send: Form) -> None:
+    tensor = model.tensor(values)
+    scores = model.expected([tensor])[0].array
+    reply = ask(target, model, [tensor], Output(scored(model), classification=len(values)), send=send)
+    if is_refused(target, model, reply):
+        return
+    listed = _read(reply, scored(model))
+    right = class_texts.in_order(listed, scores) and class_texts.values_right(listed, scores)
+    if not right and not _alike_in_fp32(target, listed, values):
+        _expect_read(target, tensor)
+        raise Unmet(f"a refusal, or {shown(ranking(scores, len(values)))}", shown(listed), reply)
+
+
+@check("classification.nan-somewhere", answers="CLS-NAN", role="scores")
+@rows(
+    Row("first", ((math.nan, 1.0, 2.0, 3.0),), needs=BINARY),
+    Row("amid", ((3.0, math.nan, 2.0, 5.0),), needs=BINARY),
+    Row("last", ((3.0, 1.0, 2.0, math.nan),), needs=BINARY),
+)
+def nan_somewhere(target: Target, model: Model, values: tuple[float, ...]) -> str:
+    """A NaN among the scores stands anywhere, or is refused."""
+    reply = ask(target, model, [model.tensor(values)], Output("SCORES", classification=4), send="binary")
+    if is_refused(target, model, reply):
+        return f"refused: {reply.outcome()}"
+    found = texts(reply, "SCORES")
+    expect_alive(target, model)
+    return str(found)

@@ -1,0 +1,142 @@
+"""The order of classes: highest first, each item of a batch for itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance.checks.support.classes import (
+    DOCUMENTED,
+    INFINITE,
+    ITEMS,
+    SCORES,
+    SQUARES,
+    Classified,
+    both_forms,
+    each,
+)
+from conformance.expect import class_texts
+from conformance.roles.model import Model
+from conformance.terms.check import Row, check, rows
+from conformance.terms.extensions import BINARY, GRPC
+from conformance.transport.grpc_target import GrpcTarget
+from conformance.transport.peer import Peer
+from conformance.transport.target import Target
+from conformance.wire.request import Form
+
+
+@check("classification.flattens-row-by-row", answers="CLS-SHAPE-NB")
+@rows(
+    Row("2x3-floats", (((1, 3, 2), (6, 4, 5)),), role="scores_rank2"),
+    Row("3x2", (((1, 3), (2, 6), (4, 5)),), role="rank2"),
+    Row("2x2x2", ((((1, 3), (2, 6)), ((4, 5), (8, 7))),), role="rank3"),
+)
+def flattens_row_by_row(target: Target, model: Model, values: Any) -> None:
+    """Where the model does not batch, one ranking goes over all elements, counted row by row."""
+    Classified.of(target, model, values).expect_rule(class_texts.counted_alike)
+
+
+@check("classification.items-are-ranked-apart", answers="CLS-BATCH")
+@rows(
+    Row("2-items", (ITEMS, 4), role="scores_batching"),
+    Row("highest-of-each", (ITEMS, 1), role="scores_batching"),
+    Row("2-of-4", (ITEMS, 2), role="scores_batching_labelled"),
+    Row("8-items", ([[10.0 + (k * 13 + n * 8) % 101 for k in range(4)] for n in range(8)], 3), role="scores_batching"),
+    Row("2x2-items", ((((10, 40), (20, 30)), ((35, 5), (25, 15))), 3), role="scores_batching_rank2"),
+)
+@check("grpc.items-are-ranked-apart", answers="GRPC-CLS-BATCH", over=(GRPC,))
+@rows(
+    *both_forms(
+        Row("2-items", (ITEMS, 4), role="scores_batching"),
+        Row("highest-of-each", (ITEMS, 1), role="scores_batching"),
+        Row("2x2-items", (SQUARES, 3), role="scores_batching_rank2"),
+    )
+)
+def items_are_ranked_apart(target: Peer, model: Model, values: Any, count: int, send: Form = "json") -> None:
+    """Each item of a batch has its own ranking, with indices that count within the item."""
+    Classified.of(target, model, values, count, send=send).expect_rule(class_texts.counted_alike)
+
+
+# --- order ----------------------------------------------------------------------------------------------------------
+
+
+# Neighbours that FP64 cannot tell apart stand in both orders, so that a sort which keeps them as they come shows too.
+RANKED: tuple[tuple[str, str, tuple[float, ...]], ...] = (
+    ("uint8", "identity_uint8", (3, 200, 127, 128, 0, 255)),
+    ("uint16", "identity_uint16", (255, 40000, 32767, 32768, 256, 65535, 1)),
+    ("uint32", "identity_uint32", (65536, 2**31 - 1, 2**31, 2**32 - 1, 255, 0)),
+    ("uint64-sign", "identity_uint64", (2**63 - 1, 2**63, 1, 2**64 - 1, 0)),
+    ("uint64-beyond-2^53", "identity_uint64", (2**53, 2**53 + 1, 2**62 + 1, 2**62, 2**64 - 2, 2**64 - 1)),
+    ("int8", "identity_int8", (-1, -128, 127, 0, 1, -2)),
+    ("int16", "identity_int16", (-1, 255, -32768, 32767, 256, 0)),
+    ("int32", "identity_int32", (-1, 65536, -(2**31), 2**31 - 1, 255, 0)),
+    ("int64-sign", "identity_int64", (-1, -(2**63), 2**63 - 1, 1, 0)),
+    ("int64-beyond-2^53", "identity_int64", (2**53, 2**53 + 1, -(2**53) - 1, -(2**53), 2**62 + 1, 2**62)),
+    ("fp32", "identity_fp32", SCORES),
+    ("fp32-negatives", "identity_fp32", (-1.0, -2.0, -0.5, -3.0)),
+    ("fp32-far-apart", "identity_fp32", (2.0**-100, 2.0**100, -(2.0**100), 1.0, -(2.0**-100), 0.0)),
+    ("fp32-neighbours", "identity_fp32", (1.0, 1 + 2**-23, 1 - 2**-24, 1 + 2**-22, 1 + 3 * 2**-23)),
+    ("fp64", "identity_fp64", (0.5, -4.0, 8.25, 0.0)),
+    ("fp64-far-apart", "identity_fp64", (2.0**900, 2.0**901, 2.0**-900, 2.0**-901, -(2.0**900), 0.0)),
+    ("fp64-beyond-fp32", "identity_fp64", (2.0**24, 2.0**24 + 0.25, 2.0**24 + 0.75, 2.0**24 + 0.5)),
+    ("fp64-neighbours", "identity_fp64", (1.0, 1 + 2**-52, 1 + 2**-40, 1 + 2**-41, 1 - 2**-53)),
+)
+
+
+@check("classification.highest-come-first", answers="CLS-TOPN")
+@rows(
+    *[Row(identity, (values, None), role=role) for identity, role, values in RANKED],
+    *[Row(f"{count}-of-4", (SCORES, count), role="scores") for count in (1, 2, 3)],
+    Row("batch-of-1", (ITEMS[:1], 2), role="scores_batching"),
+    Row("100-classes", (tuple(k * 37 % 100 for k in range(100)), 10), role="identity_int32"),
+    Row("5000-classes", (tuple(k * 37 % 5000 for k in range(5000)), 100), role="identity_int32", thorough=True),
+    Row("fp32-infinities", (INFINITE, None, "binary"), role="identity_fp32", needs=BINARY),
+    Row("fp64-infinities", (INFINITE, None, "binary"), role="identity_fp64", needs=BINARY),
+    Row("documented", (DOCUMENTED, 2), role="documented_scores"),
+)
+def highest_come_first(target: Target, model: Model, values: Any, count: int | None, send: Form = "json") -> None:
+    """The classes are the highest scores, highest first, as the datatype compares them."""
+    Classified.of(target, model, values, count, send=send).expect_rule(each(class_texts.in_order))
+
+
+@check("classification.ties-in-any-order", answers="CLS-TIES")
+@rows(
+    Row("all-equal", ((1.0, 1.0, 1.0, 1.0), 4), role="scores"),
+    Row("2-of-4-equal", ((1.0, 1.0, 1.0, 1.0), 2), role="scores"),
+    Row("two-pairs", ((1.0, 2.0, 1.0, 2.0), 4), role="scores_labelled"),
+    Row("three-of-two-pairs", ((1.0, 2.0, 1.0, 2.0), 3), role="scores"),
+    Row("zeros-of-both-signs", ((0.0, -0.0, -0.0, 0.0), 4), role="scores"),
+    Row("integers", (tuple(k % 3 for k in range(40)), 40), role="identity_int32"),
+    Row("6-of-20", (tuple(k % 2 for k in range(20)), 6), role="identity_uint8"),
+    Row("batch-of-1", (((2.0, 1.0, 2.0, 1.0),), 3), role="scores_batching"),
+)
+def ties_in_any_order(target: Target, model: Model, values: Any, count: int) -> None:
+    """Among equal scores no index comes twice, and the values never increase."""
+    Classified.of(target, model, values, count).expect_rule(each(class_texts.ties_in_order))
+
+
+@check("grpc.highest-classes-come-first", answers="GRPC-CLS-TOPN", over=(GRPC,))
+@rows(
+    *both_forms(
+        Row("uint8", ((3, 200, 127, 128, 0, 255), None), role="identity_uint8"),
+        Row("uint16", ((255, 40000, 32767, 32768, 256, 1), None), role="identity_uint16"),
+        Row("uint32", ((65536, 2**31 - 1, 2**31, 2**32 - 1, 0), None), role="identity_uint32"),
+        Row("uint64", ((2**63 - 1, 2**63, 2**53, 2**53 + 1, 2**64 - 1), None), role="identity_uint64"),
+        Row("int8", ((-1, -128, 127, 0, 1, -2), None), role="identity_int8"),
+        Row("int16", ((-1, 255, -32768, 32767, 0), None), role="identity_int16"),
+        Row("int32", ((-1, 65536, -(2**31), 2**31 - 1, 0), None), role="identity_int32"),
+        Row("int64", ((-1, -(2**63), 2**63 - 1, 2**53, 2**53 + 1), None), role="identity_int64"),
+        Row("fp32", (SCORES, None), role="identity_fp32"),
+        Row("fp32-infinities", (INFINITE, None), role="identity_fp32"),
+        Row("fp32-neighbours", ((1.0, 1 + 2**-23, 1 - 2**-24, 1 + 2**-22), None), role="identity_fp32"),
+        Row("fp64", ((0.5, -4.0, 8.25, 0.0), None), role="identity_fp64"),
+        Row("fp64-neighbours", ((1.0, 1 + 2**-52, 1 + 2**-40, 1 - 2**-53), None), role="identity_fp64"),
+        Row("ties", ((1.0, 2.0, 1.0, 2.0), None), role="scores"),
+        *[Row(f"{count}-of-4", (SCORES, count), role="scores") for count in (1, 2, 3)],
+        Row("batch-of-1", (ITEMS[:1], 2), role="scores_batching"),
+        Row("100-classes", (tuple(k * 37 % 100 for k in range(100)), 10), role="identity_int32"),
+        Row("documented", (DOCUMENTED, 2), role="documented_scores"),
+    )
+)
+def highest_come_first_over_grpc(target: GrpcTarget, model: Model, values: Any, count: int | None, send: Form) -> None:
+    """The classes are the highest scores, highest first, as the datatype compares them; no index comes twice."""
+    Classified.of(target, model, values, count, send=send).expect_rule(each(class_texts.ties_in_order))

@@ -1,0 +1,72 @@
+"""Classes are the same over gRPC as over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from conformance.checks.support.classes import DESCENDING, DOCUMENTED, ITEMS, SCORES, SQUARES, ask, scored, shown, texts
+from conformance.checks.support.over_grpc import expect_right
+from conformance.expect import class_texts
+from conformance.expect.class_texts import ClassText
+from conformance.expect.unmet import Unmet, blocked_where, holds
+from conformance.roles.model import Model
+from conformance.terms.check import Row, check, rows
+from conformance.terms.extensions import CLASSES, GRPC, HTTP
+from conformance.terms.text import safe
+from conformance.transport.exchange import Reply
+from conformance.transport.grpc_target import GrpcTarget
+from conformance.wire.request import Output
+from conformance.wire.tensor import Tensor
+
+# Roles whose outputs can be classified: not those of BYTES, BOOL and 16-bit floats.
+_SAME: tuple[tuple[str, Any], ...] = (
+    ("scores", SCORES),
+    ("scores_labelled", SCORES),
+    ("scores_some_labels", SCORES),
+    ("scores_odd_labels", SCORES),
+    ("scores_batching", ITEMS),
+    ("scores_batching_labelled", ITEMS),
+    ("scores_rank2", ((1, 3, 2), (6, 4, 5))),
+    ("scores_batching_rank2", SQUARES),
+    ("scores_two_outputs", SCORES),
+    ("documented_scores", DOCUMENTED),
+    ("documented_scores_labelled", DOCUMENTED),
+    ("rank3", (((1, 3), (2, 6)), ((4, 5), (8, 7)))),
+    *[(f"identity_{kind}", (5, 3, 9)) for kind in ("uint8", "uint16", "uint32", "uint64")],
+    *[(f"identity_{kind}", DESCENDING) for kind in ("int8", "int16", "int32", "int64", "fp32", "fp64")],
+)
+
+
+@check("grpc.classes-are-those-of-http", answers="GRPC-CLS-DOORS", over=(GRPC, HTTP))
+@rows(*[Row(role, (values,), role=role, needs=CLASSES) for role, values in _SAME])
+def classes_are_those_of_http(target: GrpcTarget, model: Model, values: Any) -> None:
+    """The same request for classes gives the same classes over gRPC as over HTTP."""
+    name = scored(model)
+    tensors = (model.tensor(values), *model.sample()[1:])
+    wanted = Output(name, classification=2)
+    over_http = ask(target.over_http, model, tensors, wanted)
+    over_grpc = ask(target, model, tensors, wanted)
+    usual, found = (_understood(texts(reply, name)) for reply in (over_http, over_grpc))
+    if usual != found:
+        with blocked_where(lambda: not _is_plain_right(target, model, tensors), "the plain output is wrong, too"):
+            _expect_alike(usual, found, over_grpc)
+
+
+def _is_plain_right(target: GrpcTarget, model: Model, tensors: Sequence[Tensor]) -> bool:
+    plain = target.infer(model.request(tensors, send="json"))
+    return holds(lambda: expect_right(plain, model, tensors))
+
+
+def _expect_alike(usual: Sequence[ClassText], found: Sequence[ClassText], over_grpc: Reply) -> None:
+    if len(usual) != len(found) or not all(map(_is_alike, usual, found)):
+        raise Unmet(f"{safe(shown(usual), 300)}, as over HTTP", safe(shown(found), 300), over_grpc)
+
+
+def _understood(listed: Sequence[str]) -> list[ClassText]:
+    return [entry for text in listed if (entry := class_texts.understand(text)) is not None]
+
+
+def _is_alike(one: ClassText, other: ClassText) -> bool:
+    same = one.value == other.value or class_texts.same_value(other.value, float(one.value))
+    return same and (one.index, one.label) == (other.index, other.label)

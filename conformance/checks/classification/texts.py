@@ -1,0 +1,206 @@
+"""Checks of classification: what stands in a class, that is its format, its value, its index and its label."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from conformance.checks.support.classes import (
+    DESCENDING,
+    DOCUMENTED,
+    INFINITE,
+    ITEMS,
+    SCORES,
+    WRITTEN,
+    Classified,
+    ask,
+    both_forms,
+    each,
+    scored,
+    texts,
+)
+from conformance.expect import class_texts
+from conformance.expect.class_texts import ClassText, Scores
+from conformance.expect.unmet import Unmet
+from conformance.roles.model import Model
+from conformance.terms.check import Row, check, rows
+from conformance.terms.extensions import BINARY, GRPC
+from conformance.transport.grpc_target import GrpcTarget
+from conformance.transport.peer import Peer
+from conformance.transport.target import Target
+from conformance.wire.finding import shown as quoted
+from conformance.wire.request import Form, Output
+
+
+@check("classification.text-is-value-index-label", answers="CLS-FMT")
+@rows(
+    Row("floats", (SCORES,), role="scores"),
+    Row("integers", ((5, -7, 9),), role="identity_int32"),
+    Row("labelled", (SCORES,), role="scores_labelled"),
+    Row("odd-labels", (SCORES,), role="scores_odd_labels"),
+    Row("batching", (ITEMS,), role="scores_batching_labelled"),
+    Row("tiny-and-huge", ((2.0**-900, 2.0**900, -(2.0**900)),), role="identity_fp64"),
+    Row("documented", (DOCUMENTED,), role="documented_scores_labelled"),
+)
+@check("grpc.class-is-value-index-label", answers="GRPC-CLS-FMT", over=(GRPC,))
+@rows(
+    *both_forms(
+        Row("floats", (SCORES,), role="scores"),
+        Row("integers", (DESCENDING,), role="identity_int32"),
+        Row("odd-labels", (SCORES,), role="scores_odd_labels"),
+        Row("batching", (ITEMS,), role="scores_batching_labelled"),
+        Row("tiny-and-huge", ((2.0**-900, 2.0**900, -(2.0**900)),), role="identity_fp64"),
+        Row("documented", (DOCUMENTED,), role="documented_scores_labelled"),
+    )
+)
+def text_is_value_index_label(target: Peer, model: Model, values: Any, send: Form = "json") -> None:
+    """Each class is a text value:index or value:index:label."""
+    reply = ask(target, model, [model.tensor(values)], Output(scored(model), classification=3), send=send)
+    for text in texts(reply, scored(model)):
+        try:
+            class_texts.parse(text)
+        except class_texts.ClassTextError as error:
+            raise Unmet(WRITTEN, f"{quoted(text)}: {error}", reply) from error
+
+
+@check("classification.value-is-the-score", answers="CLS-VALUE")
+@rows(
+    Row("uint8", ((3, 200, 255),), role="identity_uint8"),
+    Row("uint16", ((3, 40000, 65535),), role="identity_uint16", thorough=True),
+    Row("uint32", ((3, 2**31, 2**32 - 1),), role="identity_uint32", thorough=True),
+    Row("uint64", ((2**53 + 1, 2**63, 2**64 - 1),), role="identity_uint64"),
+    Row("int8", ((-1, -128, 127),), role="identity_int8"),
+    Row("int16", ((-1, -32768, 32767),), role="identity_int16", thorough=True),
+    Row("int32", ((-1, -(2**31), 2**31 - 1),), role="identity_int32"),
+    Row("int64", ((-(2**53) - 1, 2**53 + 1, -(2**63), 2**63 - 1),), role="identity_int64"),
+    Row("fp32", ((0.25, 123456.75, -1.5, 3.0, 0.0),), role="identity_fp32"),
+    Row("fp32-powers", ((2.0**-10, 2.0**-7, 2.0**33, -(2.0**20), 2.0**120),), role="identity_fp32"),
+    Row("fp64", ((0.5, 123456789.125, -2.5, 2.0**60),), role="identity_fp64"),
+    Row("fp64-powers", ((2.0**-900, -(2.0**900), 2.0**900, 1.0),), role="identity_fp64"),
+    Row("fp32-infinities", (INFINITE, "binary"), role="identity_fp32", needs=BINARY),
+    Row("fp64-infinities", (INFINITE, "binary"), role="identity_fp64", needs=BINARY),
+    Row("batch-of-1", (ITEMS[:1],), role="scores_batching"),
+    Row("labelled", (SCORES,), role="scores_labelled"),
+    Row("documented", (DOCUMENTED,), role="documented_scores"),
+    Row("documented-labelled", (DOCUMENTED,), role="documented_scores_labelled"),
+)
+@check("grpc.class-value-is-the-score", answers="GRPC-CLS-VALUE", over=(GRPC,))
+@rows(
+    *both_forms(
+        Row("uint64", ((2**53 + 1, 2**63, 2**64 - 1),), role="identity_uint64"),
+        Row("int8", ((-1, -128, 127),), role="identity_int8"),
+        Row("int64", ((-(2**53) - 1, 2**53 + 1, -(2**63)),), role="identity_int64"),
+        Row("fp32", ((0.25, 123456.75, -1.5, 3.0),), role="identity_fp32"),
+        Row("fp64", ((0.5, 123456789.125, -2.5, 2.0**60),), role="identity_fp64"),
+        Row("labelled", (SCORES,), role="scores_labelled"),
+        Row("documented", (DOCUMENTED,), role="documented_scores"),
+    )
+)
+def value_is_the_score(target: Peer, model: Model, values: Any, send: Form = "json") -> None:
+    """The value in a class is the model's output at that index."""
+    Classified.of(target, model, values, send=send).expect_rule(each(class_texts.values_right))
+
+
+@check("classification.index-counts-from-0", answers="CLS-INDEX")
+@rows(
+    Row("floats", (SCORES,), role="scores"),
+    Row("labelled", (SCORES,), role="scores_labelled"),
+    Row("integers", ((5, -7, 9, 0, 8),), role="identity_int32"),
+    Row("300-classes", (tuple(k * 37 % 300 for k in range(300)),), role="identity_int32"),
+    Row("batch-of-1", (ITEMS[:1],), role="scores_batching"),
+    Row("documented", (DOCUMENTED,), role="documented_scores"),
+)
+@check("grpc.class-index-counts-from-0", answers="GRPC-CLS-INDEX", over=(GRPC,))
+@rows(
+    *both_forms(
+        Row("floats", (SCORES,), role="scores"),
+        Row("labelled", (SCORES,), role="scores_labelled"),
+        Row("300-classes", (tuple(k * 37 % 300 for k in range(300)),), role="identity_int32"),
+        Row("batch-of-1", (ITEMS[:1],), role="scores_batching"),
+        Row("documented", (DOCUMENTED,), role="documented_scores"),
+    )
+)
+def index_counts_from_0(target: Peer, model: Model, values: Any, send: Form = "json") -> None:
+    """The index in a class is the place of its score, counted from 0."""
+    Classified.of(target, model, values, send=send).expect_rule(each(class_texts.indices_right))
+
+
+_LABELLED = (
+    Row("all", (SCORES,), role="scores_labelled"),
+    Row("some", (SCORES,), role="scores_some_labels"),
+    Row("odd", (SCORES,), role="scores_odd_labels"),
+    Row("batch", (ITEMS,), role="scores_batching_labelled"),
+    Row("batch-of-rank-2", ((((10, 40), (20, 30)), ((35, 5), (25, 15))),), role="scores_batching_rank2"),
+    Row("second-output", (SCORES, "RANKS"), role="scores_two_outputs"),
+    Row("documented", (DOCUMENTED,), role="documented_scores_labelled"),
+)
+
+
+@check("classification.label-follows-its-index", answers="CLS-LABEL")
+@rows(*_LABELLED)
+def label_follows_its_index(target: Target, model: Model, values: Any, name: str | None = None) -> None:
+    """The label of the index stands behind it."""
+    case = Classified.of(target, model, values, name=name)
+
+    def is_labelled(entry: ClassText, scores: Scores) -> bool:
+        # Index or value may be wrong, which is for other checks: the label of either will do.
+        labels = {_label(case.labels, entry.index), _label(case.labels, class_texts.nearest(entry, scores))}
+        return None in labels or entry.label in labels
+
+    case.expect_rule(each(lambda listed, scores: all(is_labelled(entry, scores) for entry in listed)), _labels(case))
+
+
+@check("classification.no-label-no-colon", answers="CLS-NOLABEL")
+@rows(
+    Row("none", (SCORES,), role="scores"),
+    Row("none-batching", (ITEMS,), role="scores_batching"),
+    Row("none-of-integers", ((5, -7, 9),), role="identity_int32"),
+    Row("some", (SCORES,), role="scores_some_labels"),
+    Row("other-output-has-them", (SCORES, "SCORES"), role="scores_two_outputs"),
+    Row("documented", (DOCUMENTED,), role="documented_scores"),
+)
+def no_label_no_colon(target: Target, model: Model, values: Any, name: str | None = None) -> None:
+    """A class without a label ends with its index."""
+    case = Classified.of(target, model, values, name=name)
+
+    def is_bare(entry: ClassText, scores: Scores) -> bool:
+        places = (entry.index, class_texts.nearest(entry, scores))
+        return entry.label is None or any(_label(case.labels, place) is not None for place in places)
+
+    case.expect_rule(each(lambda listed, scores: all(is_bare(entry, scores) for entry in listed)), _labels(case))
+
+
+@check("grpc.class-label-is-that-of-its-index", answers="GRPC-CLS-LABEL", over=(GRPC,))
+@rows(
+    *both_forms(
+        Row("all", (SCORES, None), role="scores_labelled"),
+        Row("some", (SCORES, None), role="scores_some_labels"),
+        Row("odd", (SCORES, None), role="scores_odd_labels"),
+        Row("none", (SCORES, None), role="scores"),
+        Row("batch", (ITEMS, None), role="scores_batching_labelled"),
+        Row("second-output", (SCORES, "RANKS"), role="scores_two_outputs"),
+        Row("other-output-has-them", (SCORES, "SCORES"), role="scores_two_outputs"),
+        Row("documented", (DOCUMENTED, None), role="documented_scores_labelled"),
+    )
+)
+def class_label_is_that_of_its_index(
+    target: GrpcTarget, model: Model, values: Any, name: str | None, send: Form
+) -> None:
+    """The label of the index stands behind it, and nothing where it has none."""
+    case = Classified.of(target, model, values, name=name, send=send)
+
+    def is_right(entry: ClassText, scores: Scores) -> bool:
+        # Index or value may be wrong, which is for other checks: the label of either will do.
+        places = (entry.index, class_texts.nearest(entry, scores))
+        return entry.label in [_label(case.labels, place) for place in places]
+
+    case.expect_rule(each(lambda listed, scores: all(is_right(entry, scores) for entry in listed)), _labels(case))
+
+
+def _label(labels: Sequence[str], index: int) -> str | None:
+    return labels[index] if index < len(labels) else None
+
+
+def _labels(case: Classified) -> str:
+    named = ", ".join(f"{index}:{label}" for index, label in enumerate(case.labels))
+    return f"classes with the labels {named}, and none for other indices" if named else "classes without labels"

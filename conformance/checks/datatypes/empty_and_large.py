@@ -1,0 +1,113 @@
+"""Tensors without elements, and with many."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from conformance.checks.support.binary_sides import Side, expect_return, expect_side, takes_none
+from conformance.checks.support.datatypes import KIB
+from conformance.expect.expectation import expect
+from conformance.expect.unmet import Blocked, Unmet
+from conformance.roles.model import Model
+from conformance.terms.check import Row, check, rows
+from conformance.transport.target import Target
+from conformance.wire.request import INFERENCE_HEADER, OCTET_STREAM
+
+
+def _datatype(model: Model) -> str:
+    return model.role.inputs[0].datatype
+
+
+# --- no elements, and many --------------------------------------------------------------------------------------------
+
+EMPTY = (
+    Row("INT32", ([0],), role="identity_int32"),
+    Row("FP64", ([0],), role="identity_fp64"),
+    Row("INT32-no-rows", ([0, 3],), role="rank2"),
+    Row("INT32-empty-rows", ([3, 0],), role="rank2"),
+    Row("INT16-middle", ([2, 0, 3],), role="rank3"),
+)
+
+
+@check("datatypes.empty-inputs-are-read", answers="BIN-ENC-ALL-I")
+@rows(
+    *EMPTY,
+    Row("BOOL", ([0],), role="identity_bool"),
+    Row("BYTES", ([0],), role="identity_bytes"),
+)
+def empty_inputs_are_read(target: Target, model: Model, shape: list[int]) -> str | None:
+    """A binary input without elements is zero bytes."""
+    plain = model.request(send="json").message().with_header("Content-Type", OCTET_STREAM)
+    if not target.infer(plain.with_header(INFERENCE_HEADER, str(len(plain.body)))).succeeded:
+        raise Blocked("an inference header that equals the length of the body is refused in any request")
+    return _expect_empty(target, model, shape, "read")
+
+
+@check("datatypes.empty-outputs-are-written", answers="BIN-ENC-ALL-O")
+@rows(
+    *EMPTY,
+    Row("BOOL", ([0],), role="identity_bool"),
+    Row("BYTES", ([0],), role="identity_bytes", answers=("BIN-ENC-BYTES-O", "BIN-ENC-ALL-O")),
+)
+def empty_outputs_are_written(target: Target, model: Model, shape: list[int]) -> str | None:
+    """A binary output without elements is zero bytes."""
+    return _expect_empty(target, model, shape, "written")
+
+
+def _expect_empty(target: Target, model: Model, shape: Sequence[int], side: Side) -> str | None:
+    """Expect an empty tensor right, unless the server takes none in any form."""
+    tensors = [model.tensor([], shape)]
+    try:
+        expect_side(target, model, tensors, side)
+    except Unmet as unmet:
+        if unmet.reply and unmet.reply.answer.of_kind("data-missing"):
+            reason = "the output has neither data nor binary_data_size, which is judged with the sizes"
+            raise Blocked(reason, unmet) from None
+        if not takes_none(target, model, tensors, unmet.reply):
+            raise
+        return "refused, as in plain JSON"
+    return None
+
+
+@check("datatypes.large-inputs-are-read", answers="BIN-ENC-ALL-I", role="weighted_sum")
+@rows(
+    ("64KiB-less-one", 64 * KIB // 4 - 1),
+    ("64KiB", 64 * KIB // 4),
+    ("64KiB-and-one", 64 * KIB // 4 + 1),
+    Row("1MiB", (KIB * KIB // 4,), thorough=True),
+)
+def large_inputs_are_read(target: Target, model: Model, count: int) -> None:
+    """A large binary input is read whole, each element in its place."""
+    values = np.arange(count, dtype="<i8") * 7919 % 65_521
+    expect_side(target, model, [model.tensor(values, [count, 1])], "read")
+
+
+@check("datatypes.large-outputs-are-written", answers="BIN-ENC-ALL-O", role="emit")
+@rows(
+    ("40KB-of-numbers", [10_000, 0], "NUMBERS"),
+    Row("89KB-of-strings", ([0, 10_000], "TEXTS"), answers=("BIN-ENC-BYTES-O", "BIN-ENC-ALL-O")),
+)
+def large_outputs_are_written(target: Target, emit: Model, counts: list[int], name: str) -> None:
+    """A large binary output is written whole, each element in its place."""
+    tensors = [emit.tensor(counts)]
+    reply = target.infer(emit.request(tensors, send="json", want="binary", outputs=[name]))
+    expect(reply).tensors([tensor for tensor in emit.expected(tensors) if tensor.name == name])
+
+
+@check("datatypes.large-tensors-survive", answers=("BIN-ENC-ALL-I", "BIN-ENC-ALL-O"))
+@rows(
+    *[
+        Row(f"UINT8-{size}", (size,), role="identity_uint8", thorough=size != 64 * KIB)
+        for size in (255, 256, 64 * KIB - 1, 64 * KIB, 64 * KIB + 1, KIB * KIB, KIB * KIB + 1)
+    ],
+    Row("FP64-64KiB", (64 * KIB // 8,), role="identity_fp64"),
+    Row("FP64-1MiB", (KIB * KIB // 8,), role="identity_fp64", thorough=True),
+    Row("INT32-to-FP32-64KiB", (64 * KIB // 4,), role="cast_int32_fp32"),
+    Row("INT32-to-FP32-1MiB", (KIB * KIB // 4,), role="cast_int32_fp32", thorough=True),
+)
+def large_tensors_survive(target: Target, model: Model, count: int) -> None:
+    """Tensors around 64 KiB and 1 MiB come back from binary data as binary data."""
+    values = np.arange(count, dtype="<i8") * 7919 % (251 if _datatype(model) == "UINT8" else 65_521)
+    expect_return(target, model, [model.tensor(values)], "BIN-ENC-ALL-O")

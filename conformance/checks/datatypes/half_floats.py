@@ -1,0 +1,156 @@
+"""FP16 and BF16: read and written by models that cast, since JSON has neither. Checks of the area `datatypes`.
+
+Casting between a 16-bit float and FP32 loses nothing where the values are those of the smaller one, so that one side
+is seen alone and to the bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from conformance.checks.support.binary_sides import (
+    Side,
+    expect_side,
+    expect_survival,
+    expect_values,
+    is_right,
+    is_right_alone,
+)
+from conformance.expect.unmet import Blocked, Unmet, blocked_where
+from conformance.roles.corner_values import FLOAT_CORNERS, bits_of, from_bits
+from conformance.roles.model import Model
+from conformance.terms.check import Row, check, rows
+from conformance.transport.target import Target
+from conformance.wire.tensor import Tensor
+
+
+def half_rows(datatype: str) -> list[Row]:
+    """Return a row for each group of corner values of a 16-bit float: its bit patterns, and whether JSON has them."""
+    in_json = FLOAT_CORNERS[datatype]
+    return [Row(group, (bits, group in in_json)) for group, bits in bits_of(datatype).items()]
+
+
+PART = 4096  # elements
+EVERY = Row("every", (range(2**16), False), thorough=True)  # all bit patterns, NaN among them
+
+
+@check("datatypes.fp16-is-read", answers=("BIN-ENC-FP16-I", "BIN-ENC-ALL-I"), role="cast_fp16_fp32")
+@rows(*half_rows("FP16"), EVERY)
+def fp16_is_read(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
+    """A binary FP16 input is read as IEEE 754 binary16."""
+    _expect_half_read(target, model, bits, in_json)
+
+
+@check("datatypes.fp16-is-written", answers=("BIN-ENC-FP16-O", "BIN-ENC-ALL-O"), role="cast_fp32_fp16")
+@rows(*half_rows("FP16"), EVERY)
+def fp16_is_written(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
+    """A binary FP16 output is written as IEEE 754 binary16."""
+    _expect_half_written(target, model, bits, in_json)
+
+
+@check("datatypes.fp16-survives", answers=("BIN-ENC-FP16-I", "BIN-ENC-FP16-O", "BIN-ENC-ALL-I"), role="identity_fp16")
+@rows(*half_rows("FP16"), EVERY)
+def fp16_survives(target: Target, model: Model, bits: Sequence[int], _: bool) -> None:
+    """FP16 elements come back from binary data as binary data, bit by bit."""
+    tensors = [from_bits("INPUT", "FP16", bits)]
+    try:
+        expect_side(target, model, tensors, "both")
+    except Unmet as unmet:
+        if len(bits) > PART and _is_right_in_parts(target, model, tensors[0]):
+            unmet.requirement = "BIN-ENC-ALL-I"  # of tensors so large, whatever their datatype
+        elif _is_read_right(target, tensors[0], unmet):
+            unmet.requirement = "BIN-ENC-FP16-O"
+        raise
+
+
+def _is_right_in_parts(target: Target, model: Model, tensor: Tensor) -> bool:
+    """Say whether the elements come back right in smaller tensors."""
+    parts = [tensor.array[start : start + PART] for start in range(0, tensor.elements, PART)]
+    return all(is_right(target, model, [Tensor(tensor.name, "FP16", part.shape, part)], "both") for part in parts)
+
+
+def _is_read_right(target: Target, tensor: Tensor, unmet: Unmet) -> bool:
+    """Say whether casts of the elements to FP32 are right, in binary data or, of numbers but zero, in JSON.
+
+    Raises:
+        Blocked: FP32 elements of these values are wrong in themselves, and JSON has none of them.
+    """
+    casting = target.model("cast_fp16_fp32")
+    if casting is None or is_right(target, casting, [tensor], "both"):
+        return casting is not None
+    numbers = tensor.array[np.isfinite(tensor.array) & (tensor.array != 0)]
+    if numbers.size:
+        return is_right(target, casting, [casting.tensor(numbers)], "read")
+    if not _is_fp32_right(target, tensor.array):
+        raise Blocked(_FP32_TOO, unmet)
+    return False
+
+
+@check("datatypes.bf16-is-read", answers="BIN-ENC-BF16-I", role="cast_bf16_fp32")
+@rows(*half_rows("BF16"), EVERY)
+def bf16_is_read(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
+    """A binary BF16 input is read as the upper half of FP32."""
+    _expect_half_read(target, model, bits, in_json)
+
+
+@check("datatypes.bf16-is-written", answers="BIN-ENC-BF16-O", role="cast_fp32_bf16")
+@rows(*half_rows("BF16"), EVERY)
+def bf16_is_written(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
+    """A binary BF16 output is written as the upper half of FP32."""
+    _expect_half_written(target, model, bits, in_json)
+
+
+def _expect_half_read(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
+    tensor = from_bits("INPUT", model.role.inputs[0].datatype, bits)
+    _expect_half(target, model, tensor, "read" if in_json else "both", tensor.array)
+
+
+def _expect_half_written(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
+    halves = from_bits("INPUT", model.role.outputs[0].datatype, bits).array
+    with np.errstate(invalid="ignore"):  # a signalling NaN
+        tensor = model.tensor(halves.astype("<f4"))
+    _expect_half(target, model, tensor, "written" if in_json else "both", tensor.array)
+
+
+def _expect_half(target: Target, model: Model, tensor: Tensor, side: Side, wide: NDArray[Any]) -> None:
+    """Expect a cast right, unless the FP32 elements that it comes from or goes to are wrong in themselves.
+
+    Raises:
+        Blocked: they are.
+    """
+    with blocked_where(lambda: side == "both" and not _is_fp32_right(target, wide), _FP32_TOO):
+        expect_survival(target, model, [tensor], side)
+
+
+_FP32_TOO = "the same FP32 elements are wrong too"
+
+
+def _is_fp32_right(target: Target, elements: NDArray[Any]) -> bool:
+    """Say whether the same elements are right as FP32 in binary data."""
+    with np.errstate(invalid="ignore"):  # a signalling NaN
+        wide = Tensor.of("INPUT", "FP32", elements.astype("<f4"))
+    return is_right_alone(target, wide, "both")
+
+
+@check("datatypes.fp16-in-json-is-refused-or-right", answers="BIN-FP16-JSON")
+@rows(
+    Row("sent-and-cast", ("json", None), role="cast_fp16_fp32"),
+    Row("sent", ("json", "binary"), role="identity_fp16"),
+    Row("asked-for-by-default", ("binary", None), role="identity_fp16"),
+    Row("asked-for", ("binary", "json"), role="identity_fp16"),
+    Row("cast-and-asked-for", ("json", "json"), role="cast_fp32_fp16"),
+)
+def fp16_in_json_is_refused_or_right(
+    target: Target, model: Model, send: Literal["json", "binary"], want: Literal["json", "binary"] | None
+) -> str:
+    """An FP16 tensor in JSON is refused, or has the right numbers."""
+    tensors = [model.tensor([1.5, -0.25, 1024.0, 0.0999755859375])]
+    reply = target.infer(model.request(tensors, send=send, want=want))
+    if reply.status is not None and reply.status >= 400:
+        return "refused"
+    expect_values(reply, model, tensors, through_json=True)
+    return "right"

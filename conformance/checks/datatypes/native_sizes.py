@@ -1,0 +1,82 @@
+"""Every datatype in its native size, with its corner values.
+
+Each side is seen alone: a binary input shows in JSON outputs or in what a model computes, a binary output follows JSON
+inputs. Values that JSON cannot carry (NaN, infinities) are binary data on both sides.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from conformance.checks.datatypes.empty_and_large import _datatype
+from conformance.checks.support.binary_sides import expect_return, expect_survival
+from conformance.checks.support.datatypes import PLAIN, identity, per_datatype
+from conformance.roles.corner_values import BINARY_ONLY_CORNERS, FLOAT_CORNERS, INTEGER_CORNERS, corner_tensor
+from conformance.roles.model import Model
+from conformance.terms.check import Row, check, rows
+from conformance.transport.target import Target
+from conformance.wire.tensor import Tensor
+
+# --- every datatype in its native size --------------------------------------------------------------------------------
+
+
+@check("datatypes.binary-inputs-are-read", answers="BIN-ENC-ALL-I")
+@rows(*per_datatype(PLAIN))
+def binary_inputs_are_read(target: Target, model: Model) -> None:
+    """A binary input holds each element in the native size of its datatype."""
+    expect_survival(target, model, model.sample(), "read")
+
+
+@check("datatypes.binary-outputs-are-written", answers="BIN-ENC-ALL-O")
+@rows(*per_datatype(PLAIN))
+def binary_outputs_are_written(target: Target, model: Model) -> None:
+    """A binary output holds each element in the native size of its datatype."""
+    expect_survival(target, model, model.sample(), "written")
+
+
+CORNERS = [
+    Row(f"{datatype}-{group}", (group,), role=identity(datatype))
+    for datatype in PLAIN
+    for group in {**INTEGER_CORNERS, **FLOAT_CORNERS}[datatype]
+]
+
+
+@check("datatypes.corner-values-are-read", answers="BIN-ENC-ALL-I")
+@rows(*CORNERS)
+def corner_values_are_read(target: Target, model: Model, group: str) -> None:
+    """A binary input keeps every value of its datatype, the largest and smallest among them."""
+    expect_survival(target, model, [_corner(model, group)], "read")
+
+
+@check("datatypes.corner-values-are-written", answers="BIN-ENC-ALL-O")
+@rows(*CORNERS)
+def corner_values_are_written(target: Target, model: Model, group: str) -> None:
+    """A binary output keeps every value of its datatype, the largest and smallest among them."""
+    expect_survival(target, model, [_corner(model, group)], "written")
+
+
+@check("datatypes.values-beyond-json-survive", answers=("BIN-ENC-ALL-I", "BIN-ENC-ALL-O"))
+@rows(
+    *[
+        Row(f"{datatype}-{group}", (group,), role=identity(datatype))
+        for datatype in ("FP32", "FP64")
+        for group in BINARY_ONLY_CORNERS[datatype]
+    ]
+)
+def values_beyond_json_survive(target: Target, model: Model, group: str) -> None:
+    """Signed zeros, infinities, NaN and the extremes come back from binary data as binary data."""
+    expect_return(target, model, [_corner(model, group)], "BIN-ENC-ALL-O")
+
+
+@check("datatypes.every-16-bit-value-survives", answers=("BIN-ENC-ALL-I", "BIN-ENC-ALL-O"))
+@rows(*[Row(datatype, role=identity(datatype), thorough=True) for datatype in ("UINT16", "INT16")])
+def every_16_bit_value_survives(target: Target, model: Model) -> None:
+    """Each of the 65 536 values of a 16-bit integer comes back from binary data as binary data."""
+    every = np.arange(2**16, dtype="<u2")
+    tensors = [model.tensor(every.view("<i2" if _datatype(model) == "INT16" else "<u2"))]
+    expect_return(target, model, tensors, "BIN-ENC-ALL-O")
+
+
+def _corner(model: Model, group: str) -> Tensor:
+    spec = model.role.inputs[0]
+    return corner_tensor(spec.name, spec.datatype, group)

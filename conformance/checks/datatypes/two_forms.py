@@ -1,0 +1,57 @@
+"""One tensor in two forms: as JSON and as binary data it is the same."""
+
+from __future__ import annotations
+
+from conformance.checks.support.binary_sides import in_one_order
+from conformance.checks.support.datatypes import SPOKEN_IN_JSON, per_datatype
+from conformance.expect import attribution
+from conformance.expect.expectation import expect
+from conformance.expect.unmet import Blocked, Unmet
+from conformance.roles.model import Model
+from conformance.terms.check import Row, check, rows
+from conformance.transport.exchange import Reply
+from conformance.transport.target import Target
+from conformance.wire.tensor import Tensor
+
+# --- one tensor in two forms ------------------------------------------------------------------------------------------
+
+EQUAL = (*per_datatype(SPOKEN_IN_JSON), *[Row(role, role=role) for role in ("rank3", "rank2_bytes")])
+
+
+@check("datatypes.inputs-are-equal-in-both-forms", answers="BIN-EQ-I")
+@rows(*EQUAL, *[Row(role, role=role) for role in ("cast_int32_fp32", "string_length")])
+def inputs_are_equal_in_both_forms(target: Target, model: Model) -> None:
+    """The same input gives the same outputs whether it comes as JSON or as binary data."""
+    tensors = in_one_order(model)
+    by_json = target.infer(model.request(tensors, send="json"))
+    by_binary = target.infer(model.request(tensors, send="binary"))
+    expect(by_binary).tensors(_outputs(by_json, model), through_json=True)
+
+
+@check("datatypes.outputs-are-equal-in-both-forms", answers="BIN-EQ-O")
+@rows(*EQUAL)
+def outputs_are_equal_in_both_forms(target: Target, model: Model) -> None:
+    """An output has the same datatype, shape and values whether it is returned as JSON or as binary data."""
+    tensors = in_one_order(model)
+    as_json = target.infer(model.request(tensors, send="json", want="json"))
+    as_binary = target.infer(model.request(tensors, send="json", want="binary"))
+    if as_binary.answer.of_kind("bool-byte"):
+        raise Blocked("BOOL elements that are neither 0 nor 1 are judged by themselves")
+    expect(as_binary).tensors(_outputs(as_json, model), through_json=True)
+
+
+def _outputs(reply: Reply, model: Model) -> list[Tensor]:
+    """Return the outputs as tensors.
+
+    Raises:
+        Unmet: one is missing, or has no values that can be read.
+    """
+    found = []
+    for spec in model.role.outputs:
+        output = expect(reply).output(spec.name)
+        if output.array is None or output.shape is None:
+            reason = "; ".join(finding.described for finding in output.findings) or "no values"
+            about = attribution.of_output(reply, spec.name)
+            raise Unmet(f"{spec.name} with values to compare", reason, reply, requirement=about)
+        found.append(Tensor(output.name, output.datatype, output.shape, output.array))
+    return found

@@ -1,0 +1,1 @@
+"""How a server refuses: with an error status, with an error object, and without harm to what comes next."""

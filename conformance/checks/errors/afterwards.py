@@ -1,0 +1,118 @@
+"""After a refusal, and after what has ended other servers, a good request is answered as before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from conformance.checks.errors.every_refusal import ALL, ALL_OVER_GRPC
+from conformance.checks.errors.impossible_requests import REFUSALS
+from conformance.checks.support.refusals import Refusal
+from conformance.expect.expectation import expect
+from conformance.expect.refusals import expect_alive
+from conformance.expect.unmet import about
+from conformance.roles.model import Make, Model
+from conformance.terms.check import Row, check, rows
+from conformance.terms.extensions import CLASSES, CLASSES_OVER_GRPC, GRPC
+from conformance.terms.text import safe
+from conformance.transport.exchange import Reply
+from conformance.transport.peer import Peer
+from conformance.transport.unreachable import TargetLost
+from conformance.wire.grpc_request import infer_message
+from conformance.wire.request import Message, Output
+from conformance.wire.tensor import Tensor
+
+# Requirement -> the first refusal under it, by the id of its row over HTTP.
+_FIRST: Mapping[str, str] = {refusal.requirement: identity for identity, refusal in reversed(ALL.items())}
+_FIRST_OVER_GRPC: Mapping[str, Refusal] = {refusal.requirement: refusal for refusal in reversed(ALL_OVER_GRPC)}
+
+
+def _row(identity: str, refusal: Refusal, *, thorough: bool = False) -> Row:
+    return Row(identity, (refusal.message,), role=refusal.role, thorough=thorough, needs=refusal.needs)
+
+
+@check("errors.good-request-after-a-refusal-is-answered-right", answers="OIP-ALIVE")
+@rows(
+    *[
+        _row(identity, refusal, thorough=refusal.requirement == "OIP-ERR-SIGNATURE")
+        for identity, refusal in ALL.items()
+        if refusal in REFUSALS or identity == _FIRST[refusal.requirement]
+    ]
+)
+@check("grpc.good-call-after-a-refusal-is-answered-right", answers="GRPC-ALIVE", over=(GRPC,))
+@rows(*[_row(refusal.fault, refusal) for refusal in _FIRST_OVER_GRPC.values()])
+def good_request_after_a_refusal_is_answered_right(target: Peer, model: Model, message: Make) -> None:
+    """A good request is answered after a refusal as it was before."""
+    good, before = _answered(target, replace(model, salt=(model.salt + 101) % 256))
+    fresh = not target.outlives_errors
+    target.send(message(model), fresh=fresh)
+    try:
+        after = target.send(good, fresh=fresh)
+    except TargetLost:
+        expect_alive(target, model)
+        raise
+    arrays = [(output, output.array) for output in before.answer.outputs if output.array is not None]
+    right = [Tensor(output.name, output.datatype, array.shape, array) for output, array in arrays]
+    with about("OIP-ALIVE"):  # it was right before, whatever seems wrong now
+        expect(after).tensors(right, through_json=target.through_json)
+
+
+def _answered(target: Peer, model: Model) -> tuple[Message, Reply]:
+    """Return a good request and its answer; the last one tried, where none is answered."""
+    for request in target.good_requests(model):
+        reply = target.infer(request)
+        if reply.succeeded:
+            break
+    return target.message(request), reply
+
+
+# --- what has ended servers ---------------------------------------------------------------------------------------
+
+
+def _classified(model: Model, tensors: Sequence[Tensor] | None = None) -> Message:
+    wanted = [Output(model.role.outputs[0].name, classification=1)]
+    return model.request(tensors, send="json", outputs=wanted).message()
+
+
+def _classified_nothing(model: Model) -> Message:
+    return _classified(model, [model.tensor([], (0,))])
+
+
+def _classified_over_grpc(model: Model, tensors: Sequence[Tensor] | None = None) -> Message:
+    wanted = [Output(model.role.outputs[0].name, classification=1)]
+    return infer_message(model.request(tensors, outputs=wanted))
+
+
+def _classified_nothing_over_grpc(model: Model) -> Message:
+    return _classified_over_grpc(model, [model.tensor([], (0,))])
+
+
+def _nested_deeply(model: Model) -> Message:
+    message = model.request([model.tensor([1])], send="json").message()
+    return message.with_body(message.body.replace(b"[1]}", b"[" * DEEP + b"1" + b"]" * DEEP + b"}"))
+
+
+DEEP = 200_000
+
+
+def _dangerous(identity: str, make: Make, role: str, needs: tuple[str, ...] = ()) -> Row:
+    return Row(identity, (make,), role=role, needs=needs, dangerous=True)
+
+
+@check("errors.server-outlives-what-has-ended-others", answers="OIP-ALIVE")
+@rows(
+    _dangerous("classified-strings", _classified, "identity_bytes", CLASSES),
+    _dangerous("classes-of-no-elements", _classified_nothing, "identity_fp32", CLASSES),
+    _dangerous("data-nested-deeply", _nested_deeply, "identity_int32"),
+)
+@check("grpc.server-outlives-what-has-ended-others", answers="GRPC-ALIVE", over=(GRPC,))
+@rows(
+    _dangerous("classified-strings", _classified_over_grpc, "identity_bytes", CLASSES_OVER_GRPC),
+    _dangerous("classes-of-no-elements", _classified_nothing_over_grpc, "identity_fp32", CLASSES_OVER_GRPC),
+)
+def server_outlives_what_has_ended_others(target: Peer, model: Model, message: Make) -> None:
+    """A request that has ended servers is answered, with or without an error, and so is a good one afterwards."""
+    reply = target.send(message(model), fresh=True)
+    if reply.status is None:
+        raise expect(reply).unmet("an answer, with or without an error", safe(reply.outcome()))
+    expect_alive(target, model)

@@ -1,0 +1,30 @@
+"""Requests that cannot be carried out, or that contradict a model's metadata: refused."""
+
+from __future__ import annotations
+
+from conformance.checks.errors.impossible_calls import REFUSALS_OVER_GRPC
+from conformance.checks.errors.impossible_requests import REFUSALS
+from conformance.checks.support.refusals import Refusal, refusal_rows
+from conformance.expect.refusals import expect_refusal
+from conformance.roles.model import Model
+from conformance.terms.check import check, rows
+from conformance.terms.extensions import GRPC
+from conformance.transport.peer import Peer
+
+
+@check("errors.impossible-request-has-an-error-status", answers="OIP-ERR-CODE")
+@rows(*refusal_rows(REFUSALS, "OIP-ERR-CODE"))
+@check("grpc.impossible-calls-are-refused", answers="GRPC-ERR", over=(GRPC,))
+@rows(*refusal_rows(REFUSALS_OVER_GRPC, "GRPC-ERR"))
+def impossible_request_has_an_error_status(target: Peer, model: Model, refusal: Refusal) -> None:
+    """A request that cannot be carried out is refused."""
+    expect_refusal(target, model, refusal.message(model), refusal.described)
+
+
+@check("errors.input-against-the-metadata-is-refused", answers="OIP-ERR-SIGNATURE")
+@rows(*refusal_rows(REFUSALS, "OIP-ERR-SIGNATURE"))
+@check("grpc.input-against-the-metadata-is-refused", answers="GRPC-ERR-SIGNATURE", over=(GRPC,))
+@rows(*refusal_rows(REFUSALS_OVER_GRPC, "GRPC-ERR-SIGNATURE"))
+def input_against_the_metadata_is_refused(target: Peer, model: Model, refusal: Refusal) -> None:
+    """An input that contradicts the model's metadata, or that the model does not have, is refused."""
+    expect_refusal(target, model, refusal.message(model), refusal.described)

@@ -1,0 +1,64 @@
+"""Calls of ModelInfer that the server cannot carry out, or that contradict a model's metadata, each by one fault."""
+
+from __future__ import annotations
+
+from conformance.checks.support.grpc_edits import faulty_call, nothing, set_shape, set_typed
+from conformance.checks.support.refusals import Refusal
+from conformance.wire.grpc_request import Edit, Pb
+
+
+def _model(request: Pb) -> None:
+    request.model_name = "there-is-no-such-model"
+
+
+def _output(request: Pb) -> None:
+    request.outputs.add(name="THERE_IS_NO_SUCH_OUTPUT")
+
+
+def _input(request: Pb) -> None:
+    request.inputs[0].name = "THERE_IS_NO_SUCH_INPUT"
+
+
+def _inputs(request: Pb) -> None:
+    del request.inputs[:]
+
+
+def _without_the_last_input(request: Pb) -> None:
+    del request.inputs[-1]
+
+
+def _datatype(name: str) -> Edit:
+    def edit(request: Pb) -> None:
+        request.inputs[0].datatype = name
+
+    return edit
+
+
+def _further_input(request: Pb) -> None:
+    entry = request.inputs.add(name="FURTHER", datatype="INT32", shape=[1])
+    entry.contents.int_contents.append(1)
+
+
+def _as_floats(request: Pb) -> None:
+    request.inputs[0].datatype = "FP32"
+    set_typed("fp32_contents", 1.0, 2.0, 3.0)(request)
+
+
+REFUSALS_OVER_GRPC: tuple[Refusal, ...] = (
+    faulty_call("unknown-model", "GRPC-ERR", "identity_int32", _model, unknown=True),
+    faulty_call("unknown-output", "GRPC-ERR", "identity_int32", _output, unknown=True),
+    faulty_call("needed-input-under-an-unknown-name", "GRPC-ERR", "identity_int32", _input, unknown=True),
+    faulty_call("no-inputs", "GRPC-ERR", "identity_int32", _inputs),
+    faulty_call("needed-input-missing", "GRPC-ERR", "add_sub", _without_the_last_input),
+    faulty_call("cut-message", "GRPC-ERR", "identity_int32", nothing, body=lambda body: body[:-2], unknown=True),
+    faulty_call("no-message", "GRPC-ERR", "identity_int32", nothing, body=lambda _: b"\xff\xff\xff", unknown=True),
+    faulty_call(
+        "json-for-a-message", "GRPC-ERR", "identity_int32", nothing, body=lambda _: b'{"inputs":[]}', unknown=True
+    ),
+    faulty_call("another-datatype", "GRPC-ERR-SIGNATURE", "identity_int32", _as_floats),
+    faulty_call("unknown-datatype", "GRPC-ERR-SIGNATURE", "identity_int32", _datatype("INT33")),
+    faulty_call("another-shape", "GRPC-ERR-SIGNATURE", "fixed", set_shape(3, 2)),
+    faulty_call("another-rank", "GRPC-ERR-SIGNATURE", "fixed", set_shape(6)),
+    faulty_call("negative-shape", "GRPC-ERR-SIGNATURE", "identity_int32", set_shape(-3)),
+    faulty_call("further-input", "GRPC-ERR-SIGNATURE", "identity_int32", _further_input, unknown=True),
+)

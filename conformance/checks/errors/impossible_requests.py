@@ -1,0 +1,131 @@
+"""Requests that the base protocol cannot carry out, or that contradict a model's metadata, each by one fault.
+
+They are plain JSON but for a few, so that a server without the extensions is asked the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from conformance.checks.support.refusals import Refusal
+from conformance.roles.model import Make, Model
+from conformance.wire.request import Message
+from conformance.wire.tensor import Tensor
+
+Entry = tuple[str, Make, str]
+
+NO_MODEL = "no_model_of_this_name"
+
+
+def edited(edit: Callable[[dict[str, Any]], object]) -> Make:
+    """Return what makes a good JSON request changed by `edit`."""
+    return lambda model: model.request(send="json").edited(edit)
+
+
+def first_input(**members: Any) -> Make:
+    """Return what makes a good JSON request with other members in its first input."""
+    return edited(lambda document: document["inputs"][0].update(members))
+
+
+def text(change: Callable[[bytes], bytes]) -> Make:
+    """Return what makes a good JSON request with its text changed."""
+
+    def make(model: Model) -> Message:
+        message = model.request(send="json").message()
+        return message.with_body(change(message.body))
+
+    return make
+
+
+def elsewhere(model: Model) -> Message:
+    """Return a good request, sent to a model that does not exist."""
+    return replace(model.request(send="json").message(), path=f"/v2/models/{NO_MODEL}/infer")
+
+
+def metadata_of_nothing(_: Model) -> Message:
+    """Return a request for the metadata of a model that does not exist."""
+    return Message(f"/v2/models/{NO_MODEL}", method="GET")
+
+
+def sent_as(datatype: str, values: Sequence[Any]) -> Make:
+    """Return what makes a binary request whose input has another datatype, and the bytes that this asks for."""
+    return lambda model: model.request([Tensor.of(model.role.inputs[0].name, datatype, values)]).message()
+
+
+def shaped(shape: Sequence[int]) -> Make:
+    """Return what makes a binary request whose input has another shape, and the bytes that this asks for."""
+
+    def make(model: Model) -> Message:
+        spec = model.role.inputs[0]
+        count = 1
+        for dimension in shape:
+            count *= dimension
+        return model.request([Tensor.of(spec.name, spec.datatype, list(range(count)), shape)]).message()
+
+    return make
+
+
+IMPOSSIBLE: tuple[Entry, ...] = (
+    ("unknown-model", elsewhere, "identity_int32"),
+    ("metadata-of-an-unknown-model", metadata_of_nothing, "identity_int32"),
+    ("input-missing", edited(lambda document: document["inputs"].pop()), "add_sub"),
+    ("no-inputs", edited(lambda document: document.update(inputs=[])), "add_sub"),
+    ("inputs-left-out", edited(lambda document: document.pop("inputs")), "add_sub"),
+    ("input-under-an-unknown-name", first_input(name="NO_SUCH_INPUT"), "identity_int32"),
+    ("one-of-two-inputs-under-an-unknown-name", first_input(name="C"), "add_sub"),
+    ("one-input-twice-and-the-other-never", first_input(name="A"), "add_sub"),
+    (
+        "unknown-output",
+        edited(lambda document: document.update(outputs=[{"name": "NO_SUCH_OUTPUT"}])),
+        "identity_int32",
+    ),
+    (
+        "unknown-output-beside-a-known-one",
+        edited(lambda document: document.update(outputs=[{"name": "SUM"}, {"name": "PRODUCT"}])),
+        "add_sub",
+    ),
+    ("empty-body", text(lambda _: b""), "multi"),
+    ("no-json", text(lambda _: b"inputs"), "identity_int32"),
+    ("json-cut-short", text(lambda body: body[:-1]), "identity_int32"),
+    ("comma-behind-the-last-member", text(lambda body: body[:-1] + b",}"), "identity_int32"),
+    ("text-behind-the-json", text(lambda body: body + b" x"), "identity_int32"),
+    ("quotes-of-the-wrong-kind", text(lambda body: body.replace(b'"', b"'")), "identity_int32"),
+    ("array-instead-of-an-object", text(lambda body: b"[" + body + b"]"), "identity_int32"),
+    ("inputs-no-array", edited(lambda document: document.update(inputs="INPUT")), "identity_int32"),
+    ("one-element-too-few", first_input(data=[1, 2]), "identity_int32"),
+    ("one-element-too-many", first_input(data=[1, 2, 3, 4]), "identity_int32"),
+    ("no-elements", first_input(data=[]), "identity_int32"),
+    ("one-string-too-few", first_input(data=["a", "b"]), "identity_bytes"),
+    ("one-item-for-a-batch-of-two", first_input(data=[1, 2, 3]), "batching"),
+    ("elements-of-another-type", first_input(data=["a", "b", "c"]), "identity_int32"),
+)
+CONTRADICTING: tuple[Entry, ...] = (
+    ("floats-for-integers", first_input(datatype="FP32", data=[1.5, 2.5, 3.5]), "identity_int32"),
+    ("wider-integers", first_input(datatype="INT64"), "identity_int32"),
+    ("strings-for-integers", first_input(datatype="BYTES", data=["a", "b", "c"]), "identity_int32"),
+    ("integers-for-strings", first_input(datatype="INT32", data=[1, 2, 3]), "identity_bytes"),
+    ("binary-floats-for-integers", sent_as("FP32", [1.5, 2.5, 3.5]), "identity_int32"),
+    ("binary-integers-of-eight-bytes", sent_as("INT64", [1, 2, 3]), "identity_int32"),
+    ("unknown-datatype", first_input(datatype="INTEGER"), "identity_int32"),
+    ("datatype-in-lower-case", first_input(datatype="int32"), "identity_int32"),
+    ("dimensions-exchanged", first_input(shape=[3, 2]), "fixed"),
+    ("one-dimension-less", first_input(shape=[6]), "fixed"),
+    ("one-dimension-more", first_input(shape=[1, 2, 3]), "fixed"),
+    ("more-elements-than-the-model-takes", first_input(shape=[3, 3], data=[1, 2, 3, 4, 5, 6, 7, 8, 9]), "fixed"),
+    ("negative-dimension", first_input(shape=[-3]), "identity_int32"),
+    ("binary-dimensions-exchanged", shaped([3, 2]), "fixed"),
+    ("binary-elements-too-many", shaped([3, 3]), "fixed"),
+    ("batch-dimension-missing", first_input(shape=[3], data=[1, 2, 3]), "batching"),
+    (
+        "input-that-the-model-does-not-have",
+        edited(lambda document: document["inputs"].append({**document["inputs"][0], "name": "C"})),
+        "add_sub",
+    ),
+)
+
+REFUSALS: tuple[Refusal, ...] = (
+    *[Refusal(fault, "OIP-ERR-CODE", role, make) for fault, make, role in IMPOSSIBLE],
+    *[Refusal(fault, "OIP-ERR-SIGNATURE", role, make) for fault, make, role in CONTRADICTING],
+)

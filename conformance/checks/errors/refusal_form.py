@@ -1,0 +1,54 @@
+"""What a refusal looks like, whatever it is for.
+
+That a request is refused is judged in its own area; one that was accepted is no refusal, and not judged here.
+"""
+
+from __future__ import annotations
+
+from conformance.checks.errors.every_refusal import ALL, ALL_OVER_GRPC
+from conformance.checks.support.refusals import Refusal
+from conformance.expect.expectation import expect
+from conformance.expect.unmet import Unmet
+from conformance.roles.model import Make, Model
+from conformance.terms.check import Row, check, rows
+from conformance.terms.extensions import GRPC
+from conformance.terms.text import safe
+from conformance.transport.exchange import Reply
+from conformance.transport.grpc_target import GrpcTarget
+from conformance.transport.target import Target
+from conformance.wire.json_text import parse
+
+
+@check("errors.refusal-is-an-oip-error", answers=("OIP-ERR", "OIP-ERR-STATUS", "OIP-JSON"))
+@rows(*[Row(identity, (refusal.message,), role=refusal.role) for identity, refusal in ALL.items()])
+def refusal_is_an_oip_error(target: Target, model: Model, message: Make) -> None:
+    """A refusal is a JSON object with the string `error`, under a 4xx status."""
+    reply = target.send(message(model), fresh=True)
+    if reply.succeeded:
+        return
+    expectation = expect(reply, "OIP-ERR").refused()
+    if not _is_error_object(reply):
+        text = safe(reply.body[:200].decode("utf-8", "replace"))
+        raise expectation.unmet('a JSON object with the string "error"', f"HTTP {reply.status}: {text or 'no body'}")
+    for finding in parse(reply.body).findings:
+        if finding.kind == "json-not-utf8":
+            raise expect(reply, "OIP-JSON").unmet("JSON in UTF-8", finding.described, finding.offset)
+    if reply.status is not None and reply.status >= 500:
+        raise expect(reply, "OIP-ERR-STATUS").unmet("a 4xx status", safe(reply.outcome()))
+
+
+def _is_error_object(reply: Reply) -> bool:
+    document, _ = parse(reply.body)
+    return isinstance(document, dict) and isinstance(document.get("error"), str)
+
+
+@check("grpc.refusal-says-that-the-request-is-wrong", answers="GRPC-ERR-CODE", over=(GRPC,))
+@rows(*[Row(refusal.fault, (refusal,), role=refusal.role, needs=refusal.needs) for refusal in ALL_OVER_GRPC])
+def refusal_says_that_the_request_is_wrong(target: GrpcTarget, model: Model, refusal: Refusal) -> None:
+    """A refusal has the status INVALID_ARGUMENT, or another that fits where a name is unknown."""
+    reply = target.send(refusal.message(model), fresh=True)
+    if reply.succeeded:
+        return
+    expect(reply, "GRPC-ERR").refused(refusal.described)
+    if reply.exchange.code != "INVALID_ARGUMENT" and not refusal.unknown:
+        raise Unmet(f"INVALID_ARGUMENT for {refusal.described}", safe(reply.outcome()), reply)

@@ -1,0 +1,1 @@
+"""The golden requests of `fixtures/`, replayed byte for byte."""

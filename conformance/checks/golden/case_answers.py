@@ -1,0 +1,156 @@
+"""What golden cases ask of answers, and which requirement a difference is about.
+
+A case names the requirements that it is about, the first one above all. What an answer gets wrong may be another one:
+a case of framing whose values are wrong says nothing about the framing. So each kind of difference has its own rule.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from conformance.checks.support.framing import expect_framed
+from conformance.checks.support.golden_classes import expect_classes
+from conformance.checks.support.output_forms import TABLE, UNLISTED
+from conformance.expect import attribution
+from conformance.expect.difference import difference
+from conformance.expect.expectation import expect
+from conformance.expect.unmet import NotApplicable, Unmet
+from conformance.roles.golden_requests import Case, Output
+from conformance.roles.model import Model
+from conformance.terms import ledger
+from conformance.terms.text import safe
+from conformance.transport.exchange import Reply
+from conformance.wire import tensor
+from conformance.wire.finding import shown
+from conformance.wire.request import ABSENT, INFERENCE_HEADER, OUR_NAMES, Message
+from conformance.wire.tensor import Tensor
+
+# Members of the inference request object (Open Inference Protocol, REST, "Inference Request JSON Object").
+DEFINED = {"id", "parameters", "inputs", "outputs"}
+
+
+def message(case: Case, model: Model) -> Message:
+    """Return the request of a case, byte for byte, to the model that fills its role on the target.
+
+    Raises:
+        NotApplicable: the bytes name tensors that the target calls otherwise.
+    """
+    if model.names != OUR_NAMES and case.json_length:
+        raise NotApplicable(f"its bytes name tensors that {model.name} calls otherwise")
+    path = model.infer_path if case.path == f"/v2/models/{case.role}/infer" else case.path
+    headers = tuple((name, value) for name, value in case.headers.items() if name != "Content-Length")
+    spans = tuple((part.name, part.datatype, part.offset, part.offset + part.size) for part in case.parts)
+    return Message(path, headers, case.body, json_length=case.json_length, spans=spans, names=model.names.of_outputs)
+
+
+def undefined_members(case: Case) -> set[str]:
+    """Return the members of a request that no request object defines: documents have them in their examples."""
+    return _document(case).keys() - DEFINED
+
+
+def plain_message(case: Case, model: Model) -> Message:
+    """Return the request of a case without the members that no request object defines."""
+    kept = {name: value for name, value in _document(case).items() if name in DEFINED}
+    text = json.dumps(kept).encode()
+    sent = message(case, model).with_body(text + case.body[case.json_length :])
+    return sent.with_header(INFERENCE_HEADER, str(len(text)) if sent.header(INFERENCE_HEADER) else None)
+
+
+def extensions(case: Case) -> tuple[str, ...]:
+    """Return the extensions that a case rests on."""
+    needed = {ledger.requirement(identity).extension for identity in case.requirements}
+    if case.parts and case.json_length:
+        needed.add("binary_tensor_data")
+    return tuple(sorted(needed - {"protocol"}))
+
+
+def expect_answered_as(case: Case, model: Model, reply: Reply) -> None:
+    """Expect of an answer what the case says of it: outputs, forms, values, framing and id."""
+    expect(reply, "OIP-ANSWER" if case.level == "MUST" else None).answered()
+    if text := attribution.of_text(reply):
+        reason = "; ".join(finding.described for finding in reply.answer.findings)
+        raise Unmet("JSON in UTF-8, and nothing behind it", reason, reply, requirement=text)
+    _expect_outputs(case, reply)
+    for output in case.outputs:
+        _expect_form(case, reply, output)
+        expect_output(case, model, reply, output)
+    expect_framed(reply)
+    header = reply.header(INFERENCE_HEADER)
+    if case.inference_header == "absent_or_body_length" and header not in (None, str(len(reply.body))):
+        raise Unmet(
+            f"no inference header, or {len(reply.body)}", safe(str(header), 60), reply, requirement="BIN-IHCL-NONE"
+        )
+    found = (reply.answer.document or {}).get("id")
+    if case.id is not None and found != case.id:
+        raise Unmet(f"id {shown(case.id)}", f"id {shown(found)}", reply, requirement="OIP-ID")
+
+
+def what_came(reply: Reply) -> str:
+    """Return what an answer that may be one way or another was like."""
+    if not reply.succeeded:
+        return f"refused: {safe(reply.outcome(), 120)}"
+    forms = sorted({"binary data" if output.binary else "JSON" for output in reply.answer.outputs})
+    header = "no inference header" if reply.header(INFERENCE_HEADER) is None else "an inference header"
+    return f"{' and '.join(forms)}, {header}"
+
+
+def expect_output(case: Case, model: Model, reply: Reply, output: Output) -> None:
+    """Expect that an output of the answer is the right tensor, or has the right classes."""
+    if output.classes is not None:
+        expect_classes(model, reply, output)
+        return
+    array = tensor.decode(output.datatype, output.shape, output.binary or b"")
+    right = Tensor(output.name, output.datatype, output.shape, array)
+    found = difference(right, reply.answer.output(output.name), reply.body, through_json=_sends_json(case) or None)
+    if found:
+        # What the body of a raw BYTES input means is advice, and another reading of it gives another element.
+        about = "RAW-STR-BODY" if "RAW-STR-BODY" in case.requirements else "OIP-ANSWER"
+        about = attribution.of_output(reply, output.name) or about
+        raise Unmet(found.expected, found.actual, reply, requirement=about, offset=found.offset)
+
+
+# --- which outputs, in which form ----------------------------------------------------------------------------------
+
+
+def _document(case: Case) -> dict[str, Any]:
+    """Return the JSON of a request; empty where there is none, or nothing that counts as a request."""
+    try:
+        document = json.loads(case.body[: case.json_length])
+    except ValueError:
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def _expect_outputs(case: Case, reply: Reply) -> None:
+    names = sorted(output.name for output in case.outputs)
+    if sorted(reply.answer.names()) != names:
+        missing = next((name for name in names if name not in reply.answer.names()), None)
+        requirement = (missing and attribution.of_output(reply, missing)) or (
+            "RAW-OUT" if not case.json_length else "OIP-OUT" if "outputs" in _document(case) else "OIP-OUT-ALL"
+        )
+        raise Unmet(
+            f"outputs {shown(names)}", f"outputs {shown(list(reply.answer.names()))}", reply, requirement=requirement
+        )
+
+
+def _expect_form(case: Case, reply: Reply, output: Output) -> None:
+    if output.form == "either":
+        return
+    listed = {item["name"]: item.get("parameters", {}) for item in _document(case).get("outputs", [])}
+    default = _document(case).get("parameters", {}).get("binary_data_output", ABSENT)
+    own = listed[output.name].get("binary_data", ABSENT) if output.name in listed else UNLISTED
+    found = reply.answer.output(output.name)
+    if output.form == "json" and found and any(finding.kind == "data-and-size" for finding in found.findings):
+        raise Unmet(f"{output.name} as data alone", "data and a binary_data_size", reply, requirement="BIN-SIZE-J")
+    requirement = "RAW-OUT" if not case.json_length else TABLE[default, own][1]
+    if output.classes is not None and output.form == "binary":
+        requirement = "CLS-BIN"
+    expect(reply, requirement).forms({output.name: output.form})
+
+
+# --- what the values are about -------------------------------------------------------------------------------------
+
+
+def _sends_json(case: Case) -> bool:
+    return any("data" in item for item in _document(case).get("inputs", []))

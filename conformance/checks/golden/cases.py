@@ -1,0 +1,110 @@
+"""The golden bytes of `fixtures/`, replayed: each request byte for byte, each answer held against what its case says.
+
+These requests are nobody's code: literal JSON and literal tensors. A row answers for the requirements of its case, and
+what is unmet is named as `_golden` says.
+"""
+
+from __future__ import annotations
+
+from conformance.checks.golden import case_answers
+from conformance.checks.support import golden_classes
+from conformance.checks.support.binary_sides import is_right_alone
+from conformance.expect.expectation import expect
+from conformance.expect.refusals import expect_alive
+from conformance.expect.unmet import Unmet, blocked_where
+from conformance.roles.golden_requests import Case, load_all
+from conformance.roles.model import Model
+from conformance.terms.check import Row, check, rows
+from conformance.terms.text import safe
+from conformance.transport.exchange import Reply
+from conformance.transport.target import Target
+from conformance.wire.tensor import Tensor
+
+# Shapes whose product overflows have ended servers.
+DANGEROUS = frozenset({"shape-product-2-to-the-64"})
+
+# Requirements that say what an answer must hold where the server answers against advice.
+_UNHARMED = {"BIN-NEG-EXTRA": "BIN-EXTRA-SAFE", "BIN-NEG-BOTH": "BIN-BOTH-SAFE", "BIN-NEG-IHCL-LAX": "BIN-IHCL-I"}
+
+
+def _rows(*, valid: bool) -> list[Row]:
+    """Return a row for each case; those that no document shows are left out by the quick profile."""
+    return [
+        Row(
+            case.name,
+            (case,),
+            role=case.role,
+            answers=_answers(case),
+            thorough=case.source is None,
+            needs=case_answers.extensions(case),
+            dangerous=case.name in DANGEROUS,
+        )
+        for case in load_all()
+        if case.valid == valid
+    ]
+
+
+def _answers(case: Case) -> tuple[str, ...]:
+    more = ("OIP-ANSWER",) if case.valid else ()
+    return (
+        *case.requirements,
+        *more,
+        *(("OIP-MEMBERS",) if case.valid and case_answers.undefined_members(case) else ()),
+    )
+
+
+@check("golden.valid-case-is-answered")
+@rows(*_rows(valid=True))
+def valid_case_is_answered(target: Target, model: Model, case: Case) -> str | None:
+    """A golden request is answered with the golden outputs."""
+    reply = target.send(case_answers.message(case, model))
+    if (reply.status or 0) >= 400 and case_answers.undefined_members(case):
+        case_answers.expect_answered_as(case, model, target.send(case_answers.plain_message(case, model), fresh=True))
+        raise Unmet(
+            "the answer to the same request without that member",
+            safe(reply.outcome()),
+            reply,
+            requirement="OIP-MEMBERS",
+        )
+    if case.may_refuse and not reply.succeeded:
+        expect(reply).refused()
+    else:
+        with blocked_where(lambda: _is_written_wrong(target, case), "BYTES alone are written wrong, too"):
+            _expect_answered_as(target, case, model, reply)
+    return case_answers.what_came(reply) if case.level == "OBSERVE" else None
+
+
+def _expect_answered_as(target: Target, case: Case, model: Model, reply: Reply) -> None:
+    try:
+        case_answers.expect_answered_as(case, model, reply)
+    except Unmet as unmet:
+        golden_classes.blame(target, case, model, unmet)
+        raise
+
+
+def _is_written_wrong(target: Target, case: Case) -> bool:
+    """Say whether a case of BYTES, whose reading is advice alone, comes out wrong for the writing of them."""
+    return "RAW-STR-BODY" in case.requirements and not is_right_alone(
+        target, Tensor.of("INPUT", "BYTES", [case.body]), "written"
+    )
+
+
+@check("golden.invalid-case-is-refused")
+@rows(*_rows(valid=False))
+def invalid_case_is_refused(target: Target, model: Model, case: Case) -> None:
+    """A golden request with a single fault is refused, and harms no tensor where it is answered."""
+    reply = target.send(case_answers.message(case, model), fresh=True)
+    if reply.succeeded:
+        _expect_unharmed(case, model, reply)
+    expect(reply).refused(case.name.replace("-", " "))
+    expect_alive(target, model)
+
+
+def _expect_unharmed(case: Case, model: Model, reply: Reply) -> None:
+    """Expect that the server, if it takes the request against advice, gets its tensors right."""
+    for output in case.outputs:
+        try:
+            case_answers.expect_output(case, model, reply, output)
+        except Unmet as unmet:
+            unmet.requirement = _UNHARMED.get(case.requirements[0], unmet.requirement)
+            raise

@@ -1,0 +1,1 @@
+"""gRPC: the methods of the service, tensors in both of their forms, refusals, and the same answers as over HTTP."""

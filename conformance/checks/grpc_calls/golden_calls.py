@@ -1,0 +1,146 @@
+"""Checks of gRPC: the golden calls of `fixtures/grpc`, replayed, each answer held against what its case says.
+
+These messages are nobody's code: they were written byte for byte, with the meaning of each beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from conformance.checks.support.golden_classes import OF_A_LIST, expect_classes
+from conformance.checks.support.over_grpc import expect_right
+from conformance.expect.expectation import expect
+from conformance.expect.refusals import expect_alive
+from conformance.expect.unmet import NotApplicable, Unmet, blocked_where, holds
+from conformance.roles.golden_calls import GrpcCase, load_all
+from conformance.roles.golden_requests import Output as Expected
+from conformance.roles.model import Model
+from conformance.terms.check import Row, check, rows
+from conformance.terms.extensions import CLASSES_OVER_GRPC, GRPC
+from conformance.transport.exchange import Reply
+from conformance.transport.grpc_target import GrpcTarget
+from conformance.wire import tensor
+from conformance.wire.finding import shown
+from conformance.wire.grpc_request import GRPC_METHOD, SERVICE, Pb, stubs
+from conformance.wire.request import OUR_NAMES, Form, Message, Output
+from conformance.wire.tensor import Tensor
+
+
+def message(case: GrpcCase, model: Model) -> Message:
+    """Return the call of a case, byte for byte, to the model that fills its role on the target.
+
+    Raises:
+        NotApplicable: the bytes name tensors that the target calls otherwise.
+    """
+    if model.names != OUR_NAMES:
+        raise NotApplicable(f"its bytes name tensors that {model.name} calls otherwise")
+    body = case.body
+    if (model.name, model.version) != (case.role, ""):
+        request = stubs().ModelInferRequest.FromString(body)
+        request.model_name, request.model_version = model.name, model.version
+        body = request.SerializeToString(deterministic=True)
+    return Message(f"/{SERVICE}/ModelInfer", (), body, GRPC_METHOD)
+
+
+def _rows(*, refused: bool) -> Iterator[Row]:
+    for case in load_all():
+        if case.refused == refused:
+            needs = CLASSES_OVER_GRPC if _has_classes(case) else ()
+            yield Row(case.name, (case,), role=case.role, answers=case.requirements, needs=needs)
+
+
+def _has_classes(case: GrpcCase) -> bool:
+    return any(output.classes is not None for output in case.outputs)
+
+
+@check("grpc.golden-call-is-answered", over=(GRPC,))
+@rows(*_rows(refused=False))
+def golden_call_is_answered(target: GrpcTarget, model: Model, case: GrpcCase) -> None:
+    """A golden call is answered with the golden outputs."""
+    reply = target.send(message(case, model))
+    expect(reply).answered()
+    with blocked_where(
+        lambda: _is_simpler_wrong(target, model, case), "simpler calls with these tensors are wrong, too"
+    ):
+        _expect_outputs(case, model, reply)
+
+
+@check("grpc.golden-call-is-refused", over=(GRPC,))
+@rows(*_rows(refused=True))
+def golden_call_is_refused(target: GrpcTarget, model: Model, case: GrpcCase) -> None:
+    """A golden call with a single fault is refused, or answered with what it can only mean."""
+    reply = target.send(message(case, model), fresh=True)
+    if reply.succeeded and case.outputs:
+        _expect_outputs(case, model, reply)
+        return
+    expect(reply).refused(case.name.replace("-", " "))
+    expect_alive(target, model)
+
+
+def _expect_outputs(case: GrpcCase, model: Model, reply: Reply) -> None:
+    """Expect exactly the outputs of a case."""
+    names = sorted(output.name for output in case.outputs)
+    if sorted(reply.answer.names()) != names:
+        found = f"outputs {shown(list(reply.answer.names()))}"
+        raise Unmet(f"outputs {shown(names)}", found, reply, requirement="GRPC_METHOD-OUT")
+    for output in case.outputs:
+        if output.classes is None:
+            expect(reply).tensors([_tensor(output)], through_json=False)
+        else:
+            _expect_case_classes(case, model, reply, output)
+
+
+def _expect_case_classes(case: GrpcCase, model: Model, reply: Reply, output: Expected) -> None:
+    try:
+        expect_classes(model, reply, output)
+    except Unmet as unmet:
+        if "GRPC_METHOD-CLS-BATCH" in case.requirements and unmet.requirement in OF_A_LIST:
+            unmet.requirement = "GRPC_METHOD-CLS-BATCH"
+        raise
+
+
+def _tensor(output: Expected) -> Tensor:
+    return Tensor.of(output.name, output.datatype, list(output.values or ()), output.shape)
+
+
+# --- whom to blame -----------------------------------------------------------------------------------------------------
+
+
+def _is_simpler_wrong(target: GrpcTarget, model: Model, case: GrpcCase) -> bool:
+    """Say whether less than a case asks for is wrong: plain outputs, inputs in their order, one item of a batch."""
+    request = stubs().ModelInferRequest.FromString(case.body)
+    send: Form = "binary" if request.raw_input_contents else "json"
+    declared = [spec.name for spec in model.role.inputs]
+    tensors = sorted(_inputs(request), key=lambda each: declared.index(each.name))
+    if _has_classes(case) or [each.name for each in request.inputs] != declared:
+        plain = target.infer(model.request(tensors, send=send))
+        return not (
+            holds(lambda: expect_right(plain, model, tensors))
+            and holds(lambda: _expect_first_item_right(target, model, case, tensors))
+        )
+    return False
+
+
+def _expect_first_item_right(target: GrpcTarget, model: Model, case: GrpcCase, tensors: Sequence[Tensor]) -> None:
+    """Expect the classes of the first item of a batch when it is asked for alone; nothing where there is no batch."""
+    (output, *others) = case.outputs
+    if not model.role.batching or output.classes is None or others:
+        return
+    count = output.shape[-1]
+    item = [Tensor(each.name, each.datatype, each.array[:1].shape, each.array[:1]) for each in tensors]
+    wanted = Output(output.name, classification=count)
+    reply = target.infer(model.request(item, send="json", outputs=[wanted]))
+    alone = replace(output, shape=(1, count), classes=output.classes[:count])
+    expect_classes(model, reply, alone)
+
+
+def _inputs(request: Pb) -> Iterator[Tensor]:
+    """Yield the inputs of a message."""
+    for index, entry in enumerate(request.inputs):
+        if request.raw_input_contents:
+            array = tensor.decode(entry.datatype, tuple(entry.shape), request.raw_input_contents[index])
+            yield Tensor(entry.name, entry.datatype, tuple(entry.shape), array)
+        else:
+            ((_, values),) = entry.contents.ListFields()
+            yield Tensor.of(entry.name, entry.datatype, list(values), tuple(entry.shape))

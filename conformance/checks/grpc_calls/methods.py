@@ -1,0 +1,92 @@
+"""The methods about the server and its models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance.checks.support.metadata import fits
+from conformance.expect.expectation import expect
+from conformance.expect.unmet import Unmet
+from conformance.roles.model import Model
+from conformance.roles.roles import TensorSpec, load
+from conformance.terms.check import Row, check, rows
+from conformance.terms.extensions import GRPC
+from conformance.transport.exchange import Reply
+from conformance.transport.grpc_target import GrpcTarget
+from conformance.wire.finding import shown
+from conformance.wire.grpc_answer import response
+from conformance.wire.grpc_request import Pb
+
+TYPICAL = ("identity_int32", "identity_bytes", "multi", "fixed", "batching", "rank4")
+
+
+def expect_answer(reply: Reply, method: str) -> Pb:
+    """Return the response message of a call that has to be answered."""
+    expect(reply).answered()
+    message = response(reply.body, method)
+    if message is None:
+        raise Unmet(f"a {method}Response", f"{len(reply.body)} bytes that are none", reply)
+    return message
+
+
+# --- methods and metadata ----------------------------------------------------------------------------------------------
+
+
+@check("grpc.methods-are-served", answers="GRPC-EP", infers=False, over=(GRPC,))
+@rows(
+    ("ServerLive", "ServerLive", "live"),
+    ("ServerReady", "ServerReady", "ready"),
+    ("ServerMetadata", "ServerMetadata", ""),
+)
+def methods_are_served(target: GrpcTarget, method: str, flag: str) -> None:
+    """The methods about the server answer, and say that it is live and ready."""
+    reply = target.call(method)
+    message = expect_answer(reply, method)
+    if flag and not getattr(message, flag):
+        raise Unmet(f"{flag}: true", f"{flag}: false", reply)
+
+
+@check("grpc.model-is-ready", answers="GRPC-EP", role="identity_int32", infers=False, over=(GRPC,))
+def model_is_ready(target: GrpcTarget, model: Model) -> None:
+    """ModelReady says of a model that answers that it is ready."""
+    reply = target.call("ModelReady", name=model.name, version=model.version)
+    if not expect_answer(reply, "ModelReady").ready:
+        raise Unmet("ready: true", "ready: false", reply)
+
+
+@check("grpc.classification-is-listed", answers="GRPC-CLS-META", infers=False, over=(GRPC,))
+def classification_is_listed(target: GrpcTarget) -> None:
+    """ServerMetadata lists the extension classification."""
+    reply = target.call("ServerMetadata")
+    listed = list(expect_answer(reply, "ServerMetadata").extensions)
+    if "classification" not in listed:
+        raise Unmet("classification among the extensions of ServerMetadata", f"extensions {shown(listed)}", reply)
+
+
+@check("grpc.model-metadata-describes-the-model", answers="GRPC-MODEL-META", infers=False, over=(GRPC,))
+@rows(*[Row(name, role=name, thorough=name not in TYPICAL) for name in load()])
+def model_metadata_describes_the_model(target: GrpcTarget, model: Model) -> None:
+    """ModelMetadata gives name, datatype and shape of each input and output."""
+    reply = target.call("ModelMetadata", name=model.name, version=model.version)
+    message = expect_answer(reply, "ModelMetadata")
+    if message.name != model.name:
+        raise Unmet(f"name {shown(model.name)}", f"name {shown(message.name)}", reply)
+    for entries, specs, names in (
+        (message.inputs, model.role.inputs, model.names.inputs),
+        (message.outputs, model.role.outputs, model.names.outputs),
+    ):
+        described = {entry.name: entry for entry in entries}
+        for spec in specs:
+            _expect_described(reply, spec, names.get(spec.name, spec.name), described, batching=model.role.batching)
+
+
+def _expect_described(reply: Reply, spec: TensorSpec, name: str, described: dict[str, Any], *, batching: bool) -> None:
+    if name not in described:
+        raise Unmet(f"{name} in ModelMetadata", f"the tensors {shown(list(described))}", reply)
+    entry = described[name]
+    if entry.datatype != spec.datatype:
+        raise Unmet(f"{name} with datatype {spec.datatype}", f"datatype {shown(entry.datatype)}", reply)
+    shape = list(entry.shape)
+    if not (fits(spec.shape, shape) or (batching and shape and fits(spec.shape, shape[1:]))):
+        wanted = f"{list(spec.shape)}" + (f" or {[-1, *spec.shape]}" if batching else "")
+        raise Unmet(f"{name} with shape {wanted}", f"shape {shape}", reply)

@@ -1,0 +1,151 @@
+"""Checks of gRPC: several tensors in one message, and the two forms of one tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+
+from conformance.checks.grpc_calls.tensors import PLAIN, identity
+from conformance.checks.support.over_grpc import expect_answered_or_block, expect_right
+from conformance.expect.expectation import expect
+from conformance.expect.unmet import Blocked, Unmet, holds
+from conformance.roles.model import Model
+from conformance.terms.check import Row, check, rows
+from conformance.terms.extensions import CLASSES_OVER_GRPC, GRPC
+from conformance.transport.exchange import Reply
+from conformance.transport.grpc_target import GrpcTarget
+from conformance.wire.grpc_answer import response
+from conformance.wire.request import Form, Output
+from conformance.wire.tensor import Tensor
+
+# --- several tensors ---------------------------------------------------------------------------------------------------
+
+
+@check("grpc.raw-entries-follow-the-inputs", answers="GRPC-ORDER-I", over=(GRPC,))
+@rows(
+    *[Row("-".join(map(str, order)), (order,), role="multi") for order in list(permutations(range(4)))[1::3]],
+    Row("A-B", ((1, 0),), role="add_sub"),
+)
+def raw_entries_follow_the_inputs(target: GrpcTarget, model: Model, order: Sequence[int]) -> None:
+    """Raw entries belong to the inputs in the order of the request."""
+    tensors = model.sample()
+    listed = [tensors[k] for k in order]
+    try:
+        expect_right(target.infer(model.request(listed)), model, tensors)
+    except Unmet as unmet:
+        replies = [
+            (right, target.infer(model.request(listed, outputs=[right.name]))) for right in model.expected(tensors)
+        ]
+        if not any(_differs(reply, right) for right, reply in replies):
+            raise Blocked("each output by itself is right", unmet) from None
+        wrong = [tensor.datatype for tensor in tensors if not _is_right_alone(target, tensor)]
+        if wrong:
+            raise Blocked(f"raw contents of {', '.join(wrong)} are wrong alone, too", unmet) from None
+        raise
+
+
+def _is_right_alone(target: GrpcTarget, tensor: Tensor) -> bool:
+    """Say whether the model that returns tensors of a datatype returns this one; yes where there is no such model."""
+    model = target.model(identity(tensor.datatype))
+    alone = Tensor("INPUT", tensor.datatype, tensor.shape, tensor.array)
+    return model is None or not any(
+        _differs(target.infer(model.request([alone])), one) for one in model.expected([alone])
+    )
+
+
+@check("grpc.raw-entries-follow-the-outputs", answers="GRPC-ORDER-O", over=(GRPC,))
+@rows(
+    Row("none-listed", (None,), role="multi"),
+    Row("declared", ((0, 1, 2, 3),), role="multi"),
+    Row("reversed", ((3, 2, 1, 0),), role="multi"),
+    Row("two", ((3, 1),), role="multi"),
+    Row("sum-and-difference", (None,), role="add_sub"),
+    Row("difference-first", ((1, 0),), role="add_sub"),
+    Row("one", (None,), role="identity_int32"),
+    Row("an-empty-one-first", (None, (0, 2)), role="emit"),
+    Row("an-empty-one-last", (None, (2, 0)), role="emit"),
+)
+def raw_entries_follow_the_outputs(
+    target: GrpcTarget, model: Model, order: Sequence[int] | None, counts: Sequence[int] | None = None
+) -> None:
+    """An answer in raw contents has an entry for each output, in its own order of outputs."""
+    tensors = model.sample() if counts is None else [model.tensor(list(counts))]
+    listed = None if order is None else [model.role.outputs[k].name for k in order]
+    reply = expect_answered_or_block(target.infer(model.request(tensors, outputs=listed)))
+    message = response(reply.body)
+    entries = 0 if message is None else len(message.raw_output_contents)
+    if message is not None and entries not in (0, len(message.outputs)):
+        raise Unmet(f"{len(message.outputs)} raw entries, one for each output", f"{entries}", reply)
+    if not entries:
+        return  # typed contents, which stand in the outputs themselves
+    right = [tensor for tensor in model.expected(tensors) if listed is None or tensor.name in listed]
+    wrong = [tensor for tensor in right if _differs(reply, tensor)]
+    if wrong and _is_wrong_alone(target, model, tensors, wrong[0]):
+        raise Blocked(f"{wrong[0].name} is wrong without other outputs, too")
+    expect(reply).tensors(right, through_json=False)
+
+
+def _differs(reply: Reply, tensor: Tensor) -> bool:
+    return not holds(lambda: expect(reply).tensors([tensor], through_json=False))
+
+
+def _is_wrong_alone(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], tensor: Tensor) -> bool:
+    return _differs(target.infer(model.request(tensors, outputs=[tensor.name])), tensor)
+
+
+# --- the two forms -----------------------------------------------------------------------------------------------------
+
+
+@check("grpc.answer-has-one-form", answers="GRPC-ONE-FORM", over=(GRPC,))
+@rows(
+    *[
+        Row(f"{role}-{form}", (form,), role=role)
+        for role in ("identity_int32", "identity_bytes", "multi")
+        for form in ("json", "binary")
+    ],
+    Row("fp16", ("binary",), role="identity_fp16"),
+    Row("classes-json", ("json", 2), role="scores", needs=CLASSES_OVER_GRPC),
+    Row("classes-binary", ("binary", 2), role="scores", needs=CLASSES_OVER_GRPC),
+    Row("classes-beside-a-tensor", ("json", 2), role="scores_two_outputs", needs=CLASSES_OVER_GRPC),
+)
+def answer_has_one_form(target: GrpcTarget, model: Model, send: Form, count: int | None = None) -> None:
+    """An answer in raw contents has no typed contents."""
+    first, *others = [spec.name for spec in model.role.outputs]
+    wanted = None if count is None else [Output(first, classification=count), *map(Output, others)]
+    reply = expect_answered_or_block(target.infer(model.request(send=send, outputs=wanted)))
+    message = response(reply.body)
+    if message is not None and message.raw_output_contents:
+        for entry in message.outputs:
+            if entry.contents.ListFields():
+                raise Unmet("raw contents or typed ones", f"raw contents, and {entry.name} in typed ones, too", reply)
+
+
+EQUAL = ("BOOL", *PLAIN, "BYTES")
+
+
+@check("grpc.forms-give-one-answer", answers="GRPC-EQ", over=(GRPC,))
+@rows(
+    *[Row(datatype, role=identity(datatype)) for datatype in EQUAL],
+    *[
+        Row(role, role=role)
+        for role in ("cast_int32_fp32", "string_length", "weighted_sum", "multi", "rank3", "batching")
+    ],
+)
+def forms_give_one_answer(target: GrpcTarget, model: Model) -> None:
+    """The same tensors give the same outputs whether they come as typed or as raw contents."""
+    tensors = model.sample()
+    typed = expect_answered_or_block(target.infer(model.request(tensors, send="json")))
+    raw = expect_answered_or_block(target.infer(model.request(tensors, send="binary")))
+    usual = [
+        Tensor(output.name, output.datatype, output.array.shape, output.array)
+        for output in typed.answer.outputs
+        if output.array is not None and not _is_unreadable(output.array)
+    ]
+    expect(raw).tensors(usual, through_json=False)
+
+
+def _is_unreadable(array: np.ndarray[Any, Any]) -> bool:
+    return array.dtype == object and not all(isinstance(element, bytes) for element in array.flat)

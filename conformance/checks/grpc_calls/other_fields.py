@@ -1,0 +1,49 @@
+"""Contents in the field of another datatype: the documents do so themselves, so nobody has to refuse them."""
+
+from __future__ import annotations
+
+from conformance.checks.support.grpc_edits import each_of, set_typed
+from conformance.checks.support.over_grpc import expect_right
+from conformance.expect.refusals import expect_alive
+from conformance.roles.model import Model
+from conformance.terms.check import Row, check, rows
+from conformance.terms.extensions import GRPC
+from conformance.transport.grpc_target import GrpcTarget
+from conformance.wire.grpc_request import Pb, infer_message
+from conformance.wire.tensor import Tensor
+
+# Datatype -> field of another one, what it holds, and the elements that these are.
+OTHER_FIELDS: tuple[tuple[str, str, str, tuple[int | float, ...]], ...] = (
+    ("uint32-as-in-the-documents", "documented_scores", "int_contents", (4, 1, 3, 2)),
+    ("uint32-in-int", "identity_uint32", "int_contents", (3, 1, 2)),
+    ("int32-in-uint", "identity_int32", "uint_contents", (3, 1, 2)),
+    ("int64-in-int", "identity_int64", "int_contents", (3, 1, 2)),
+    ("uint64-in-uint", "identity_uint64", "uint_contents", (3, 1, 2)),
+    ("fp32-in-int", "identity_fp32", "int_contents", (3, 1, 2)),
+    ("fp32-in-fp64", "identity_fp32", "fp64_contents", (1.5, -2.25, 3.0)),
+    ("fp64-in-fp32", "identity_fp64", "fp32_contents", (1.5, -2.25, 3.0)),
+    ("fp16-in-fp32", "identity_fp16", "fp32_contents", (1.5, -2.25, 3.0)),
+    ("bool-in-int", "identity_bool", "int_contents", (1, 0, 1)),
+)
+
+
+@check("grpc.another-field-is-refused-or-read", answers="GRPC-FIELD", over=(GRPC,))
+@rows(*[Row(identity, (field, values), role=role) for identity, role, field, values in OTHER_FIELDS])
+def another_field_is_refused_or_read(
+    target: GrpcTarget, model: Model, field: str, values: tuple[int | float, ...]
+) -> str:
+    """Contents in the field of another datatype are refused, or are the values that they are."""
+    (spec,) = model.role.inputs
+    shape = (2, 2) if model.role.compute == "table" else (3,)
+    right = Tensor.of(spec.name, spec.datatype, list(map(bool, values)) if spec.datatype == "BOOL" else values, shape)
+    message = infer_message(model.request([right]), each_of(_no_raw, set_typed(field, *values)))
+    reply = target.send(message, fresh=True)
+    if reply.status is not None and reply.status >= 400:
+        expect_alive(target, model)
+        return f"refused: {reply.outcome()}"
+    expect_right(reply, model, [right])
+    return "read"
+
+
+def _no_raw(request: Pb) -> None:
+    del request.raw_input_contents[:]

@@ -1,0 +1,199 @@
+"""Checks of gRPC: tensors in typed and in raw contents.
+
+An identity model shows that a tensor comes back; models that compute (casts, lengths, sums by position) show that it
+was read as it was meant, because a server that reads and writes in the same wrong way looks right through an identity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from conformance.checks.support.over_grpc import expect_return_over_grpc, expect_right
+from conformance.expect.unmet import Unmet
+from conformance.roles.corner_values import (
+    BINARY_ONLY_CORNERS,
+    FLOAT_CORNERS,
+    INTEGER_CORNERS,
+    OCTETS,
+    TEXTS,
+    corner_tensor,
+    from_bits,
+)
+from conformance.roles.model import Model
+from conformance.roles.sample_values import sample_shape, sample_tensor
+from conformance.terms.check import Row, check, rows
+from conformance.terms.extensions import GRPC
+from conformance.transport.exchange import Reply
+from conformance.transport.grpc_target import GrpcTarget
+from conformance.wire.datatypes import INTEGERS
+from conformance.wire.grpc_answer import response
+from conformance.wire.grpc_request import FIELDS
+from conformance.wire.request import Form
+from conformance.wire.tensor import Tensor
+
+PLAIN = (*INTEGERS, "FP32", "FP64")
+KIB = 1024
+CORNERS: dict[str, list[str]] = {
+    datatype: [
+        *{**INTEGER_CORNERS, **FLOAT_CORNERS}[datatype],
+        *(BINARY_ONLY_CORNERS.get(datatype, ()) if datatype not in INTEGERS else ()),
+    ]
+    for datatype in PLAIN
+}
+# Roles of one tensor that show its layout, beside the identity of each datatype.
+SHAPED = ("cast_int32_fp32", "weighted_sum", "rank2", "rank3", "rank4", "batching")
+BOOLS = (("true", (True,)), ("false", (False,)), ("mixed", (True, False, False, True, True, False, True, False, False)))
+
+
+def identity(datatype: str) -> str:
+    """Return the role that returns tensors of a datatype."""
+    return f"identity_{datatype.lower()}"
+
+
+def _numeric_rows() -> list[Row]:
+    """Return the rows that both forms have: samples, corner values, booleans, shapes and sizes."""
+    return [
+        *[Row(datatype, role=identity(datatype)) for datatype in PLAIN],
+        *[
+            Row(f"{datatype}-{group}", (group,), role=identity(datatype), thorough=group == "single-bytes")
+            for datatype, groups in CORNERS.items()
+            for group in groups
+        ],
+        *[Row(f"BOOL-{name}", (values,), role="identity_bool") for name, values in BOOLS],
+        *[Row(role, role=role) for role in SHAPED],
+        Row("INT32-none", ((), (0,)), role="identity_int32"),
+        Row("INT32-64KiB", (tuple(k * 7919 % 65_521 for k in range(16 * KIB)),), role="identity_int32"),
+        Row("sum-of-100KB", (tuple(k * 7919 % 65_521 for k in range(25_000)), (250, 100)), role="weighted_sum"),
+    ]
+
+
+def _tensors(model: Model, what: str | Sequence[Any] | None, shape: Sequence[int] | None) -> Sequence[Tensor]:
+    """Return samples, the corner values of a group, or given values."""
+    if what is None:
+        return _shifted(model)
+    spec = model.role.inputs[0]
+    if isinstance(what, str):
+        return [corner_tensor(spec.name, spec.datatype, what)]
+    return [model.tensor(list(what), shape)]
+
+
+def _shifted(model: Model) -> Sequence[Tensor]:
+    """Return the samples of a role, in a shape of different dimensions where they are variable."""
+    if model.role.compute in ("emit", "table") or model.role.batching:
+        return model.sample()
+    return [
+        sample_tensor(spec.name, spec.datatype, sample_shape(spec.shape), (model.salt + 7 * index) % 256)
+        for index, spec in enumerate(model.role.inputs)
+    ]
+
+
+@check("grpc.raw-tensors-come-back", answers="GRPC-RAW", over=(GRPC,))
+@rows(
+    *_numeric_rows(),
+    Row("UINT8-3MiB", (tuple(range(251)) * (3 * KIB * KIB // 251),), role="identity_uint8", thorough=True),
+)
+def raw_tensors_come_back(
+    target: GrpcTarget, model: Model, what: str | Sequence[Any] | None = None, shape: Sequence[int] | None = None
+) -> None:
+    """Elements in raw contents are of their native size, row by row and without padding."""
+    _expect_return(target, model, what, shape, "binary")
+
+
+@check("grpc.typed-tensors-come-back", answers="GRPC-TYPED", over=(GRPC,))
+@rows(
+    *_numeric_rows(),
+    *[Row(f"BYTES-{name}", (group,), role="identity_bytes") for name, group in {**TEXTS, **OCTETS}.items()],
+    *[Row(f"length-{name}", (group,), role="string_length") for name, group in {**TEXTS, **OCTETS}.items()],
+    *[Row(role, role=role) for role in ("add_sub", "emit", "multi")],
+    Row("BYTES-rank-2", role="rank2_bytes"),
+    Row("BYTES-none", ((), (0,)), role="identity_bytes"),
+)
+def typed_tensors_come_back(
+    target: GrpcTarget, model: Model, what: str | Sequence[Any] | None = None, shape: Sequence[int] | None = None
+) -> None:
+    """Elements in typed contents are in the field of their datatype, row by row."""
+    _expect_return(target, model, what, shape, "json")
+
+
+def _expect_return(target: GrpcTarget, model: Model, what: Any, shape: Sequence[int] | None, send: Form) -> None:
+    tensors = _tensors(model, what, shape)
+    try:
+        reply = expect_return_over_grpc(target, model, tensors, send)
+    except Unmet as unmet:
+        if not tensors[0].elements and unmet.reply is not None and (unmet.reply.status or 0) >= 400:
+            return  # no document says that a tensor without elements is taken
+        raise
+    _expect_own_fields(reply)
+
+
+def _expect_own_fields(reply: Reply) -> None:
+    """Expect that typed outputs stand in the fields for their datatypes."""
+    message = response(reply.body)
+    for entry in message.outputs if message is not None else ():
+        filled = [field.name for field, _ in entry.contents.ListFields()]
+        right = FIELDS.get(entry.datatype)
+        if filled and filled != [right]:
+            raise Unmet(
+                f"{entry.datatype} in {right or 'raw contents'}",
+                f"in {', '.join(filled)}",
+                reply,
+                requirement="GRPC-TYPED",
+            )
+
+
+@check("grpc.raw-strings-come-back", answers="GRPC-BYTES", over=(GRPC,))
+@rows(
+    *[Row(name, (group,), role="identity_bytes") for name, group in {**TEXTS, **OCTETS}.items()],
+    *[Row(f"length-{name}", (group,), role="string_length") for name, group in {**TEXTS, **OCTETS}.items()],
+    Row("none", ((), (0,)), role="identity_bytes"),
+    Row("one-of-1MiB", ((b"s" * KIB * KIB,),), role="identity_bytes", thorough=True),
+    Row("65536-empty", ((b"",) * 65_536,), role="identity_bytes", thorough=True),
+)
+def raw_strings_come_back(
+    target: GrpcTarget, model: Model, what: Sequence[bytes], shape: Sequence[int] | None = None
+) -> None:
+    """A BYTES element in raw contents is its length in four bytes and then exactly its bytes."""
+    _expect_return(target, model, what, shape, "binary")
+
+
+HALVES = {
+    "ordinary": (0x3E00, 0xC100, 0x3400),
+    "largest": (0x7BFF, 0xFBFF),
+    "subnormal": (0x0001, 0x8001, 0x03FF),
+    "zeros": (0x0000, 0x8000),
+    "infinities": (0x7C00, 0xFC00),
+}
+
+
+@check("grpc.fp16-is-raw", answers="GRPC-FP16", over=(GRPC,))
+@rows(
+    *[Row(f"both-{name}", (bits,), role="identity_fp16") for name, bits in HALVES.items()],
+    *[Row(f"read-{name}", (bits,), role="cast_fp16_fp32") for name, bits in HALVES.items()],
+    *[Row(f"written-{name}", (bits,), role="cast_fp32_fp16") for name, bits in HALVES.items()],
+)
+def fp16_is_raw(target: GrpcTarget, model: Model, bits: Sequence[int]) -> None:
+    """FP16 elements in raw contents are IEEE 754 binary16."""
+    _expect_raw(target, model, from_bits("INPUT", "FP16", bits))
+
+
+@check("grpc.bf16-is-raw", answers="GRPC-BF16", over=(GRPC,))
+@rows(
+    Row("both", role="identity_bf16"),
+    Row("read", role="cast_bf16_fp32"),
+    Row("written", role="cast_fp32_bf16"),
+)
+def bf16_is_raw(target: GrpcTarget, model: Model) -> None:
+    """BF16 elements in raw contents are the upper halves of FP32."""
+    _expect_raw(target, model, from_bits("INPUT", "BF16", (0x3FC0, 0xC020, 0x3E80)))
+
+
+def _expect_raw(target: GrpcTarget, model: Model, short: Tensor) -> None:
+    """Expect a model of 16-bit floats to get them right, and to answer them as raw contents."""
+    (spec,) = model.role.inputs
+    tensor = short if spec.datatype == short.datatype else Tensor.of("INPUT", "FP32", short.array.astype("<f4"))
+    reply = target.infer(model.request([tensor], send="binary"))
+    expect_right(reply, model, [tensor])
+    for output in reply.answer.outputs:
+        if output.datatype == short.datatype and not output.binary:
+            raise Unmet(f"{output.datatype} as raw contents", "typed contents", reply)

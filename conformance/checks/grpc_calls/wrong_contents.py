@@ -1,0 +1,110 @@
+"""Contents that make no tensor: of a wrong size, in both forms at once, missing, beyond the datatype. Refused.
+
+Every call is a good request with one fault in its message.
+"""
+
+from __future__ import annotations
+
+from conformance.checks.support.grpc_edits import each_of, faulty_call, set_raw, set_shape, set_typed
+from conformance.checks.support.refusals import Refusal, refusal_rows
+from conformance.expect.refusals import expect_refusal
+from conformance.roles.model import Model
+from conformance.terms.check import check, rows
+from conformance.terms.extensions import GRPC
+from conformance.transport.grpc_target import GrpcTarget
+from conformance.wire.grpc_request import Edit, Pb
+
+
+def _cut(request: Pb) -> None:
+    request.raw_input_contents[0] = request.raw_input_contents[0][:-1]
+
+
+def _lengthened(request: Pb) -> None:
+    request.raw_input_contents[0] += b"\0"
+
+
+def _no_raw(request: Pb) -> None:
+    del request.raw_input_contents[:]
+
+
+def _one_raw_less(request: Pb) -> None:
+    del request.raw_input_contents[-1]
+
+
+def _one_raw_more(request: Pb) -> None:
+    request.raw_input_contents.append(request.raw_input_contents[0])
+
+
+def _both_forms(request: Pb) -> None:
+    request.inputs[0].contents.int_contents.extend([1, 2, 3])
+
+
+def _a_form_each(request: Pb) -> None:
+    """The first input has typed contents, the second the only raw entry."""
+    raw = request.raw_input_contents[1]
+    _no_raw(request)
+    request.raw_input_contents.append(raw)
+    request.inputs[0].contents.int_contents.extend([1, 2, 3])
+
+
+def _strings(*data: str, count: int) -> Edit:
+    return each_of(set_shape(count), set_raw(bytes.fromhex("".join(data))))
+
+
+SIZES: tuple[Refusal, ...] = (
+    faulty_call("raw-one-byte-short", "GRPC-NEG-SIZE", "identity_int32", _cut, "binary"),
+    faulty_call("raw-one-byte-long", "GRPC-NEG-SIZE", "identity_int32", _lengthened, "binary"),
+    faulty_call("raw-one-element-short", "GRPC-NEG-SIZE", "identity_int32", set_shape(4), "binary"),
+    faulty_call("raw-one-element-long", "GRPC-NEG-SIZE", "identity_int32", set_shape(2), "binary"),
+    faulty_call("raw-empty", "GRPC-NEG-SIZE", "identity_fp32", set_raw(b""), "binary"),
+    faulty_call("raw-in-8-bytes-an-element", "GRPC-NEG-SIZE", "identity_fp32", set_raw(bytes(24)), "binary"),
+    faulty_call("raw-in-2-bytes-an-element", "GRPC-NEG-SIZE", "identity_uint64", set_raw(bytes(6)), "binary"),
+    faulty_call("typed-one-element-short", "GRPC-NEG-SIZE", "identity_int32", set_shape(4)),
+    faulty_call("typed-one-element-long", "GRPC-NEG-SIZE", "identity_int32", set_shape(2)),
+    faulty_call("typed-strings-one-short", "GRPC-NEG-SIZE", "identity_bytes", set_shape(4)),
+    faulty_call("typed-booleans-one-long", "GRPC-NEG-SIZE", "identity_bool", set_shape(2)),
+    faulty_call(
+        "length-past-the-end", "GRPC-NEG-FRAME", "identity_bytes", _strings("05000000 6162", count=1), "binary"
+    ),
+    faulty_call(
+        "length-of-2-to-the-32-less-1", "GRPC-NEG-FRAME", "identity_bytes", _strings("ffffffff 61", count=1), "binary"
+    ),
+    faulty_call("three-bytes-of-a-length", "GRPC-NEG-FRAME", "identity_bytes", _strings("010000", count=1), "binary"),
+    faulty_call(
+        "byte-behind-the-last-string", "GRPC-NEG-FRAME", "identity_bytes", _strings("01000000 61 62", count=1), "binary"
+    ),
+    faulty_call("string-too-few", "GRPC-NEG-FRAME", "identity_bytes", _strings("01000000 61", count=2), "binary"),
+    faulty_call(
+        "string-too-many", "GRPC-NEG-FRAME", "identity_bytes", _strings("01000000 61 01000000 62", count=1), "binary"
+    ),
+)
+
+FORMS: tuple[Refusal, ...] = (
+    faulty_call("no-contents-at-all", "GRPC-NEG-NONE", "identity_int32", _no_raw, "binary"),
+    faulty_call("raw-entry-missing-for-the-last-input", "GRPC-NEG-NONE", "add_sub", _one_raw_less, "binary"),
+    faulty_call("raw-entry-more-than-inputs", "GRPC-NEG-EXTRA", "identity_int32", _one_raw_more, "binary"),
+    faulty_call("raw-and-typed-contents", "GRPC-NEG-BOTH", "identity_int32", _both_forms, "binary"),
+    faulty_call("raw-for-one-input-and-typed-for-another", "GRPC-NEG-BOTH", "add_sub", _a_form_each, "binary"),
+    faulty_call("int8-of-300", "GRPC-NEG-RANGE", "identity_int8", set_typed("int_contents", 1, 300, 3)),
+    faulty_call("int8-of-minus-129", "GRPC-NEG-RANGE", "identity_int8", set_typed("int_contents", 1, -129, 3)),
+    faulty_call("int16-of-32768", "GRPC-NEG-RANGE", "identity_int16", set_typed("int_contents", 1, 32768, 3)),
+    faulty_call("uint8-of-256", "GRPC-NEG-RANGE", "identity_uint8", set_typed("uint_contents", 1, 256, 3)),
+    faulty_call("uint16-of-65536", "GRPC-NEG-RANGE", "identity_uint16", set_typed("uint_contents", 1, 65536, 3)),
+)
+
+
+@check("grpc.contents-of-a-wrong-size-are-refused", answers="GRPC-NEG-SIZE", over=(GRPC,))
+@rows(*refusal_rows(SIZES, "GRPC-NEG-SIZE", "GRPC-NEG-FRAME"))
+def contents_of_a_wrong_size_are_refused(target: GrpcTarget, model: Model, refusal: Refusal) -> None:
+    """Contents that do not fill the shape, or hold more, are refused."""
+    expect_refusal(target, model, refusal.message(model), refusal.described)
+
+
+@check("grpc.contents-that-make-no-tensor-are-refused", answers="GRPC-NEG-NONE", over=(GRPC,))
+@rows(*refusal_rows(FORMS, "GRPC-NEG-NONE", "GRPC-NEG-EXTRA", "GRPC-NEG-BOTH", "GRPC-NEG-RANGE"))
+def contents_that_make_no_tensor_are_refused(target: GrpcTarget, model: Model, refusal: Refusal) -> None:
+    """Contents that are missing, too many, in both forms at once, or beyond the datatype are refused."""
+    expect_refusal(target, model, refusal.message(model), refusal.described)
+
+
+REFUSALS_OVER_GRPC: tuple[Refusal, ...] = (*SIZES, *FORMS)

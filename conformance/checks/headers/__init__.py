@@ -1,0 +1,1 @@
+"""The inference header, Content-Length and Content-Type, on both sides."""

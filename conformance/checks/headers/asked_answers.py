@@ -1,0 +1,75 @@
+"""Answers with binary data and without, asked for in many ways, and what their headers say."""
+
+from __future__ import annotations
+
+from conformance.checks.headers.request_headers import FAR
+from conformance.roles.model import Ask, Model
+from conformance.terms.check import Row
+from conformance.transport.exchange import Reply
+from conformance.wire.request import InferRequest, Output
+from conformance.wire.tensor import Tensor
+
+# --- answers -----------------------------------------------------------------------------------------------------
+
+
+def _mixed(model: Model) -> InferRequest:
+    """Ask `multi` for strings beyond ASCII as JSON between two binary outputs."""
+    tensors = [*model.sample()[:-1], Tensor.of("IN_BYTES", "BYTES", [FAR, "ß" * 50, "a"])]
+    wanted = [Output("OUT_INT64", True), Output("OUT_BYTES", False), Output("OUT_BOOL", True)]
+    return model.request(tensors, send="json", outputs=wanted)
+
+
+def _long_json(count: int) -> Ask:
+    """Return what asks `multi` for so many strings as JSON beside binary outputs."""
+
+    def ask(model: Model) -> InferRequest:
+        tensors = [*model.sample()[:-1], Tensor.of("IN_BYTES", "BYTES", [f"text {k}" for k in range(count)])]
+        outputs = [Output(spec.name, spec.datatype != "BYTES") for spec in model.role.outputs]
+        return model.request(tensors, send="json", outputs=outputs)
+
+    return ask
+
+
+def _large(model: Model) -> InferRequest:
+    return model.request([model.tensor(list(range(256)) * 64)], want="binary")
+
+
+BINARY_ANSWERS = (
+    Row("one-output", (lambda model: model.request(send="json", want="binary"),), role="identity_uint8"),
+    Row("bytes-output", (lambda model: model.request(send="json", want="binary"),), role="identity_bytes"),
+    Row("all-outputs", (lambda model: model.request(send="json", binary_data_output=True),), role="multi"),
+    Row("beside-json-outputs", (_mixed,), role="multi"),
+    Row(
+        "id-beyond-ascii",
+        (lambda model: model.request(send="json", want="binary", request_id=FAR),),
+        role="identity_uint8",
+    ),
+    Row("binary-request", (lambda model: model.request(want="binary"),), role="identity_uint8"),
+    Row("json-over-1000-bytes", (_long_json(100),), role="multi"),
+    Row("json-over-64-KiB", (_long_json(6000),), role="multi", thorough=True),
+    Row("16-KiB-output", (_large,), role="identity_uint8"),
+)
+
+
+JSON_ANSWERS = (
+    Row("json-request", (lambda model: model.request(send="json"),), role="identity_int32"),
+    Row("binary-request", (lambda model: model.request(),), role="identity_int32"),
+    Row("json-asked-for", (lambda model: model.request(send="json", want="json"),), role="multi"),
+)
+
+
+def _has_binary_data(reply: Reply) -> bool:
+    return any(output.binary or output.span for output in reply.answer.outputs)
+
+
+def _is_cut(reply: Reply) -> bool:
+    """Whether the head of a good answer came but not its whole body, which is a matter of its length alone."""
+    return reply.exchange.failure is not None and reply.status is not None and 200 <= reply.status < 300
+
+
+def _media_type(reply: Reply) -> str:
+    return (reply.header("Content-Type") or "").partition(";")[0].strip().lower()
+
+
+def _is_chunked(reply: Reply) -> bool:
+    return "chunked" in (reply.header("Transfer-Encoding") or "").lower()

@@ -1,0 +1,130 @@
+"""Requests: where the inference header says that the JSON ends, and the content type.
+
+Where values are looked at they are UINT8 or BOOL: what a server thinks of byte order is not the header's fault.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from conformance.checks.headers.wrong_header_requests import VALUES
+from conformance.expect.expectation import expect
+from conformance.expect.unmet import blocked_where, holds
+from conformance.roles.model import Model
+from conformance.terms.check import Row, check, rows
+from conformance.transport.target import Target
+from conformance.wire.request import ABSENT, INFERENCE_HEADER, JSON, OCTET_STREAM, Message
+from conformance.wire.tensor import Tensor
+
+FAR = "é猫"  # two characters, five bytes
+
+
+# --- requests: where the JSON ends -------------------------------------------------------------------------------
+
+
+def _text(document: Mapping[str, Any], **options: Any) -> bytes:
+    return json.dumps(document, ensure_ascii=False, **options).encode()
+
+
+SPELLINGS: Mapping[str, Callable[[Mapping[str, Any]], bytes]] = {
+    "compact": lambda document: _text(document, separators=(",", ":")),
+    "characters-beyond-ascii": lambda document: _text({"id": FAR, **document}),
+    "escaped-characters": lambda document: json.dumps({"id": FAR, **document}).encode(),
+    "indented": lambda document: _text(document, indent=2),
+    "line-end-after-it": lambda document: _text(document) + b"\n",
+    "blanks-around-it": lambda document: b"\r\n\t " + _text(document) + b" \t\r\n",
+    "64-KiB-of-blanks": lambda document: _text(document)[:-1] + b" " * 65536 + b"}",
+}
+
+
+@check("headers.request-json-is-as-long-as-the-header-says", answers="BIN-IHCL-I", role="identity_uint8")
+@rows(*[Row(name, (spell,), thorough="KiB" in name) for name, spell in SPELLINGS.items()])
+def request_json_is_as_long_as_the_header_says(
+    target: Target, model: Model, spell: Callable[[Mapping[str, Any]], bytes]
+) -> None:
+    """The binary data of a request begin where the inference header says that the JSON ends."""
+    tensors = [model.tensor(VALUES)]
+    request = model.request(tensors)
+    head = spell(request.written())
+    message = Message(
+        request.path,
+        (("Content-Type", OCTET_STREAM), (INFERENCE_HEADER, str(len(head)))),
+        head + bytes(VALUES),
+        json_length=len(head),
+        names=request.names.of_outputs,
+    )
+    expect(target.infer(message)).tensors(model.expected(tensors))
+
+
+@check("headers.request-header-counts-json-data-in-bytes", answers="BIN-IHCL-I", role="multi")
+def request_header_counts_json_data_in_bytes(target: Target, multi: Model) -> None:
+    """Binary data behind JSON strings beyond ASCII begin where the inference header says, counted in bytes."""
+    with blocked_where(lambda: not holds(lambda: _expect_behind(target, multi, ["a", "b"])), _BEHIND_ASCII):
+        _expect_behind(target, multi, [FAR, "ß" * 50, "a"])
+
+
+def _expect_behind(target: Target, multi: Model, strings: Sequence[str]) -> None:
+    """Expect the right BOOL elements from binary data behind these strings as JSON."""
+    sample = {tensor.name: tensor for tensor in multi.sample()}
+    sample["IN_BYTES"] = Tensor.of("IN_BYTES", "BYTES", strings)
+    sample["IN_BOOL"] = Tensor.of("IN_BOOL", "BOOL", [True, False, True, True, False])
+    tensors = tuple(sample.values())
+    reply = target.infer(multi.request(tensors, send={"IN_BOOL"}))
+    expect(reply).tensors([tensor for tensor in multi.expected(tensors) if tensor.name == "OUT_BOOL"])
+
+
+_BEHIND_ASCII = "behind ASCII they are wrong, too"
+
+
+@check("headers.inference-header-in-any-case", answers="BIN-HDR-CASE", role="identity_uint8")
+@rows("inference-header-content-length", "INFERENCE-HEADER-CONTENT-LENGTH", "iNfErEnCe-HeAdEr-CoNtEnT-lEnGtH")
+def inference_header_in_any_case(target: Target, model: Model, name: str) -> None:
+    """The inference header of a request is recognised in any mix of upper and lower case."""
+    message = model.request().message()
+    expect(
+        target.infer(message.with_header(INFERENCE_HEADER, None).with_header(name, str(message.json_length)))
+    ).answered()
+
+
+@check("headers.json-request-needs-no-inference-header", answers="BIN-IHCL-ABSENT", role="identity_int32")
+@rows(
+    ("nothing-asked", None, ABSENT),
+    ("json-outputs", "json", ABSENT),
+    ("binary-outputs", "binary", ABSENT),
+    ("all-outputs-binary", None, True),
+)
+def json_request_needs_no_inference_header(target: Target, model: Model, want: Any, all_binary: Any) -> None:
+    """A request without binary data is accepted without the inference header, whatever form its outputs shall have."""
+    expect(target.infer(model.request(send="json", want=want, binary_data_output=all_binary))).answered()
+
+
+@check("headers.json-request-may-have-inference-header", answers="BIN-IHCL-JSON", role="identity_int32")
+@rows(("as-json", JSON, None), ("as-octet-stream", OCTET_STREAM, None), ("binary-outputs", JSON, "binary"))
+def json_request_may_have_inference_header(target: Target, model: Model, content_type: str, want: Any) -> None:
+    """A request without binary data is accepted with an inference header that equals the length of its body."""
+    message = model.request(send="json", want=want).message()
+    headed = message.with_header("Content-Type", content_type).with_header(INFERENCE_HEADER, str(len(message.body)))
+    expect(target.infer(headed)).answered()
+
+
+# --- requests: the content type ----------------------------------------------------------------------------------
+
+
+@check("headers.octet-stream-request-is-accepted", answers="BIN-CT-REQ", role="identity_int32")
+@rows(
+    ("json-outputs", None),
+    ("binary-outputs", "binary"),
+    Row("two-inputs", (None,), role="documented_binary"),
+)
+def octet_stream_request_is_accepted(target: Target, model: Model, want: Any) -> None:
+    """A binary request with Content-Type application/octet-stream is accepted."""
+    expect(target.infer(model.request(want=want))).answered()
+
+
+@check("headers.binary-request-of-another-type-is-accepted", answers="BIN-CT-REQ-OTHER", role="identity_int32")
+@rows(("as-json", JSON), ("without-content-type", None))
+def binary_request_of_another_type_is_accepted(target: Target, model: Model, content_type: str | None) -> None:
+    """A binary request with Content-Type application/json, or without any, is accepted."""
+    expect(target.infer(model.request().message().with_header("Content-Type", content_type))).answered()

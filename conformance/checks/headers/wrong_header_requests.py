@@ -1,0 +1,114 @@
+"""Binary requests whose inference header is wrong, each by one fault.
+
+All go to models that would take them if the fault went unseen: an input of UINT8 takes any number of bytes, also as a
+raw request, and the binary bytes are neither JSON white space nor UTF-8, so that no place but one ends the JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from conformance.checks.support.refusals import Refusal
+from conformance.roles.model import Make, Model
+from conformance.wire.request import INFERENCE_HEADER, JSON, Message
+
+VALUES = [200, 201, 202, 203]
+BLANKS = [0x20, 0x0A, 0x0D, 0x09]
+
+
+def _good(model: Model) -> Message:
+    return model.request([model.tensor(VALUES)]).message()
+
+
+def _says(value: Callable[[Message], int | str]) -> Make:
+    """Return what makes the good request with another value in its header."""
+
+    def make(model: Model) -> Message:
+        message = _good(model)
+        return message.with_header(INFERENCE_HEADER, str(value(message)))
+
+    return make
+
+
+def _text(value: str) -> Make:
+    return _says(lambda _: value)
+
+
+def _headless(message: Message) -> Message:
+    return message.with_header(INFERENCE_HEADER, None)
+
+
+def _raw(header: str | None) -> Make:
+    """Return what makes a good raw request, but with another header than 0."""
+    return lambda model: model.raw(bytes(model.sample()[0].to_bytes())).with_header(INFERENCE_HEADER, header)
+
+
+def _inside_a_character(model: Model) -> Message:
+    message = model.request([model.tensor(VALUES)], request_id="é猫").message()
+    return message.with_header(INFERENCE_HEADER, str(message.body.index("猫".encode()) + 1))
+
+
+def _refusal(requirement: str, fault: str, message: Make, role: str = "identity_uint8") -> Refusal:
+    return Refusal(fault, requirement, role, message)
+
+
+MISSING = (
+    ("no-header", lambda model: _headless(_good(model)), "identity_uint8"),
+    ("no-header-as-json", lambda model: _headless(_good(model)).with_header("Content-Type", JSON), "identity_uint8"),
+    (
+        "no-header-before-blank-bytes",
+        lambda model: _headless(model.request([model.tensor(BLANKS)]).message()),
+        "identity_uint8",
+    ),
+    (
+        "no-header-with-one-binary-input",
+        lambda model: _headless(model.request(send={"IN_BOOL"}).message()),
+        "multi",
+    ),
+    ("raw-body-without-header", _raw(None), "raw_fixed"),
+)
+BEYOND = (
+    ("one-beyond-the-body", _says(lambda message: len(message.body) + 1)),
+    ("twice-the-body", _says(lambda message: 2 * len(message.body))),
+    ("2-to-the-31", _text(str(2**31))),
+    ("right-in-32-bits", _says(lambda message: message.json_length + 2**32)),
+    ("2-to-the-63", _text(str(2**63))),
+    ("right-in-64-bits", _says(lambda message: message.json_length + 2**64)),
+)
+NEGATIVE = (
+    ("minus-one", _text("-1")),
+    ("minus-the-length", _says(lambda message: -message.json_length)),
+    ("negative-and-right-in-32-bits", _says(lambda message: message.json_length - 2**32)),
+)
+NO_NUMBER = (
+    ("letters", _text("abc"), "identity_uint8"),
+    ("empty-header", _text(""), "identity_uint8"),
+    ("not-a-number", _text("NaN"), "identity_uint8"),
+    ("raw-body-under-letters", _raw("abc"), "raw_fixed"),
+    ("raw-body-under-empty-header", _raw(""), "raw_fixed"),
+)
+CUT = (
+    ("one-byte-short", _says(lambda message: message.json_length - 1)),
+    ("half-of-the-json", _says(lambda message: message.json_length // 2)),
+    ("one-byte-of-json", _text("1")),
+    ("inside-a-character", _inside_a_character),
+    ("one-byte-of-binary-data", _says(lambda message: message.json_length + 1)),
+    ("the-whole-body", _says(lambda message: len(message.body))),
+)
+ODD = (
+    ("plus-sign", _says(lambda message: f"+{message.json_length}")),
+    ("letters-behind", _says(lambda message: f"{message.json_length}abc")),
+    ("hexadecimal", _says(lambda message: hex(message.json_length))),
+    ("fraction", _says(lambda message: f"{message.json_length}.5")),
+    ("underscore", _says(lambda message: f"{message.json_length // 10}_{message.json_length % 10}")),
+)
+
+PLAIN = (
+    *[_refusal("BIN-IHCL-MISSING", *entry) for entry in MISSING],
+    *[_refusal("BIN-NEG-IHCL-LONG", *entry) for entry in BEYOND],
+    *[_refusal("BIN-NEG-IHCL-SIGN", *entry) for entry in NEGATIVE],
+    *[_refusal("BIN-NEG-IHCL-TEXT", *entry) for entry in NO_NUMBER],
+    *[_refusal("BIN-NEG-IHCL-CUT", *entry) for entry in CUT],
+)
+LAX = tuple(_refusal("BIN-NEG-IHCL-LAX", *entry) for entry in ODD)
+REFUSALS: tuple[Refusal, ...] = (*PLAIN, *LAX)

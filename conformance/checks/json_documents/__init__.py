@@ -1,0 +1,1 @@
+"""The JSON of the base protocol: what answers say, what requests may say, and the text itself."""

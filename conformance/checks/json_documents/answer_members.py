@@ -1,0 +1,64 @@
+"""What the JSON of an answer says of model and outputs."""
+
+from __future__ import annotations
+
+from conformance.checks.support.answers import ANSWERS, expect_fits_schema
+from conformance.expect import attribution
+from conformance.expect.expectation import expect
+from conformance.expect.unmet import Unmet
+from conformance.roles.model import Make, Model
+from conformance.terms.check import check, rows
+from conformance.transport.exchange import Reply
+from conformance.transport.target import Target
+from conformance.wire.finding import shown
+
+# --- what an answer says of itself -------------------------------------------------------------------------------------
+
+
+@check("json.answer-names-its-model", answers=("OIP-NAME", "OIP-JSON"))
+@rows(*ANSWERS)
+def answer_names_its_model(target: Target, model: Model, make: Make) -> None:
+    """An inference answer has the string model_name, which is not the name of another model."""
+    reply = target.infer(make(model))
+    expect_fits_schema(reply, "OIP-NAME")
+    found = (reply.answer.document or {}).get("model_name")
+    if found != model.name and found in target.roles.values():  # an alias is a server's own affair
+        raise Unmet(f"model_name {shown(model.name)}", f"model_name {shown(found)}", reply)
+
+
+@check("json.answer-describes-its-outputs", answers=("OIP-RES", "OIP-JSON"))
+@rows(*ANSWERS)
+def answer_describes_its_outputs(target: Target, model: Model, make: Make) -> None:
+    """An inference answer is an object with an array of outputs, each with name, shape and datatype."""
+    expect_fits_schema(target.infer(make(model)), "OIP-RES")
+
+
+@check("json.model-version-is-a-string", answers=("OIP-VER", "OIP-JSON"))
+@rows(*ANSWERS)
+def model_version_is_a_string(target: Target, model: Model, make: Make) -> None:
+    """The model_version of an inference answer is a string, where there is one."""
+    expect_fits_schema(target.infer(make(model)), "OIP-VER")
+
+
+@check("json.shape-counts-the-elements", answers=("OIP-SHAPE", "OIP-JSON"))
+@rows(*ANSWERS)
+def shape_counts_the_elements(target: Target, model: Model, make: Make) -> None:
+    """The dimensions of an output are non-negative integers whose product is the number of its elements."""
+    reply = target.infer(make(model))
+    expect_fits_schema(reply, "OIP-SHAPE")
+    expect(reply).free_of("shape-no-integers", "data-count", "bytes-count")
+
+
+@check("json.answer-is-json-in-utf-8", answers="OIP-JSON")
+@rows(*ANSWERS)
+def answer_is_json_in_utf_8(target: Target, model: Model, make: Make) -> None:
+    """The JSON of an answer is valid and in UTF-8, and nothing but binary data follows it."""
+    expect_json(target.infer(make(model)))
+
+
+def expect_json(reply: Reply) -> None:
+    """Expect an answer with a JSON document (OIP-ANSWER)."""
+    expect(reply, "OIP-ANSWER").answered()
+    if requirement := attribution.of_text(reply):
+        findings = "; ".join(finding.described for finding in reply.answer.findings)
+        raise Unmet("JSON in UTF-8, and nothing behind it", findings, reply, requirement=requirement)

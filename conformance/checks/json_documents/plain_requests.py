@@ -1,0 +1,43 @@
+"""A plain request is answered, at the endpoints of the protocol."""
+
+from __future__ import annotations
+
+from conformance.expect.expectation import expect
+from conformance.expect.unmet import Unmet
+from conformance.roles.model import Model
+from conformance.roles.roles import load
+from conformance.terms.check import Row, check, rows
+from conformance.terms.extensions import BINARY
+from conformance.transport.target import Target
+
+# Statuses of a path that the server does not know, or not with this method.
+_NOT_THERE = (404, 405, 501)
+
+
+# --- a plain request ---------------------------------------------------------------------------------------------------
+
+
+@check("json.plain-request-is-answered", answers=("OIP-EP", "OIP-ANSWER"), infers=False)
+@rows(*[Row(name, role=name, needs=() if role.is_json_capable else BINARY) for name, role in load().items()])
+def plain_request_is_answered(target: Target, model: Model) -> None:
+    """A plain inference request is answered with status 200 and the right outputs."""
+    speaks_json = model.role.is_json_capable
+    reply = target.infer(model.request(send="json") if speaks_json else model.request(want="binary"))
+    if reply.status not in _NOT_THERE:
+        expect(reply, "OIP-ANSWER").answered()
+    if expect(reply).answered().reply.status != 200:
+        raise Unmet("status 200 for an inference", f"status {reply.status}", reply)
+    for tensor in model.expected(model.sample()):
+        if speaks_json:
+            expect(reply, "OIP-ANSWER").tensors([tensor])
+        else:  # the values of binary data are judged by datatype
+            expect(reply, "OIP-ANSWER").output(tensor.name)
+
+
+@check("json.metadata-have-status-200", answers="OIP-EP", role="identity_int32", infers=False)
+@rows("server", "model")
+def metadata_have_status_200(target: Target, model: Model, of: str) -> None:
+    """Server metadata are a GET of v2, model metadata of v2/models/NAME, with status 200."""
+    reply = target.get(model.path if of == "model" else "/v2")
+    if expect(reply).answered().reply.status != 200:
+        raise Unmet(f"status 200 for {of} metadata", f"status {reply.status}", reply)

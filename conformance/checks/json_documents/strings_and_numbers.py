@@ -1,0 +1,74 @@
+"""Strings that have to be escaped, and numbers that JSON does not have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance.checks.json_documents.answer_members import expect_json
+from conformance.checks.support.binary_sides import is_right
+from conformance.expect.expectation import expect
+from conformance.expect.unmet import Blocked, Unmet
+from conformance.roles.model import Model
+from conformance.terms.check import Row, check, rows
+from conformance.terms.extensions import BINARY
+from conformance.terms.text import safe
+from conformance.transport.target import Target
+from conformance.wire.finding import shown
+from conformance.wire.request import Form
+
+# --- the text ----------------------------------------------------------------------------------------------------------
+
+_TEXTS: dict[str, bytes] = {
+    "quotes-and-backslashes": b'"\\"\\\\"',
+    "line-ends": b"a\r\nb\tc",
+    "control-characters": b"\x01\x1b\x1f\x7f",
+    "nul": b"a\x00b",
+    "beyond-16-bits": "猫😀\u2028".encode(),
+}
+
+
+_NO_TEXTS: dict[str, bytes] = {
+    "a-byte-that-is-never-utf-8": b"a\xffb",
+    "a-sequence-cut-short": b"a\xe2\x82",
+    "a-lone-surrogate": b"\xed\xa0\x80",
+}
+
+
+@check("json.strings-are-escaped", answers="OIP-JSON", role="identity_bytes")
+@rows(
+    *[Row(name, (text, "json")) for name, text in _TEXTS.items()],
+    *[Row(name, (text, "binary"), needs=BINARY) for name, text in _NO_TEXTS.items()],
+)
+def strings_are_escaped(target: Target, model: Model, text: bytes, send: Form) -> None:
+    """An answer with any bytes in a JSON string is valid JSON in UTF-8, or the request is refused."""
+    reply = target.infer(model.request([model.tensor([text])], send=send, want="json" if send == "binary" else None))
+    if reply.succeeded:
+        expect_json(reply)
+
+
+@check("json.nan-and-infinities", answers=("OIP-JSON-NAN", "BIN-EQ-O"))
+@rows(*[Row(role, role=role, needs=BINARY) for role in ("identity_fp32", "identity_fp64")])
+def nan_and_infinities(target: Target, model: Model) -> str:
+    """NaN and infinities in a JSON answer are refused, or written in some way that no document gives."""
+    reply = target.infer(model.request([model.tensor([float("nan"), float("inf"), float("-inf")])]))
+    if not reply.succeeded:
+        return f"refused: {safe(reply.outcome(), 120)}"
+    if reply.answer.of_kind("json-non-finite"):
+        return "bare words: NaN, Infinity"
+    document = reply.answer.document
+    if document is None:
+        return "text that is no JSON"
+    output = expect(reply, "BIN-EQ-O").output(model.role.outputs[0].name)
+    if output.binary:
+        return "binary data"
+    data = document["outputs"][output.index].get("data")
+    if isinstance(data, list) and all(map(_is_no_number, data)):
+        return f"data {shown(data)}"
+    if not is_right(target, model, [model.tensor([1.5, -2.25])], "read"):
+        raise Blocked("1.5 and -2.25 are read wrong from binary data, too")
+    raise Unmet("NaN, Infinity and -Infinity", f"data {shown(data)}", reply, requirement="BIN-EQ-O")
+
+
+def _is_no_number(value: Any) -> bool:
+    """Whether a JSON value can stand for NaN or an infinity: null, a text, or a number beyond all floats."""
+    return value is None or isinstance(value, str) or (type(value) is int and abs(value) > 2**1024)

@@ -1,0 +1,38 @@
+"""What the server says about itself: name, version and extensions."""
+
+from __future__ import annotations
+
+from conformance.checks.support.metadata import expect_document
+from conformance.expect.expectation import expect
+from conformance.expect.unmet import Unmet
+from conformance.terms.check import check
+from conformance.transport.target import Target
+from conformance.wire.finding import shown
+from conformance.wire.json_text import parse
+
+
+@check("metadata.binary-tensor-data-is-listed", answers="BIN-META")
+def binary_tensor_data_is_listed(target: Target) -> None:
+    """Server metadata lists the extension binary_tensor_data."""
+    _expect_listed(target, "binary_tensor_data")
+
+
+@check("metadata.classification-is-listed", answers="CLS-META")
+def classification_is_listed(target: Target) -> None:
+    """Server metadata lists the extension classification."""
+    _expect_listed(target, "classification")
+
+
+@check("metadata.server-metadata-is-well-formed", answers="OIP-META")
+def server_metadata_is_well_formed(target: Target) -> None:
+    """Server metadata is an object with name, version and an array of extensions."""
+    expect_document(target.get("/v2"), "server_metadata", ("name", "version", "extensions"))
+
+
+def _expect_listed(target: Target, name: str) -> None:
+    reply = target.get("/v2")
+    expect(reply).answered()
+    document, _ = parse(reply.body)
+    listed = document.get("extensions") if isinstance(document, dict) else None
+    if not isinstance(listed, list) or name not in listed:
+        raise Unmet(f"{name} among the extensions in server metadata", f"extensions {shown(listed)}", reply)

@@ -1,0 +1,1 @@
+"""The order of binary data: that of the JSON before it, whatever the model declares."""

@@ -1,0 +1,83 @@
+"""What the checks of order send: orders, choices, and tensors that can be told apart.
+
+Only values are judged, of tensors that the server gets right alone: how their elements are encoded is a matter of
+`datatypes` and `byte_layout`. INT64 elements stay below 2^53, which is as far as the JSON of some servers goes, and
+tensors fill whole words, so that a server that aligns them is not blamed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import combinations
+
+from conformance.roles.model import Model
+from conformance.wire.tensor import Tensor
+
+INPUTS = ("IN_INT64", "IN_BOOL", "IN_FP32", "IN_BYTES")
+
+
+OUTPUTS = ("OUT_INT64", "OUT_BOOL", "OUT_FP32", "OUT_BYTES")
+
+
+Names = tuple[str, ...]
+
+
+_ALL_BINARY = "they are wrong where all are binary data, too"
+
+
+def _label(order: Names, binary: Names | None = None) -> str:
+    """Return a row's id: the tensors in order, in small letters those that are JSON."""
+    words = {name: name.partition("_")[2] for name in order}
+    return "-".join(word if binary is None or name in binary else word.lower() for name, word in words.items())
+
+
+def _some(names: Names) -> list[Names]:
+    """Return every choice of at least one of the names and not of all, in their order."""
+    return [choice for count in range(1, len(names)) for choice in combinations(names, count)]
+
+
+def _alternating(order: Names) -> tuple[str, Names, Names]:
+    return _label(order, order[::2]), order, order[::2]
+
+
+# --- what is sent ------------------------------------------------------------------------------------------------------
+
+
+def _in_order(tensors: Iterable[Tensor], order: Names) -> list[Tensor]:
+    by_name = {tensor.name: tensor for tensor in tensors}
+    return [by_name[name] for name in order]
+
+
+# INT64 elements stay below 2^53, which is as far as the JSON of some servers goes; tensors fill whole words, so that
+# nobody who aligns them is found out here.
+
+
+def _in_whole_words(tensor: Tensor) -> Tensor:
+    """Return the first two elements of a tensor of INT32."""
+    return Tensor.of(tensor.name, tensor.datatype, tensor.array[:2])
+
+
+def _sample(model: Model) -> list[Tensor]:
+    """Return sample tensors; those of `multi` differ in size."""
+    if model.role.name != "multi":
+        return list(model.sample())
+    salt = model.salt
+    values = {
+        "IN_INT64": [0x0001020304050607 + salt * (k + 1) for k in range(3)],
+        "IN_BOOL": [(k * k + salt) % 3 == 0 for k in range(8)],
+        "IN_FP32": [1.5 + salt, 2.75, -4.25, 8.0],
+        "IN_BYTES": ["", f"{salt:03}xy", "abc", "d", "efg"],
+    }
+    return [Tensor.of(spec.name, spec.datatype, values[spec.name]) for spec in model.role.inputs]
+
+
+def _tensors(multi: Model) -> list[Tensor]:
+    """Return tensors of different lengths: eight bytes for each input but BYTES."""
+    salt = multi.salt
+    values = {
+        "IN_INT64": [0x0001020304050607 + salt],
+        "IN_BOOL": [True, False, False, True, True, True, False, salt % 2 == 0],
+        "IN_FP32": [salt + 0.5, -2.25],
+        "IN_BYTES": ["", f"{salt:03}xy", "abcdefg"],
+    }
+    return [Tensor.of(spec.name, spec.datatype, values[spec.name]) for spec in multi.role.inputs]

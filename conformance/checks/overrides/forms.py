@@ -1,0 +1,138 @@
+"""Each output comes in the form that the parameters ask for.
+
+Each cell of the table answers the one requirement that decides it. One cell is contested, an output that is listed
+without `binary_data` under `binary_data_output` true: there the suite records what the server does.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+from conformance.checks.support.binary_sides import expect_together, takes_none
+from conformance.checks.support.output_forms import TABLE, UNLISTED
+from conformance.expect.expectation import expect
+from conformance.expect.unmet import about
+from conformance.roles.model import Model
+from conformance.terms.check import Row, check, rows
+from conformance.transport.exchange import Reply
+from conformance.transport.target import Target
+from conformance.wire.request import ABSENT, Output
+
+# binary_data of four outputs in nine requests: any two outputs meet in each of the nine pairs of settings.
+_SETTINGS = (ABSENT, False, True)
+
+
+MIXES = tuple(
+    tuple(_SETTINGS[setting % 3] for setting in (i, j, i + j, i + 2 * j)) for i, j in product(range(3), repeat=2)
+)
+
+
+def _word(value: Any) -> str:
+    return value if value == UNLISTED else str(value).lower()
+
+
+def _asked(default: Any, listed: Any) -> str:
+    """Return what a request says of the form of an output."""
+    of_all = "no binary_data_output" if default is ABSENT else f"binary_data_output {_word(default)}"
+    if listed == UNLISTED:
+        return f"{of_all}, in no list of outputs"
+    return f"{of_all} and {'no binary_data' if listed is ABSENT else f'binary_data {_word(listed)}'}"
+
+
+def _cells() -> list[Row]:
+    """Return each cell for a model with one output and for one with four; JSON also behind binary inputs."""
+    return [
+        Row(
+            f"{_word(default)}-{_word(listed)}-{role}-{send}-in",
+            (default, listed, send, form),
+            role=role,
+            answers=(requirement,),
+        )
+        for (default, listed), (form, requirement) in TABLE.items()
+        for role, send in (("cast_int32_fp32", "json"), ("multi", "json"), ("cast_int32_fp32", "binary"))
+        if send == "json" or form == "json"
+    ]
+
+
+@check("overrides.output-comes-in-its-form")
+@rows(*_cells())
+def output_comes_in_its_form(target: Target, model: Model, default: Any, listed: Any, send: Any, form: str) -> None:
+    """An output comes as binary data or as JSON as the two parameters say."""
+    names = [spec.name for spec in model.role.outputs]
+    outputs = None if listed is UNLISTED else [Output(name, listed) for name in names]
+    reply = target.infer(model.request(send=send, outputs=outputs, binary_data_output=default))
+    expect(reply).forms(dict.fromkeys(names, form), _asked(default, listed))
+
+
+def _mixes() -> list[Row]:
+    return [
+        Row(
+            f"{_word(default)}-with-{'-'.join(map(_word, mix))}",
+            (default, mix),
+            answers=tuple(dict.fromkeys(TABLE[default, listed][1] for listed in mix if (default, listed) in TABLE)),
+            thorough=index % 4 > 0,
+        )
+        for default in (ABSENT, False, True)
+        for index, mix in enumerate(mix for mix in MIXES if any((default, listed) in TABLE for listed in mix))
+    ]
+
+
+@check("overrides.each-output-comes-in-its-own-form", role="multi")
+@rows(*_mixes())
+def each_output_comes_in_its_own_form(target: Target, multi: Model, default: Any, mix: tuple[Any, ...]) -> None:
+    """Outputs of one request, listed with different settings, come each in its own form."""
+    outputs = [Output(spec.name, listed) for spec, listed in zip(multi.role.outputs, mix, strict=True)]
+    reply = target.infer(multi.request(send="json", outputs=outputs, binary_data_output=default))
+    for output in outputs:
+        if (default, output.binary_data) in TABLE:
+            form, requirement = TABLE[default, output.binary_data]
+            expect(reply, requirement).forms({output.name: form}, _asked(default, output.binary_data))
+
+
+@check("overrides.listed-output-under-binary-data-output", answers=("BIN-BDO-L", "OIP-OUT", "BIN-IHCL-O", "BIN-EQ-O"))
+@rows(
+    Row("one", (ABSENT,), role="cast_int32_fp32"),
+    Row("all-of-four", (ABSENT, ABSENT, ABSENT, ABSENT), role="multi"),
+    Row("first-of-four", (ABSENT, False, True, False), role="multi"),
+    Row("last-of-four", (True, False, True, ABSENT), role="multi"),
+)
+def listed_output_under_binary_data_output(target: Target, model: Model, *listed: Any) -> str:
+    """An output listed without binary_data under binary_data_output true comes in one of two forms, and is right."""
+    outputs = [Output(spec.name, value) for spec, value in zip(model.role.outputs, listed, strict=True)]
+    reply = target.infer(model.request(send="json", outputs=outputs, binary_data_output=True))
+    open_ones = [output.name for output in outputs if output.binary_data is ABSENT]
+    forms = {expect(reply, "OIP-OUT").output(name).binary for name in open_ones}
+    expect(reply, "BIN-IHCL-O").free_of("inference-header-missing")
+    if len(outputs) == 1:  # of several, the order is judged elsewhere
+        _expect_right(target, model, reply)
+    return " and ".join("binary data" if binary else "JSON" for binary in sorted(forms))
+
+
+def _expect_right(target: Target, model: Model, reply: Reply) -> None:
+    sample = model.sample()
+    with about("BIN-EQ-O"):
+        expect_together(reply, target, sample, model.expected(sample), "written")
+
+
+@check("overrides.empty-output-comes-in-its-form")
+@rows(
+    *[
+        Row(
+            f"{_word(default)}-{_word(listed)}-{role}",
+            (default, listed),
+            role=role,
+            answers=(TABLE[default, listed][1],),
+        )
+        for default, listed in ((ABSENT, True), (False, True), (True, UNLISTED), (True, False))
+        for role in ("identity_int32", "identity_bytes")
+    ]
+)
+def empty_output_comes_in_its_form(target: Target, model: Model, default: Any, listed: Any) -> None:
+    """An output without elements comes in the form that is asked for, as any other."""
+    names = [spec.name for spec in model.role.outputs]
+    outputs = None if listed is UNLISTED else [Output(name, listed) for name in names]
+    tensors = [model.tensor([], [0])]
+    reply = target.infer(model.request(tensors, send="json", outputs=outputs, binary_data_output=default))
+    if not takes_none(target, model, tensors, reply):
+        expect(reply).forms(dict.fromkeys(names, TABLE[default, listed][0]), _asked(default, listed))

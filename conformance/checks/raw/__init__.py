@@ -1,0 +1,1 @@
+"""Raw binary requests: the inference header is 0 and the body is the data of the model's one input."""

@@ -1,0 +1,57 @@
+"""The body of a raw request is the input, whatever it looks like."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from conformance.checks.raw.raw_answers import ask, expect_agreement, sample
+from conformance.expect.expectation import expect
+from conformance.roles.model import Model
+from conformance.terms.check import Row, check, rows
+from conformance.transport.target import Target
+from conformance.wire.datatypes import DATATYPES
+
+# --- the body is the input ------------------------------------------------------------------------------------------
+
+# Bodies that mean something to a server that looks into them.
+OPAQUE = (
+    ("all-bytes", bytes(range(256))),
+    ("an-inference-request", b'{"inputs":[{"name":"INPUT","shape":[1],"datatype":"UINT8","data":[7]}]}'),
+    ("an-open-brace", b"{"),
+    ("an-empty-object", b"{}"),
+    ("an-empty-line", b"\r\n\r\n"),
+    ("a-last-chunk", b"0\r\n\r\n"),
+    ("blanks", b" \t\r\n "),
+    ("gzip-magic", b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03"),
+    ("byte-order-mark", b"\xef\xbb\xbf{}"),
+    ("zeros", bytes(9)),
+    ("one-byte", b"\xff"),
+)
+
+
+@check("raw.header-0-makes-the-body-data", answers="RAW-IHCL0", role="identity_uint8")
+@rows(*OPAQUE)
+def header_0_makes_the_body_data(target: Target, model: Model, body: bytes) -> None:
+    """With an inference header of 0 the whole body is tensor data, whatever it looks like."""
+    reply = target.infer(model.raw(body))
+    expect(reply).answered()
+    expect_agreement(target, model, reply, model.tensor(list(body)))
+
+
+# Every datatype but BYTES, and casts, which show the body read and the answer written apart.
+ENCODED = (
+    *(f"identity_{name.lower()}" for name in DATATYPES if name != "BYTES"),
+    *("cast_int32_fp32", "cast_fp16_fp32", "cast_fp32_fp16", "cast_bf16_fp32", "fixed", "raw_middle"),
+)
+
+
+@check("raw.body-is-binary-tensor-data", answers="RAW-ENC")
+@rows(
+    *[Row(role.replace("_", "-"), (None,), role=role) for role in ENCODED],
+    Row("64-kib", ((16384,),), role="cast_int32_fp32"),
+    Row("1-mib", ((131072,),), role="identity_int64", thorough=True),
+)
+def body_is_binary_tensor_data(target: Target, model: Model, shape: Sequence[int] | None) -> None:
+    """A raw body is little-endian, row by row, each element in its native size."""
+    tensor = sample(model, shape)
+    expect_agreement(target, model, ask(target, model, tensor), tensor)

@@ -1,0 +1,58 @@
+"""Raw binary requests to a model of BYTES. Checks of the area `raw`.
+
+The documents say that such a body is the one element; whether it has its length in front is a reading of them.
+"""
+
+from __future__ import annotations
+
+from conformance.checks.raw.raw_answers import expect_agreement
+from conformance.expect.unmet import blocked_where, holds
+from conformance.roles.model import Model
+from conformance.terms.check import Row, check, rows
+from conformance.transport.target import Target
+
+CONTENTS = (
+    ("text", b"hello"),
+    ("nul", b"a\x00b\x00"),
+    ("not-utf-8", b"\xff\x00\xfe"),
+    ("json", b'{"inputs":[]}'),
+    ("an-empty-line", b"\r\n\r\n"),
+    ("gzip-magic", b"\x1f\x8b\x08\x00"),
+    ("255-bytes", b"x" * 255),
+    ("256-bytes", b"x" * 256),
+    Row("64-kib", (b"0123456789abcdef" * 4096,), thorough=True),
+)
+
+
+@check("raw.bytes-of-one-element-are-served", answers="RAW-STR", role="raw_bytes_one")
+@rows(*CONTENTS)
+def bytes_of_one_element_are_served(target: Target, model: Model, content: bytes) -> None:
+    """A raw request to a BYTES input of shape [1] is answered with the bytes it brings."""
+    _expect_served(target, model, content)
+
+
+def _expect_served(target: Target, model: Model, content: bytes) -> None:
+    # With its prefix, the body is right for both readings of RAW-STR-BODY: as a whole, or as prefix and content.
+    prefixed = len(content).to_bytes(4, "little") + content
+    readings = [model.tensor([element], (1,)) for element in (prefixed, content)]
+    expect_agreement(target, model, target.infer(model.raw(prefixed)), *readings)
+
+
+@check("raw.bytes-body-has-no-prefix", answers="RAW-STR-BODY", role="raw_bytes_one")
+@rows(
+    *CONTENTS,
+    ("three-bytes", b"abc"),
+    ("looks-prefixed", b"\x05\x00\x00\x00hello"),
+    ("looks-wrongly-prefixed", b"\xff\xff\xff\xffhello"),
+)
+def bytes_body_has_no_prefix(target: Target, model: Model, body: bytes) -> None:
+    """The raw body of a BYTES input is the element itself, without a length in front."""
+
+    def is_wrong_for_its_length() -> bool:
+        return len(body) > LARGE and not holds(lambda: _expect_served(target, model, body))
+
+    with blocked_where(is_wrong_for_its_length, "a body so large is wrong with the length in front, too"):
+        expect_agreement(target, model, target.infer(model.raw(body)), model.tensor([body], (1,)))
+
+
+LARGE = 4096  # bytes

@@ -1,0 +1,1 @@
+"""Relations: what holds of any deployed model, whatever it computes."""

@@ -1,0 +1,58 @@
+"""Relations of a model and its plain answers, as the base protocol has them."""
+
+from __future__ import annotations
+
+from conformance.checks.relations.plain_answer import FEW, ask, expect_same, form, several, some
+from conformance.checks.support.answers import expect_fits_schema
+from conformance.expect import attribution
+from conformance.expect.expectation import expect
+from conformance.expect.unmet import Unmet
+from conformance.survey.deployed import FULL, PLAIN, Deployed
+from conformance.terms.check import Row, check, rows
+from conformance.terms.text import safe
+from conformance.transport.target import Target
+from conformance.wire.finding import shown
+
+# --- the model, and its answers as the base protocol has them -----------------------------------------------------
+
+
+@check("relations.answer-has-the-declared-outputs", answers=("OIP-OUT-ALL", "OIP-MODEL-META"))
+def answer_has_the_declared_outputs(target: Target, model: Deployed) -> None:
+    """A request that lists no outputs is answered with those of the model's metadata, in the datatypes given there."""
+    reply = model.answer(target, PLAIN)
+    if model.listed():
+        reply = target.infer(model.request(send=model.sends, binary_data_output=True))
+    expect(reply).answered()
+    for name, datatype in model.declared.items():
+        expected = f"{name} {datatype}, as the model's metadata have it"
+        found = reply.answer.output(name)
+        if found is None:
+            listed = f"outputs {shown(list(reply.answer.names()))}"
+            raise Unmet(expected, listed, reply, requirement=attribution.of_output(reply, name))
+        if found.datatype != datatype:
+            raise Unmet(expected, f"{name} {safe(found.datatype, 40)}", reply, requirement="OIP-MODEL-META")
+
+
+@check("relations.listed-outputs-come-alone", answers="OIP-OUT")
+def listed_outputs_come_alone(target: Target, model: Deployed) -> None:
+    """Where the request lists some of the outputs, the answer has these and no others, as it has them among all."""
+    names = several(model.outputs, "output")
+    for chosen in some(names)[:FEW]:
+        listed = [output for output in form(model, ()) if output.name in chosen]
+        reply = ask(target, model, outputs=listed)
+        expect(reply).answered()
+        if set(reply.answer.names()) != set(chosen):
+            raise Unmet(f"outputs {shown(list(chosen))}", f"outputs {shown(list(reply.answer.names()))}", reply)
+        if set(chosen) - set(model.unsteady):
+            expect_same(target, model, reply, "OIP-ANSWER", chosen)
+
+
+@check("relations.answer-is-well-formed", answers=("OIP-RES", "OIP-SHAPE", "OIP-NAME", "OIP-JSON", "OIP-VER"))
+@rows(("plain", PLAIN), Row("binary", (FULL,), needs=("binary_tensor_data",)))
+def answer_is_well_formed(target: Target, model: Deployed, which: str) -> None:
+    """The JSON of an answer is JSON, and has what an inference answer has."""
+    reply = model.answer(target, which)
+    expect(reply, "OIP-JSON").free_of("json-invalid", "json-not-utf8")
+    for requirement in ("OIP-RES", "OIP-SHAPE", "OIP-NAME", "OIP-VER"):
+        expect_fits_schema(reply, requirement)
+    expect(reply, "OIP-SHAPE").free_of("data-count")

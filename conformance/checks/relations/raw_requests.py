@@ -1,0 +1,106 @@
+"""Relations of raw binary requests: to a model of one input they are binary requests without the JSON.
+
+Which models are eligible, metadata say only in part: a variable dimension in front may be a batch or not. Where that
+decides, a refusal says nothing. What is sent is one item of a batch, which is right either way.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from conformance.checks.relations.plain_answer import expect_same, tensors_of
+from conformance.checks.support.framing import expect_framed
+from conformance.expect.expectation import expect
+from conformance.expect.refusals import expect_refusal
+from conformance.expect.unmet import NotApplicable, Unmet, holds
+from conformance.survey.deployed import Deployed, raw_body
+from conformance.terms.check import check
+from conformance.terms.text import safe
+from conformance.transport.exchange import Reply
+from conformance.transport.target import Target
+from conformance.wire import strings
+from conformance.wire.tensor import Tensor
+
+
+@check("relations.raw-request-is-a-binary-request", answers=("RAW-ENC", "RAW-OUT", "RAW-IHCL0"))
+def raw_request_is_a_binary_request(target: Target, model: Deployed) -> None:
+    """A raw request is answered as the binary request with the same tensor and all outputs as binary data."""
+    served = served_when(model)
+    reply, tensor = _ask(target, model)
+    if tensor.datatype == "BYTES" and not reply.succeeded:
+        _expect_no_prefix(target, model, tensor, None)
+    if not reply.succeeded and served is None:
+        raise NotApplicable(f"metadata do not tell whether the model has to be served: {safe(reply.outcome())}")
+    expect(reply, served).answered()
+    expect(reply, "RAW-OUT").forms(dict.fromkeys(model.outputs, "binary"))
+    expect_framed(reply)
+    full = target.infer(model.request([tensor], want="binary"))
+    if len(tensors_of(full, model.steady())) < len(model.steady()):
+        raise NotApplicable(f"the binary request with one item is not answered: {safe(full.outcome())}")
+    try:
+        expect_same(target, model, reply, right=full)
+    except Unmet:
+        if tensor.datatype == "BYTES":
+            _expect_no_prefix(target, model, tensor, full)
+        raise
+
+
+def served_when(model: Deployed) -> str | None:
+    """Return the requirement that wants a raw request to this model served; None where metadata do not decide.
+
+    Raises:
+        NotApplicable: no requirement does.
+    """
+    if len(model.tensors) != 1 or len(model.role.inputs) != 1:
+        raise NotApplicable("there is more than one input")
+    (spec,), (tensor,) = model.role.inputs, model.tensors
+    if not tensor.elements:
+        raise NotApplicable("the model's input is empty")
+    variable = spec.shape.count(-1)
+    if spec.datatype == "BYTES":
+        if spec.shape not in ((1,), (-1, 1)):
+            raise NotApplicable(f"a BYTES input of shape {list(spec.shape)} is not for raw requests")
+        return "RAW-STR" if spec.shape == (1,) else None
+    if variable > 2 or (variable == 2 and spec.shape[0] != -1):
+        raise NotApplicable(f"the model's input has {variable} variable dimensions")
+    return {0: "RAW-ONE", 1: "RAW-VAR", 2: None}[variable]
+
+
+def _ask(target: Target, model: Deployed) -> tuple[Reply, Tensor]:
+    """Return the answer to a raw request, and what the request held."""
+    items = model.items()
+    for tensor in items:
+        reply = target.send(model.raw(raw_body(tensor)), fresh=True)
+        if reply.succeeded:
+            break
+    return reply, tensor
+
+
+def _expect_no_prefix(target: Target, model: Deployed, tensor: Tensor, right: Reply | None) -> None:
+    """Expect that the body of a string is not read as a length and the string; without `right`, that it is not served."""
+    reply = target.send(model.raw(strings.encode([raw_body(tensor)])), fresh=True)
+    served = reply.succeeded if right is None else holds(lambda: expect_same(target, model, reply, right=right))
+    if served:
+        raise Unmet("the string itself as body", "a length in front of it read", reply, requirement="RAW-STR-BODY")
+
+
+@check("relations.short-raw-body-is-refused", answers="RAW-SIZE")
+def short_raw_body_is_refused(target: Target, model: Deployed) -> None:
+    """A raw request that lacks its last byte does not fill the input, and is refused; the next good one is answered."""
+    served_when(model)
+    reply, tensor = _ask(target, model)
+    if not reply.succeeded or tensor.datatype == "BYTES":
+        raise NotApplicable("raw requests of any length may fill the input, or none")
+    shape = model.role.inputs[0].shape
+    one = prod(size for size in shape if size > 0) * tensor.size // tensor.elements  # bytes that a variable size counts
+    if -1 in shape and one == 1:
+        raise NotApplicable("a raw request of any length fills the input")
+    expect_refusal(target, model, model.raw(raw_body(tensor)[:-1]))
+
+
+@check("relations.raw-request-to-several-inputs-is-refused", answers="RAW-ONE")
+def raw_request_to_several_inputs_is_refused(target: Target, model: Deployed) -> None:
+    """A raw request to a model of several inputs is refused, and the next good one answered."""
+    if len(model.role.inputs) < 2:
+        raise NotApplicable("there is one input")
+    expect_refusal(target, model, model.raw(bytes(model.tensors[0].to_bytes())))

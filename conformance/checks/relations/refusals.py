@@ -1,0 +1,38 @@
+"""Relations of refusals: binary requests that no model can take."""
+
+from __future__ import annotations
+
+from conformance.expect.refusals import expect_refusal
+from conformance.expect.unmet import NotApplicable
+from conformance.survey.deployed import Deployed
+from conformance.terms.check import check, rows
+from conformance.transport.target import Target
+from conformance.wire.request import INFERENCE_HEADER
+
+# --- refusals -----------------------------------------------------------------------------------------------------
+
+
+@check("relations.short-body-is-refused", answers="BIN-NEG-SHORT")
+@rows(("last-byte", False), ("all-bytes", True))
+def short_body_is_refused(target: Target, model: Deployed, every: bool) -> None:
+    """A binary request that lacks the last of its binary data, or all, is refused, and the next good one answered."""
+    message = model.request(outputs=model.listed()).message()
+    if len(message.body) == message.json_length:
+        raise NotApplicable("the model's inputs have no bytes")
+    expect_refusal(target, model, message.with_body(message.body[: message.json_length if every else -1]))
+
+
+@check("relations.missing-header-is-refused", answers="BIN-IHCL-MISSING")
+def missing_header_is_refused(target: Target, model: Deployed) -> None:
+    """A binary request without inference header is refused, and the next good one answered."""
+    message = model.request(outputs=model.listed()).message()
+    if len(message.body) == message.json_length:
+        raise NotApplicable("the model's inputs have no bytes")
+    expect_refusal(target, model, message.with_header(INFERENCE_HEADER, None))
+
+
+@check("relations.header-beyond-the-body-is-refused", answers="BIN-NEG-IHCL-LONG")
+def header_beyond_the_body_is_refused(target: Target, model: Deployed) -> None:
+    """A binary request whose inference header exceeds its body is refused, and the next good one answered."""
+    message = model.request(outputs=model.listed()).message()
+    expect_refusal(target, model, message.with_header(INFERENCE_HEADER, str(len(message.body) + 1)))

@@ -1,0 +1,125 @@
+"""Answers: each binary output states its size, and no other output does."""
+
+from __future__ import annotations
+
+from conformance.expect.expectation import Expectation, expect
+from conformance.roles.model import Model
+from conformance.terms.check import Row, check, rows
+from conformance.transport.exchange import Reply
+from conformance.transport.target import Target
+from conformance.wire.outputs import Output
+from conformance.wire.request import ABSENT
+from conformance.wire.request import Output as Wanted
+
+# --- answers -----------------------------------------------------------------------------------------------------
+
+SIZED_ROLES = (
+    *[
+        f"identity_{name}"
+        for name in ("bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64")
+    ],
+    *[f"identity_{name}" for name in ("fp16", "fp32", "fp64", "bytes", "bf16")],
+    *("rank2", "rank3", "rank4", "rank2_bytes", "batching", "fixed", "multi", "emit"),
+    *("cast_int32_fp32", "cast_fp32_fp16", "string_length", "weighted_sum", "raw_two_outputs"),
+)
+
+
+@check("sizes.binary-output-states-its-size", answers="BIN-SIZE-O")
+@rows(*[Row(role, role=role) for role in SIZED_ROLES])
+def binary_output_states_its_size(target: Target, model: Model) -> None:
+    """An output asked for as binary data states its size as an integer, equal to the number of its bytes."""
+    reply = target.infer(model.request(send="json" if model.role.is_json_capable else "binary", want="binary"))
+    _expect_sizes(reply, model)
+
+
+@check("sizes.output-without-elements-states-its-size", answers="BIN-SIZE-O")
+@rows(
+    Row("beside-another", ([0, 2], ("NUMBERS", "TEXTS")), role="emit"),
+    Row("behind-another", ([3, 0], ("NUMBERS", "TEXTS")), role="emit"),
+    Row("alone", ([0, 0], ("NUMBERS",)), role="emit"),
+)
+def output_without_elements_states_its_size(
+    target: Target, emit: Model, counts: list[int], names: tuple[str, ...]
+) -> None:
+    """An output asked for as binary data states the size 0 when it has no elements."""
+    reply = target.infer(emit.request([emit.tensor(counts)], send="json", want="binary", outputs=names))
+    for name in names:
+        output = expect(reply).output(name)
+        _expect_free(expect(reply), output, "data-missing", "size-not-integer", "size-negative")
+        if 0 in (output.shape or ()) and output.binary and output.declared_size != 0:
+            field = f"outputs[{output.index}].parameters.binary_data_size"
+            raise expect(reply).unmet(f"{field}: 0", str(output.declared_size))
+
+
+@check("sizes.all-binary-outputs-state-their-sizes", answers="BIN-SIZE-O")
+@rows(Row("four-outputs", role="multi"), Row("two-outputs", role="raw_two_outputs"))
+def all_binary_outputs_state_their_sizes(target: Target, model: Model) -> None:
+    """Outputs that are binary by binary_data_output state their sizes too."""
+    _expect_sizes(target.infer(model.request(send="json", binary_data_output=True)), model)
+
+
+def _expect_sizes(reply: Reply, model: Model) -> None:
+    """Expect each size to be that of shape and datatype.
+
+    BYTES have no such size: theirs is right when all sizes together fill the body, and else has to be the model's.
+    """
+    expectation = expect(reply).free_of("data-missing", "size-not-integer", "size-negative")
+    binary = [output for output in reply.answer.outputs if output.binary]
+    fills = sum(output.declared_size or 0 for output in binary) == len(reply.body) - reply.answer.json_end
+    sizes = {tensor.name: tensor.size for tensor in model.expected(model.sample())}
+    for output in binary:
+        right = sizes.get(output.name) if output.native_size is None else output.native_size
+        if output.declared_size != right and not (fills and output.native_size is None):
+            field = f"outputs[{output.index}].parameters.binary_data_size"
+            raise expectation.unmet(f"{field}: {right}, the bytes of {output.name}", str(output.declared_size))
+
+
+def _expect_free(expectation: Expectation, output: Output, *kinds: str) -> None:
+    """Expect one output to be free of findings of these kinds."""
+    for finding in output.findings:
+        if finding.kind in kinds:
+            raise expectation.unmet(f"{finding.field}: {finding.expected}", finding.actual)
+
+
+FORMS = (
+    Row("numbers", role="identity_int32"),
+    Row("strings", role="identity_bytes"),
+    Row("half-of-four", role="multi"),
+    Row("batch", role="batching"),
+)
+
+
+@check("sizes.binary-output-has-no-data", answers="BIN-SIZE-NODATA")
+@rows(*FORMS)
+def binary_output_has_no_data(target: Target, model: Model) -> None:
+    """An output asked for as binary data comes without `data` in the JSON."""
+    names = [spec.name for spec in model.role.outputs]
+    reply = target.infer(model.request(send="json", outputs=[Wanted(n, k % 2 == 0) for k, n in enumerate(names)]))
+    for name in names[::2]:
+        _expect_free(expect(reply), expect(reply).output(name), "data-and-size")
+
+
+@check("sizes.json-output-has-data-and-no-size", answers="BIN-SIZE-J")
+@rows(
+    *[
+        Row(f"{row.id}-{how}", (want,), role=row.role)
+        for row in FORMS
+        for how, want in (("by-default", ABSENT), ("asked-for", False))
+    ]
+)
+def json_output_has_data_and_no_size(target: Target, model: Model, want: object) -> None:
+    """An output asked for as JSON has `data` and no binary_data_size, also beside binary outputs."""
+    names = [spec.name for spec in model.role.outputs]
+    forms = [want, True] * len(names)
+    reply = target.infer(model.request(send="json", outputs=list(map(Wanted, names, forms))))
+    for name in names[::2]:
+        _expect_free(expect(reply), expect(reply).output(name), "data-and-size", "data-missing")
+
+
+@check("sizes.json-output-without-elements-has-data", answers="BIN-SIZE-J", role="emit")
+@rows(("numbers", [0, 2]), ("strings", [3, 0]), ("both", [0, 0]))
+def json_output_without_elements_has_data(target: Target, emit: Model, counts: list[int]) -> None:
+    """An output asked for as JSON has `data`, an empty array, when it has no elements."""
+    reply = target.infer(emit.request([emit.tensor(counts)], send="json"))
+    for spec in emit.role.outputs:
+        _expect_free(expect(reply), expect(reply).output(spec.name), "data-and-size", "data-missing")

@@ -1,0 +1,209 @@
+"""Requests whose `binary_data_size` is wrong, each by one fault.
+
+Where a size contradicts the shape, the body holds as many bytes as the size says wherever it can: nothing but the
+contradiction is left to refuse. Sizes that a server with 32 or 64 bits takes for the right ones are among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from conformance.checks.support.refusals import Refusal
+from conformance.roles.model import Make, Model
+from conformance.wire.request import INFERENCE_HEADER, OCTET_STREAM, Form, Message
+from conformance.wire.tensor import Tensor
+
+Entry = tuple[str, Make, str]
+
+NUMERIC = ("IN_INT64", "IN_BOOL", "IN_FP32")
+
+# Three INT32 elements; the elements "one" and "three" of BYTES.
+NUMBERS = bytes(range(1, 13))
+STRINGS = bytes.fromhex("03000000 6f6e65 05000000 7468726565")
+
+
+def claims(size: Any, data: bytes = NUMBERS, shape: Sequence[int] = (3,)) -> Make:
+    """Return what makes a request with one input of that shape and `binary_data_size`, and with that binary data."""
+
+    def make(model: Model) -> Message:
+        octets = Tensor.of(model.role.inputs[0].name, "UINT8", list(data))
+
+        def edit(document: dict[str, Any]) -> None:
+            document["inputs"][0] |= {
+                "datatype": model.role.inputs[0].datatype,
+                "shape": list(shape),
+                "parameters": {"binary_data_size": size},
+            }
+
+        return model.request([octets]).edited(edit)
+
+    return make
+
+
+def resized(change: Mapping[str, int]) -> Make:
+    """Return what makes a good request whose declared sizes are changed by so many bytes."""
+
+    def make(model: Model) -> Message:
+        def edit(document: dict[str, Any]) -> None:
+            for item in document["inputs"]:
+                item["parameters"]["binary_data_size"] += change.get(item["name"], 0)
+
+        return model.request().edited(edit)
+
+    return make
+
+
+def with_input(change: Mapping[str, Any], *, keep: int | None = None) -> Make:
+    """Return what makes a good binary request with other members in its first input; None takes a member away.
+
+    `keep` cuts the binary data to so many bytes.
+    """
+
+    def make(model: Model) -> Message:
+        def edit(document: dict[str, Any]) -> None:
+            item = document["inputs"][0] | dict(change)
+            document["inputs"][0] = {name: value for name, value in item.items() if value is not None}
+
+        message = model.request().edited(edit)
+        return message if keep is None else message.with_body(message.body[: message.json_length + keep])
+
+    return make
+
+
+def cut_short(count: int) -> Make:
+    """Return what makes a good request that lacks its last `count` bytes."""
+
+    def make(model: Model) -> Message:
+        message = model.request().message()
+        return message.with_body(message.body[:-count])
+
+    return make
+
+
+def without_last_tensor(model: Model) -> Message:
+    """Return a good request that lacks all bytes of its last tensor."""
+    message = model.request().message()
+    return message.with_body(message.body[: message.spans[-1][2]])
+
+
+def without_tail_and_header(model: Model) -> Message:
+    """Return a request of JSON alone in which an input declares binary data."""
+    message = claims(12, b"")(model)
+    return message.with_header(INFERENCE_HEADER, None)
+
+
+def _in_ascii(model: Model) -> list[Tensor]:
+    """Return sample inputs whose JSON is as long in characters as in bytes, which is another matter."""
+    names = {spec.name for spec in model.role.inputs if spec.datatype == "BYTES"}
+    texts = [f"{model.salt}a", "", "bc"]
+    return [Tensor.of(t.name, "BYTES", texts) if t.name in names else t for t in model.sample()]
+
+
+def followed_by(extra: bytes, send: Form | Collection[str] = "binary") -> Callable[[Model], tuple[Message, Message]]:
+    """Return what makes a good request, and the same with bytes after it; `send` names the inputs that are binary."""
+
+    def make(model: Model) -> tuple[Message, Message]:
+        message = model.request(_in_ascii(model), send=send).message()
+        headed = message.with_header(INFERENCE_HEADER, str(message.json_length))
+        return message, headed.with_header("Content-Type", OCTET_STREAM).with_body(message.body + extra)
+
+    return make
+
+
+SHORT: tuple[Entry, ...] = (
+    ("last-byte-missing", claims(12, NUMBERS[:-1]), "identity_int32"),
+    ("all-bytes-missing", claims(12, b""), "identity_int32"),
+    ("all-bytes-and-the-header-missing", without_tail_and_header, "identity_int32"),
+    ("last-byte-of-four-tensors-missing", cut_short(1), "multi"),
+    ("last-of-four-tensors-missing", without_last_tensor, "multi"),
+    ("last-byte-of-strings-missing", claims(len(STRINGS), STRINGS[:-1], [2]), "identity_bytes"),
+    ("strings-of-2-to-the-31", claims(2**31, STRINGS, [2]), "identity_bytes"),
+    ("strings-right-in-32-bits", claims(2**32 + len(STRINGS), STRINGS, [2]), "identity_bytes"),
+    ("strings-of-2-to-the-63-less-1", claims(2**63 - 1, STRINGS, [2]), "identity_bytes"),
+    ("strings-right-in-64-bits", claims(2**64 + len(STRINGS), STRINGS, [2]), "identity_bytes"),
+    ("sum-past-2-to-the-63", resized({"IN_BYTES": 2**63 - 32}), "multi"),
+)
+SHAPE: tuple[Entry, ...] = (
+    ("one-element-short", claims(8, NUMBERS[:8]), "identity_int32"),
+    ("one-element-over", claims(16, NUMBERS + b"\1\2\3\4"), "identity_int32"),
+    ("one-byte-short", claims(11, NUMBERS[:-1]), "identity_int32"),
+    ("one-byte-over", claims(13, NUMBERS + b"\1"), "identity_int32"),
+    ("size-zero", claims(0, b""), "identity_int32"),
+    ("elements-of-twice-the-width", claims(24, NUMBERS * 2), "identity_int32"),
+    ("half-floats-of-four-bytes", claims(16, NUMBERS + b"\1\2\3\4", [4]), "identity_fp16"),
+    ("booleans-packed-in-bits", claims(1, b"\1", [8]), "identity_bool"),
+    ("booleans-of-four-bytes", claims(12, bytes.fromhex("01000000") * 3), "identity_bool"),
+    ("one-item-of-a-batch-of-two", claims(12, NUMBERS, [2, 3]), "batching"),
+    ("size-moved-to-the-neighbour", resized({"A": -4, "B": 4}), "add_sub"),
+    ("sizes-of-two-inputs-exchanged", resized({"IN_INT64": -21, "IN_BOOL": 21}), "multi"),
+    ("fraction-of-a-byte", claims(12.5), "identity_int32"),
+    ("true-for-twelve-bytes", claims(True), "identity_int32"),
+    ("2-to-the-31", claims(2**31), "identity_int32"),
+    ("right-in-32-bits", claims(2**32 + 12), "identity_int32"),
+    ("2-to-the-63-less-1", claims(2**63 - 1), "identity_int32"),
+    ("2-to-the-63", claims(2**63), "identity_int32"),
+    ("right-in-64-bits", claims(2**64 + 12), "identity_int32"),
+)
+SIGN: tuple[Entry, ...] = (
+    ("minus-one", claims(-1), "identity_int32"),
+    ("minus-the-size", claims(-12), "identity_int32"),
+    ("strings-of-minus-one", claims(-1, STRINGS, [2]), "identity_bytes"),
+    ("negative-and-right-in-32-bits", claims(12 - 2**32), "identity_int32"),
+    ("least-int64", claims(-(2**63)), "identity_int32"),
+    ("negative-in-a-sum-that-fits", resized({"A": -24, "B": 24}), "add_sub"),
+)
+TYPE: tuple[Entry, ...] = (
+    ("size-as-a-string", claims("12"), "identity_int32"),
+    ("size-as-letters", claims("twelve"), "identity_int32"),
+    ("true-for-one-byte", claims(True, b"\7", [1]), "identity_uint8"),
+)
+BOTH: tuple[Entry, ...] = (
+    ("data-beside-its-bytes", with_input({"data": [1, 2, 3]}), "identity_int32"),
+    (
+        "data-beside-size-zero",
+        with_input({"data": [1, 2, 3], "parameters": {"binary_data_size": 0}}, keep=0),
+        "identity_int32",
+    ),
+    ("strings-beside-their-bytes", with_input({"data": ["a", "b", "c"]}), "identity_bytes"),
+    ("data-in-the-first-of-four", with_input({"data": [1, 2, 3]}), "multi"),
+)
+NEITHER: tuple[Entry, ...] = (
+    ("bytes-without-a-size", with_input({"parameters": None}), "identity_int32"),
+    ("bytes-with-empty-parameters", with_input({"parameters": {}}), "identity_int32"),
+    ("size-null", with_input({"parameters": {"binary_data_size": None}}), "identity_int32"),
+    ("strings-without-a-size", with_input({"parameters": None}), "identity_bytes"),
+    ("first-of-four-without-a-size", with_input({"parameters": None}), "multi"),
+)
+# A good request, and the same with what must not alter a tensor. Strings among several binary inputs would notice a
+# shift by themselves, so that they travel as JSON there.
+LEFT_OVER = (
+    ("one-byte", followed_by(b"\1"), "identity_uint8"),
+    ("one-element", followed_by(b"\1\2\3\4"), "identity_int32"),
+    ("one-string", followed_by(bytes.fromhex("01000000 61")), "identity_bytes"),
+    ("behind-three-tensors", followed_by(b"\1\2\3\4", NUMERIC), "multi"),
+    ("behind-strings", followed_by(b"\1"), "multi"),
+    ("behind-json-inputs", followed_by(b"\1\2\3\4", "json"), "identity_int32"),
+)
+
+
+def _extra(make: Callable[[Model], tuple[Message, Message]]) -> Make:
+    return lambda model: make(model)[1]
+
+
+EXTRA: tuple[Entry, ...] = tuple((fault, _extra(make), role) for fault, make, role in LEFT_OVER)
+
+
+def _refusals(requirement: str, entries: Sequence[Entry]) -> list[Refusal]:
+    return [Refusal(fault, requirement, role, make) for fault, make, role in entries]
+
+
+REFUSALS: tuple[Refusal, ...] = (
+    *_refusals("BIN-NEG-SHORT", SHORT),
+    *_refusals("BIN-NEG-SHAPE", SHAPE),
+    *_refusals("BIN-NEG-SIGN", SIGN),
+    *_refusals("BIN-NEG-TYPE", TYPE),
+    *_refusals("BIN-NEG-EXTRA", EXTRA),
+    *_refusals("BIN-NEG-BOTH", BOTH),
+    *_refusals("BIN-NEG-NEITHER", NEITHER),
+)

@@ -1,0 +1,95 @@
+"""Sizes that are wrong: refused, or without harm to any tensor.
+
+A value is looked at only to see that no byte has moved, so where that can be, it is compared with the answer to the
+same request without the fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from conformance.checks.sizes.request_sizes import BOOLEANS
+from conformance.checks.sizes.wrong_size_requests import LEFT_OVER, REFUSALS, claims
+from conformance.checks.support.refusals import Refusal, refusal_rows
+from conformance.expect.expectation import expect
+from conformance.expect.refusals import expect_alive, expect_refusal
+from conformance.expect.unmet import Blocked
+from conformance.roles.model import Model
+from conformance.terms.check import Row, check, rows
+from conformance.transport.exchange import Reply
+from conformance.transport.target import Target
+from conformance.wire.outputs import Output
+from conformance.wire.request import Message
+from conformance.wire.tensor import Tensor
+
+# As long in characters as in bytes: counting the wrong ones is another matter.
+ASCII = Tensor.of("IN_BYTES", "BYTES", ["one", "", "three"])
+
+
+# --- wrong sizes -------------------------------------------------------------------------------------------------
+
+
+@check("sizes.wrong-size-is-refused", answers=tuple({refusal.requirement: None for refusal in REFUSALS}))
+@rows(*refusal_rows(REFUSALS))
+def wrong_size_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
+    """A request whose sizes do not say, once and rightly, which bytes belong to which input is refused."""
+    expect_refusal(target, model, refusal.message(model), refusal.described)
+
+
+@check("sizes.bytes-left-over-alter-no-tensor", answers="BIN-EXTRA-SAFE")
+@rows(*[Row(fault, (make,), role=role) for fault, make, role in LEFT_OVER])
+def bytes_left_over_alter_no_tensor(
+    target: Target, model: Model, make: Callable[[Model], tuple[Message, Message]]
+) -> None:
+    """Bytes behind the declared ones are refused, or the answer is what it is without them."""
+    good, bad = make(model)
+    _expect_refused_or_as(target, model, good, bad)
+
+
+@check("sizes.data-beside-a-size-shifts-no-tensor", answers="BIN-BOTH-SAFE")
+@rows(
+    Row("two-alike", ("INPUT0", "INPUT1", [7, 8, 9]), role="raw_two_inputs"),
+    Row("integers-before-booleans", ("IN_INT64", "IN_BOOL", [7, 8, 9]), role="multi"),
+    Row("floats-before-integers", ("IN_FP32", "IN_INT64", [0.5, 0.25, 8.0]), role="multi"),
+    Row("strings-before-booleans", ("IN_BYTES", "IN_BOOL", ["a", "b", "c"]), role="multi"),
+)
+def data_beside_a_size_shifts_no_tensor(
+    target: Target, model: Model, both: str, other: str, data: list[object]
+) -> None:
+    """An input with both `data` and binary_data_size is refused, or the input that follows keeps its bytes."""
+    sample = {tensor.name: tensor for tensor in model.sample()}
+    sample |= {tensor.name: tensor for tensor in (BOOLEANS, ASCII) if tensor.name in sample}
+    request = model.request(sorted(sample.values(), key=lambda tensor: tensor.name != both), send={both, other})
+    bad = request.edited(lambda document: document["inputs"][0].update(data=data))
+    outputs = {given.name: output.name for given, output in zip(model.role.inputs, model.role.outputs, strict=True)}
+    _expect_refused_or_as(target, model, request.message(), bad, only=outputs[other])
+
+
+@check("sizes.size-written-with-a-point", answers=("BIN-NEG-FLOAT", "BIN-SIZE-I"), role="identity_int32")
+def size_written_with_a_point(target: Target, model: Model) -> str:
+    """A binary_data_size of 12.0 is taken for 12, or refused."""
+    reply = _expect_refused_or_as(target, model, claims(12)(model), claims(12.0)(model), requirement="BIN-SIZE-I")
+    return "taken for 12" if reply.succeeded else f"refused: {reply.outcome()}"
+
+
+def _expect_refused_or_as(
+    target: Target, model: Model, good: Message, bad: Message, *, only: str = "", requirement: str | None = None
+) -> Reply:
+    """Expect a message to be refused, or to be answered with the outputs that a good one gets, or one of them."""
+    right = target.infer(good)
+    if not right.succeeded:
+        raise Blocked("the same request without the fault is not answered")
+    reply = target.send(bad, fresh=True)
+    if not reply.succeeded:
+        expect(reply, requirement).refused()
+        expect_alive(target, model)
+        return reply
+    tensors = [_tensor(output) for output in right.answer.outputs if output.array is not None]
+    expect(reply, requirement).tensors([tensor for tensor in tensors if tensor.name == (only or tensor.name)])
+    expect(target.send(good, fresh=True), requirement).tensors(tensors)  # what was dropped has not been kept
+    return reply
+
+
+def _tensor(output: Output) -> Tensor:
+    assert output.array is not None  # noqa: S101 - the caller has seen to it
+    return Tensor(output.name, output.datatype, output.array.shape, output.array)

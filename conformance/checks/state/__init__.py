@@ -1,0 +1,1 @@
+"""Requests beside and behind each other, and bodies that arrive in pieces."""

@@ -1,0 +1,111 @@
+"""Requests behind each other on one connection: after an error, and without waiting.
+
+A server may close a connection after any answer; then the rest of a row has nothing to judge.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from conformance.checks.state.own_answers import expect_own, salted_request
+from conformance.expect.expectation import expect
+from conformance.expect.unmet import Blocked
+from conformance.roles.model import Make, Model
+from conformance.terms.check import Row, check, rows
+from conformance.terms.extensions import BINARY
+from conformance.transport.exchange import FailureKind, Reply
+from conformance.transport.target import Target
+from conformance.wire.request import INFERENCE_HEADER, Form, Message
+
+# --- one connection ----------------------------------------------------------------------------------------------------
+
+
+def _good(model: Model, form: Form, salt: int) -> Message:
+    return salted_request(model, form, 3 + salt, salt).message()
+
+
+def _unknown_model(model: Model) -> Message:
+    return replace(_good(model, "json", 9), path="/v2/models/there-is-no-such-model/infer")
+
+
+def _broken_json(model: Model) -> Message:
+    return _good(model, "json", 9).with_body(b'{"id":"broken","inputs":[')
+
+
+def _missing_bytes(model: Model) -> Message:
+    message = _good(model, "binary", 9)
+    return message.with_body(message.body[:-5])
+
+
+def _header_past_the_end(model: Model) -> Message:
+    message = _good(model, "binary", 9)
+    return message.with_header(INFERENCE_HEADER, str(len(message.body) + 1))
+
+
+# Refused by any server; the answer to the next request shows whether it knew where the refused one ended.
+BAD: tuple[Row, ...] = (
+    Row("unknown-model", (_unknown_model, "json")),
+    Row("broken-json", (_broken_json, "json")),
+    Row("missing-bytes", (_missing_bytes, "binary"), needs=BINARY),
+    Row("inference-header-past-the-end", (_header_past_the_end, "binary"), needs=BINARY),
+)
+
+
+@check(
+    "state.connection-is-in-step-after-an-error", answers=("HTTP-KEEPALIVE", "HTTP-ISOLATION"), role="identity_int32"
+)
+@rows(*BAD)
+def connection_is_in_step_after_an_error(target: Target, model: Model, bad: Make, form: Form) -> None:
+    """After a refused request the connection goes on in step, or is announced to close."""
+    replies = target.send_on_one_connection([_good(model, form, 0), bad(model), _good(model, form, 1)])
+    for reply in replies[1:2]:
+        _expect_refused(reply)
+    for reply in replies[2:]:
+        expect(reply, "OIP-ALIVE" if (reply.status or 0) >= 500 else None).answered()
+        expect_own(target, reply, model, 4, 1, "HTTP-ISOLATION")
+
+
+@check("state.pipelined-requests-are-answered-in-order", answers="HTTP-PIPELINE", role="identity_int32")
+@rows(Row("all-good", (None, "json")), *BAD)
+def pipelined_requests_are_answered_in_order(target: Target, model: Model, bad: Make | None, form: Form) -> None:
+    """Requests sent without waiting are answered in their order, as long as the connection is kept."""
+    middle = bad(model) if bad else _good(model, form, 1)
+    replies = target.send_on_one_connection([_good(model, form, 0), middle, _good(model, form, 2)], pipelined=True)
+    for place, reply in enumerate(replies):
+        if reply.status is None and reply.has_failed(FailureKind.CLOSED, FailureKind.BROKEN):
+            return  # closed, which the requirement leaves free
+        if place == 1 and bad:
+            _expect_refused(reply)
+        else:
+            expect_own(target, reply, model, 3 + place, place, "HTTP-PIPELINE")
+
+
+def _expect_refused(reply: Reply) -> None:
+    """Expect that the bad request between good ones is refused, so that what comes next is about the connection."""
+    if reply.succeeded:
+        raise Blocked("a request is answered that has to be refused")
+    expect(reply).refused()
+
+
+TAILS: tuple[tuple[str, bytes], ...] = (
+    ("end-of-a-head", b"\r\n\r\nabc"),
+    ("last-chunk", b"0\r\n\r\n"),
+    ("end-of-the-json", b"}]}\x00"),
+    ("json", b'{"inputs":[]}'),
+    ("white-space", b" \t\r\n  \n"),
+    ("a-request", b"GET /v2 HTTP/1.1\r\nHost: x\r\n\r\n"),
+    ("gzip", b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03"),
+    ("byte-order-mark", b"\xef\xbb\xbf{}"),
+)
+
+
+@check("state.binary-data-is-opaque", answers=("HTTP-ISOLATION", "BIN-BODY-I"), role="identity_uint8")
+@rows(*[Row(name, (tail,), needs=BINARY) for name, tail in TAILS])
+def binary_data_is_opaque(target: Target, model: Model, tail: bytes) -> None:
+    """Binary data that look like HTTP or JSON are data, and the next request on the connection is understood."""
+    tensors = [model.tensor(list(tail))]
+    replies = target.send_on_one_connection([model.request(tensors).message(), _good(model, "json", 1)])
+    expect(replies[0], "BIN-BODY-I").tensors(model.expected(tensors))
+    for reply in replies[1:]:
+        if reply.status is not None:  # a server may close the connection without a word
+            expect_own(target, reply, model, 4, 1, "HTTP-ISOLATION")

@@ -1,0 +1,25 @@
+"""What the checks of several areas share, and which helper is for which claim.
+
+    the claim is about                         write
+    -----------------------------------------  ----------------------------------------------------------------------
+    an answer at all                           expect(reply).answered()
+    values that come back                      expect(reply).tensors(expected)
+    the form an output comes in                expect(reply).forms({name: "binary"})
+    how an answer is put together              expect(reply).free_of(kinds of `wire.finding`)
+    binary data read right, or written right   binary_sides.expect_side(target, model, tensors, "read" or "written")
+    the two lengths in an answer's headers     framing.expect_framed(reply)
+    a document and its members                 answers.expect_fits_schema, metadata.expect_document
+    a request that has to be refused           a `Refusal` in the module's `REFUSALS`, and `refusal_rows` for its rows
+    a server that has to go on afterwards      expect.refusals.expect_alive
+    classes                                    classes.Classified.of(...).expect_rule(...)
+    tensors over gRPC                          over_grpc.expect_right, grpc_edits.faulty_call for faulty ones
+    a deployed model, whatever it computes     relations.plain_answer.expect_same
+    tensors that Hypothesis draws              exploring.explore(strategy, expectation)
+    one row for each datatype                  datatypes.per_datatype
+
+`expect.unmet` explains how a body blames one requirement and no other: `holds`, `about`, `blocked_where`, `Blocked`.
+An identity model that misreads and miswrites alike looks right, so that a claim about bytes sends binary data and reads
+JSON, or the reverse, or takes a model that computes; `binary_sides` does that.
+
+A function named `expect_...` raises `Unmet` where the claim is not met; one named `is_...` or `has_...` returns a bool.
+"""

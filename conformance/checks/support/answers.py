@@ -1,0 +1,83 @@
+"""Answers of every kind, and what their JSON says of itself by the schema.
+
+One document answers for several requirements: the place of a fault decides which.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from conformance.checks.support.schemas import Fault, faults
+from conformance.expect.expectation import expect
+from conformance.expect.unmet import Unmet
+from conformance.roles.model import Ask, Model
+from conformance.terms.check import Row
+from conformance.terms.extensions import BINARY
+from conformance.transport.exchange import Reply
+from conformance.wire.request import Message, Output
+
+_MULTI_MIXED = (Output("OUT_BYTES", True), Output("OUT_INT64"), Output("OUT_FP32", True))
+
+
+def asking(**arguments: Any) -> Ask:
+    """Return what makes a JSON request with these arguments of `Model.request`."""
+    return lambda model: model.request(send="json", **arguments)
+
+
+def _raw(model: Model) -> Message:
+    return model.raw(bytes(model.sample(batch=1)[0].to_bytes()))
+
+
+ANSWERS: tuple[Row, ...] = (
+    Row("json", (asking(),), role="multi"),
+    Row("json-of-one-output", (asking(outputs=["OUT_BOOL"]),), role="multi"),
+    Row("json-with-id", (asking(request_id="42"),), role="multi"),
+    Row("json-of-a-batch", (asking(),), role="batching"),
+    Row("json-of-rank-3", (asking(),), role="rank3"),
+    Row("json-without-elements", (lambda m: m.request([m.tensor([0, 0])], send="json"),), role="emit"),
+    Row("binary", (asking(want="binary"),), role="multi", needs=BINARY),
+    Row("binary-by-default", (asking(binary_data_output=True),), role="multi", needs=BINARY),
+    Row(
+        "binary-without-elements",
+        (lambda m: m.request([m.tensor([0, 2])], send="json", want="binary"),),
+        role="emit",
+        needs=BINARY,
+    ),
+    Row("mixed", (asking(outputs=_MULTI_MIXED),), role="multi", needs=BINARY),
+    Row("raw", (_raw,), role="raw_two_outputs", needs=("raw",)),
+    Row("classes", (asking(outputs=[Output("SCORES", classification=2)]),), role="scores", needs=("classification",)),
+)
+
+
+def expect_fits_schema(reply: Reply, requirement: str) -> None:
+    """Expect that an answer's JSON fits its schema wherever that decides the requirement."""
+    expect(reply, "OIP-ANSWER").answered()
+    document = reply.answer.document
+    if document is None and not reply.answer.of_kind("json-not-object"):
+        raise Unmet(
+            "JSON", "; ".join(finding.described for finding in reply.answer.findings), reply, requirement="OIP-JSON"
+        )
+    for fault in faults("response", document if document is not None else []):
+        if _decides(fault) == requirement:
+            expected = f"{fault.place} in the answer to be {fault.expected}"
+            raise Unmet(expected, fault.actual, reply, requirement=requirement)
+
+
+def _decides(fault: Fault) -> str | None:
+    """Return the requirement that a fault of an answer breaks; None where that belongs to another area."""
+    place = re.sub(r"\[[0-9]+\]", "[]", fault.place)
+    if place == "outputs[].datatype" and isinstance(fault.value, str):
+        return None  # no datatype of the protocol: judged where the right one is known
+    if place == "outputs[]" and fault.rule == "oneOf":
+        return None  # data or binary_data_size: judged by size
+    return _DECIDES.get(place)
+
+
+_DECIDES = {
+    "model_name": "OIP-NAME",
+    "model_version": "OIP-VER",
+    "outputs[].shape[]": "OIP-SHAPE",
+    **dict.fromkeys(("the document", "outputs", "outputs[]"), "OIP-RES"),
+    **dict.fromkeys(("outputs[].name", "outputs[].shape", "outputs[].datatype"), "OIP-RES"),
+}

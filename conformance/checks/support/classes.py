@@ -1,0 +1,250 @@
+"""What the checks of classification share: asking for classes, and reading them out of an answer that has other faults.
+
+Classes are read as texts wherever the answer has any: under a wrong datatype, in a wrong shape, in a wrong format. So a
+fault of one kind leaves the checks of the others to their own subject. A list is judged against the right scores first;
+where it does not fit, against the scores that the server itself returns unclassified, because a server that misreads
+its inputs ranks them no worse for it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from conformance.expect import class_texts
+from conformance.expect.class_texts import ClassText, Item, Scores
+from conformance.expect.expectation import expect
+from conformance.expect.unmet import Unmet
+from conformance.roles.model import Model
+from conformance.terms.check import Row
+from conformance.terms.text import safe, shown_shape
+from conformance.transport.exchange import Reply
+from conformance.transport.peer import Peer
+from conformance.wire import strings
+from conformance.wire.finding import shown as quoted
+from conformance.wire.request import Form, Output
+from conformance.wire.tensor import Tensor
+
+Rule = Callable[[Sequence[Item]], bool]
+
+# What every classification rests on; a check that cannot read its classes stops at one of these.
+TAKEN, FORMAT = "CLS-HTTP-NUM", "CLS-FMT"
+ROOM = 70  # characters of classes that a message shows, and one class more
+WRITTEN = "a class written value:index or value:index:label"
+
+
+# Four scores whose order is neither that of the indices nor its reverse.
+SCORES = (0.25, 0.75, -1.5, 3.0)
+# The input of the documents' example; its scores are 1.1, 3.3, 0.5 and 2.4.
+DOCUMENTED = ((1, 2), (3, 4))
+# JSON has no infinities: these travel as binary data.
+INFINITE = (1.0, -math.inf, 0.0, math.inf)
+DESCENDING = (9, 5, -7)
+# Items of two rows.
+SQUARES = (((10, 40), (20, 30)), ((35, 5), (25, 15)))
+# Scores of two items: every one of the second lies between two of the first.
+ITEMS = ((10.0, 40.0, 20.0, 30.0), (35.0, 5.0, 25.0, 15.0))
+
+
+def both_forms(*cases: Row) -> list[Row]:
+    """Return each row twice, for gRPC: with inputs in typed and in raw contents, which comes last among the values."""
+    named: Mapping[Form, str] = {"json": "typed", "binary": "raw"}
+    return [
+        replace(row, id=f"{row.id}-{name}", values=(*row.values, form)) for row in cases for form, name in named.items()
+    ]
+
+
+def scored(model: Model) -> str:
+    """Return the name of the model's first output."""
+    return model.role.outputs[0].name
+
+
+def ask(target: Peer, model: Model, tensors: Sequence[Tensor], *outputs: Output, send: Form = "json") -> Reply:
+    """Ask for outputs with their parameters."""
+    return target.infer(model.request(tensors, send=send, outputs=outputs))
+
+
+def texts(reply: Reply, name: str) -> list[str]:
+    """Return the elements of an output as texts, whatever its datatype and shape say.
+
+    Raises:
+        Unmet: the request was not answered, or the output holds no texts (CLS-HTTP-NUM).
+    """
+    output = expect(reply, TAKEN).output(name)
+    document = reply.answer.document or {}
+    if output.binary:
+        data = reply.body[slice(*output.span)] if output.span else reply.body[reply.answer.json_end :]
+        found = _prefixed(data, partly=output.datatype in ("BYTES", "STRING"))
+    else:
+        found = [text for text in _flat(document["outputs"][output.index].get("data")) if isinstance(text, str)]
+    if not found:
+        plain = f"{safe(name, 60)} {safe(output.datatype, 20)} with {shown_shape(output.shape)}, without texts"
+        raise Unmet(f"{name} as classes, which are texts", plain, reply, requirement=TAKEN)
+    return found
+
+
+def entries(reply: Reply, name: str) -> list[ClassText]:
+    """Return the classes of an output, also when they are written wrongly.
+
+    Raises:
+        Unmet: there are none (CLS-HTTP-NUM), or one cannot be made sense of (CLS-FMT).
+    """
+    found = []
+    for text in texts(reply, name):
+        entry = class_texts.understand(text)
+        if entry is None:
+            raise Unmet(WRITTEN, quoted(text), reply, requirement=FORMAT)
+        found.append(entry)
+    return found
+
+
+def expect_each_once(reply: Reply, model: Model, name: str, tensor: Tensor) -> None:
+    """Expect each class of an output once, under a shape of as many: more were asked for than there are."""
+    batch = tensor.shape[0] if model.role.batching else 1
+    there = tensor.elements // batch
+    listed = entries(reply, name)
+    shape = expect(reply).output(name).shape or ()
+    if len(listed) != there * batch or math.prod(shape) != len(listed):
+        expected = f"a refusal, or {classes_of(there)}" + (f" for each of {batch} items" if model.role.batching else "")
+        raise Unmet(expected, f"{classes_of(len(listed))} under {shown_shape(shape)}", reply)
+    for part in (listed[k * there : (k + 1) * there] for k in range(batch)):
+        if len({entry.index for entry in part}) != there:
+            raise Unmet(f"{there} different indices", shown(part), reply)
+
+
+def classes_of(count: int) -> str:
+    """Return a number of classes in words."""
+    return f"{count} class{'' if count == 1 else 'es'}"
+
+
+def shown(listed: Sequence[ClassText], first: int = 0) -> str:
+    """Return classes as a message shows them: up to eight of them, from `first` on, on some hundred characters."""
+    texts = [text if len(text) <= 60 else text[:57] + "..." for text in map(spelled, listed[first : first + 8])]
+    room = next((k for k in range(2, len(texts)) if sum(map(len, texts[:k])) > ROOM), len(texts))
+    before = f"... from class {first}: " if first else ""
+    more = ", ..." if len(listed) > first + room else ""
+    return safe(f"[{before}{', '.join(texts[:room])}{more}]", 500)
+
+
+def spelled(entry: ClassText) -> str:
+    """Return a class as it is written."""
+    return f"{entry.value}:{entry.index}" + ("" if entry.label is None else f":{entry.label}")
+
+
+def ranking(scores: Scores, count: int) -> list[ClassText]:
+    """Return the right classes, without labels."""
+    values = class_texts.numbers(scores)
+    return [ClassText(str(values[place]), place) for place in class_texts.highest(scores, count)]
+
+
+def first_wrong(listed: Sequence[ClassText], right: Sequence[ClassText]) -> int:
+    """Return where a list that is too long to be shown should be shown from: one class before the first wrong one."""
+    wrong = (k for k, (a, b) in enumerate(zip(listed, right, strict=False)) if (a.value, a.index) != (b.value, b.index))
+    at = next(wrong, 0)
+    return 0 if at < 2 or (len(right) <= 8 and sum(len(spelled(entry)) for entry in right) <= ROOM) else at - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Classified:
+    """An answer with classes of one output, and the scores that they are of.
+
+    Attributes:
+        name: of the output.
+        scores: the output as it should be, were it not classified.
+        listed: the classes, in the order of the answer.
+    """
+
+    target: Peer
+    model: Model
+    tensors: tuple[Tensor, ...]
+    send: Form
+    name: str
+    reply: Reply
+    scores: Scores
+    listed: tuple[ClassText, ...]
+
+    @classmethod
+    def of(
+        cls,
+        target: Peer,
+        model: Model,
+        values: Any = None,
+        count: int | None = None,
+        *,
+        send: Form = "json",
+        name: str | None = None,
+    ) -> Classified:
+        """Ask for classes of an output, the first by default; for all classes where no count is given.
+
+        `values` are those of the model's first input; sample values by default.
+        """
+        tensors = model.sample() if values is None else (model.tensor(values), *model.sample()[1:])
+        name = name or scored(model)
+        scores = next(tensor.array for tensor in model.expected(tensors) if tensor.name == name)
+        if count is None:
+            count = int(scores.size // scores.shape[0] if model.role.batching else scores.size)
+        reply = ask(target, model, tensors, Output(name, classification=count), send=send)
+        return cls(target, model, tensors, send, name, reply, scores, tuple(entries(reply, name)))
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """The labels of the output, by index; empty where it has none."""
+        return self.model.role.labels.get(self.name, ())
+
+    def items(self, scores: Scores | None = None) -> list[Item]:
+        """Return classes and scores of each item of the batch; of the whole output for a model that does not batch.
+
+        The classes are shared out evenly, by their number and not by the shape that the answer claims.
+        """
+        scores = self.scores if scores is None else scores
+        batch = scores.shape[0] if self.model.role.batching else 1
+        size = -(-len(self.listed) // batch)
+        parts = [self.listed[k * size : (k + 1) * size] for k in range(batch)]
+        return list(zip(parts, scores.reshape(batch, -1), strict=True))
+
+    def expect_rule(self, rule: Rule, expected: str | None = None) -> None:
+        """Raise `Unmet` unless the classes keep a rule, about the right scores or about the server's own."""
+        if rule(self.items()):
+            return
+        own = self._own_scores()
+        if own is None or not rule(self.items(own)):
+            pairs = [(part, ranking(row, len(part))) for part, row in self.items()]
+            firsts = [first_wrong(*pair) for pair in pairs]
+            right = " and ".join(shown(row, first) for (_, row), first in zip(pairs, firsts, strict=True))
+            came = " and ".join(shown(part, first) for (part, _), first in zip(pairs, firsts, strict=True))
+            raise Unmet(expected or f"{self.name} as classes {right}", came, self.reply)
+
+    def _own_scores(self) -> Scores | None:
+        """Return the output that the server gives without classification; None unless it has the right form."""
+        plain = ask(self.target, self.model, self.tensors, Output(self.name), send=self.send)
+        output = plain.answer.output(self.name)
+        array = None if output is None else output.array
+        if array is None or (array.shape, array.dtype) != (self.scores.shape, self.scores.dtype):
+            return None
+        return array
+
+
+def each(rule: Callable[[Sequence[ClassText], Scores], bool]) -> Rule:
+    """Make a rule for items of a rule for one."""
+    return lambda items: all(rule(*item) for item in items)
+
+
+def _prefixed(data: bytes, *, partly: bool) -> list[str]:
+    """Return the BYTES elements of `data`; where not all of it is whole elements, those that are whole, or none."""
+    size, end = strings.PREFIX.size, 0
+    found = []
+    for start in strings.offsets(data):
+        end = start + size + int(strings.PREFIX.unpack_from(data, start)[0])
+        if end <= len(data):
+            found.append(data[start + size : end].decode("utf-8", "surrogateescape"))
+    return found if partly or end == len(data) else []
+
+
+def _flat(data: Any) -> list[Any]:
+    """Return the elements of nested lists; what is no list is no element."""
+    flat: list[Any] = data if isinstance(data, list) else []
+    while any(isinstance(value, list) for value in flat):
+        flat = [part for value in flat for part in (value if isinstance(value, list) else [value])]
+    return flat

@@ -1,0 +1,32 @@
+"""The datatypes as checks need them: in groups, with the role that returns tensors of each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from conformance.terms.check import Row
+from conformance.wire.datatypes import INTEGERS
+
+# Datatypes whose size is all that is said of them: BOOL, FP16 and BYTES have requirements of their own.
+PLAIN = (*INTEGERS, "FP32", "FP64")
+
+
+SPOKEN_IN_JSON = ("BOOL", *PLAIN, "BYTES")
+
+
+def identity(datatype: str) -> str:
+    """Return the name of the role that returns tensors of a datatype as they are."""
+    return f"identity_{datatype.lower()}"
+
+
+def per_datatype(datatypes: Sequence[str]) -> list[Row]:
+    """Return a row for each datatype, with its identity role."""
+    return [Row(datatype, role=identity(datatype)) for datatype in datatypes]
+
+
+KIB = 1024
+
+
+# --- BOOL -------------------------------------------------------------------------------------------------------------
+
+BOOLS = (("true", [True]), ("false", [False]), ("mixed", [True, False, False, True, True, False, True, False, False]))

@@ -1,0 +1,48 @@
+"""Runs one expectation on many drawn values: what the `explore` profile does beside the rows.
+
+How many examples, and whether they differ from run to run, is the profile's to say (`conformance.run`). What a check
+raises is the plain `Unmet` of the smallest example that was found, with its exchange as evidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+from hypothesis import given, settings
+from hypothesis.errors import Flaky
+from hypothesis.strategies import SearchStrategy
+
+from conformance.expect.unmet import Unmet
+from conformance.transport.unreachable import TargetLost
+
+T = TypeVar("T")
+
+
+def explore(values: SearchStrategy[T], expectation: Callable[[T], object]) -> None:
+    """Expect something of every drawn value.
+
+    Raises:
+        Unmet: it does not hold for one; where a server fails an example now and then, as it failed first.
+        TargetLost: the target is gone.
+    """
+
+    # The settings are made here, not when the module is imported: the profile has been chosen by now. Hypothesis
+    # would report several distinct faults as a group, which nobody could tell from a fault of the suite's own.
+    @settings(report_multiple_bugs=False, print_blob=False)
+    @given(values)
+    def each(value: T) -> None:
+        expectation(value)
+
+    try:
+        each()
+    except (Flaky, BaseExceptionGroup) as error:
+        raise next(_ours(error), error) from None
+
+
+def _ours(error: BaseException) -> Iterator[BaseException]:
+    """Yield what a check may raise, from inside the groups in which Hypothesis puts it."""
+    if isinstance(error, Unmet | TargetLost):
+        yield error
+    for inner in getattr(error, "exceptions", ()):
+        yield from _ours(inner)

@@ -1,0 +1,219 @@
+"""What golden classifications ask of answers, and what is to blame where a list of classes is not the right one.
+
+A case asks for much at once: classes of a batch, of more than there are, of FP16, as binary data. Where its classes are
+wrong, simpler requests with the same tensors are sent. One that is wrong, too, is for other checks to name; where all of
+them are right, it is what the case adds to them that is unmet.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from conformance.checks.support import classes
+from conformance.checks.support.binary_sides import expect_values, is_right
+from conformance.expect import class_texts
+from conformance.expect.expectation import expect
+from conformance.expect.unmet import Blocked, Unmet, holds
+from conformance.roles.golden_requests import Case, Class
+from conformance.roles.golden_requests import Output as Expected
+from conformance.roles.model import Model
+from conformance.terms.text import safe, shown_shape
+from conformance.transport.exchange import Reply
+from conformance.transport.target import Target
+from conformance.wire.json_text import parse
+from conformance.wire.request import Form, Output
+from conformance.wire.tensor import Tensor
+
+# --- a list of classes -----------------------------------------------------------------------------------------------
+
+
+def expect_classes(model: Model, reply: Reply, output: Expected) -> None:
+    """Expect the classes of an output, in their order; which of several requirements is unmet depends on what differs."""
+    right = output.classes or ()
+    found = expect(reply, "CLS-HTTP-NUM").output(output.name)
+    shape = "CLS-SHAPE-B" if model.role.batching else "CLS-SHAPE-NB"
+    texts = classes.texts(reply, output.name)
+    if found.datatype != "BYTES":
+        raise Unmet("datatype BYTES", f"datatype {safe(found.datatype, 40)}", reply, requirement="CLS-TYPE")
+    if len(texts) != len(right):
+        _differ(reply, f"{len(right)} classes", f"{len(texts)} classes", "CLS-COUNT")
+    if found.shape != output.shape or math.prod(output.shape) != len(texts):
+        _differ(reply, shown_shape(output.shape), shown_shape(found.shape), shape)
+    for text, wanted in zip(texts, right, strict=True):
+        requirement = _about_class(text, wanted, right)
+        if requirement:
+            _differ(reply, _spelled(wanted), text, requirement)
+
+
+def _differ(reply: Reply, expected: str, actual: str, requirement: str) -> None:
+    raise Unmet(safe(expected, 120), safe(actual, 120), reply, requirement=requirement)
+
+
+def _about_class(text: str, wanted: Class, right: Sequence[Class]) -> str | None:
+    """Return the requirement that one class breaks, or None; a right class in another's place breaks the order."""
+    try:
+        found = class_texts.parse(text)
+    except class_texts.ClassTextError:
+        return "CLS-FMT"
+    value, index = class_texts.same_value(found.value, wanted.value), found.index == wanted.index
+    if not index and any((each.index, float(each.value)) == (found.index, float(found.value)) for each in right):
+        return "CLS-TOPN"
+    if not (value and index):
+        return "CLS-INDEX" if value else "CLS-VALUE" if index else "CLS-TOPN"
+    if found.label == wanted.label:
+        return None
+    return "CLS-LABEL" if wanted.label is not None else "CLS-NOLABEL"
+
+
+def _spelled(right: Class) -> str:
+    return f"{right.value}:{right.index}" + ("" if right.label is None else f":{right.label}")
+
+
+# --- simpler requests ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A case as it can be asked for otherwise.
+
+    Attributes:
+        classified: the outputs of the answer that are classes.
+        is_binary: whether some of these came as binary data.
+    """
+
+    target: Target
+    case: Case
+    model: Model
+    tensors: Sequence[Tensor]
+    classified: Sequence[Expected]
+    is_binary: bool
+
+    @property
+    def send(self) -> Form:
+        """How the inputs travel; a server of JSON alone has to take no other cases than those of JSON."""
+        return "binary" if self.case.parts else "json"
+
+    def expect_plain(self, want: Form, other: Model | None = None) -> None:
+        """Expect the outputs right without classes, in one form; or those of another model."""
+        model, tensors = (self.model, self.tensors) if other is None else (other, other.sample())
+        names = [spec.name for spec in model.role.outputs]
+        binary = want if want == "binary" else None
+        reply = self.target.infer(model.request(tensors, send=self.send, want=binary, outputs=names))
+        expect_values(reply, model, tensors)
+        expect(reply).forms(dict.fromkeys(names, want))
+
+    def expect_classes(self, *outputs: Expected, model: Model | None = None, tensors: Sequence[Tensor] = ()) -> None:
+        """Expect the classes of these outputs as JSON, of another model or of other tensors where they are given."""
+        model, tensors = model or self.model, tensors or self.tensors
+        wanted = [Output(each.name, classification=each.shape[-1]) for each in outputs]
+        reply = self.target.infer(model.request(tensors, send=self.send, outputs=wanted))
+        for output in outputs:
+            expect_classes(model, reply, output)
+
+    def expect_texts_alone(self, output: Expected) -> None:
+        """Expect that the texts of classes are written right as binary data where they are no classes."""
+        model = self.target.model("identity_bytes" if len(output.shape) == 1 else "rank2_bytes")
+        array = np.array([_spelled(each).encode() for each in output.classes or ()], object).reshape(output.shape)
+        if model and not is_right(self.target, model, [Tensor("INPUT", "BYTES", output.shape, array)], "written"):
+            raise Unmet("the texts of classes", "others")
+
+
+def blame(target: Target, case: Case, model: Model, unmet: Unmet) -> None:
+    """Name the requirement of a case's classes that are not right.
+
+    Raises:
+        Blocked: a simpler request is answered wrongly, too.
+    """
+    classified = [output for output in case.outputs if output.classes is not None]
+    names = {output.name for output in classified}
+    if not classified or not (unmet.requirement or "").startswith("CLS-"):
+        return
+    answer = unmet.reply.answer if unmet.reply else None
+    is_binary = answer is not None and any(each.binary for each in answer.outputs if each.name in names)
+    asked = _Asked(target, case, model, list(_inputs(case)), classified, is_binary)
+    for what, judge in _simpler(asked):
+        if not holds(judge):
+            raise Blocked(f"{what} wrong, too", unmet)
+    own, kinds = _added(asked)
+    if unmet.requirement in kinds:
+        unmet.requirement = own
+
+
+def _simpler(asked: _Asked) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Yield what a case is more than: words for it, and what raises `Unmet` where it is wrong."""
+    if asked.send == "binary" or asked.is_binary:
+        yield "outputs as binary data without classes are", partial(asked.expect_plain, "binary")
+    if asked.model.role.is_json_capable:
+        yield "outputs as JSON without classes are", partial(asked.expect_plain, "json")
+    if asked.is_binary:
+        for output in asked.classified:
+            yield "BYTES alone are written", partial(asked.expect_texts_alone, output)
+    yield from _parts(asked)
+
+
+def _parts(asked: _Asked) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Yield the classifications of which a case is made."""
+    first, tensor = asked.classified[0], asked.tensors[0]
+    count = first.shape[-1]
+    for k in range(tensor.shape[0] if asked.model.role.batching else 0):
+        array = tensor.array[k : k + 1]
+        item = Tensor(tensor.name, tensor.datatype, array.shape, array)
+        alone = replace(first, shape=(1, count), classes=(first.classes or ())[k * count : (k + 1) * count])
+        yield f"the classes of item {k} alone are", partial(asked.expect_classes, alone, tensors=[item])
+    if "CLS-CLAMP" in asked.case.requirements:
+        yield "all classes without one more are", partial(asked.expect_classes, first)
+    if "CLS-FP16" in asked.case.requirements and (wide := asked.target.model("identity_fp32")):
+        same = Tensor.of(tensor.name, "FP32", tensor.array.astype("<f4"))
+        yield (
+            "the classes of the same scores in FP32 are",
+            partial(asked.expect_classes, first, model=wide, tensors=[same]),
+        )
+    if _has_rows(asked) and (flat := asked.target.model("scores")):
+        line = Tensor.of(tensor.name, tensor.datatype, tensor.array.reshape(-1))
+        row = replace(first, name="SCORES")
+        yield (
+            "the classes of the same scores in a row are",
+            partial(asked.expect_classes, row, model=flat, tensors=[line]),
+        )
+    if asked.is_binary and len(asked.case.outputs) > 1 and (mixed := asked.target.model("multi")):
+        yield "several outputs as binary data are", partial(asked.expect_plain, "binary", mixed)
+    for output in asked.classified if len(asked.classified) > 1 else ():
+        yield f"the classes of {output.name} alone are", partial(asked.expect_classes, output)
+    if asked.is_binary:
+        yield "the same classes as JSON are", lambda: asked.expect_classes(*asked.classified)
+
+
+def _has_rows(asked: _Asked) -> bool:
+    return len(asked.tensors[0].shape) > 1 and not asked.model.role.batching and asked.model.role.compute != "table"
+
+
+# What can be wrong with a list of classes, and with anything about them.
+OF_A_LIST = {"CLS-TOPN", "CLS-INDEX", "CLS-VALUE", "CLS-COUNT"}
+_ANY = {*OF_A_LIST, "CLS-SHAPE-NB", "CLS-SHAPE-B", "CLS-HTTP-NUM", "CLS-TYPE", "CLS-FMT", "CLS-LABEL", "CLS-NOLABEL"}
+
+
+def _added(asked: _Asked) -> tuple[str, set[str]]:
+    """Return the requirement that is about what a case adds to simpler ones, and in whose places it stands."""
+    if asked.is_binary:
+        return "CLS-BIN", _ANY
+    for own, kinds in (("CLS-FP16", _ANY), ("CLS-CLAMP", {*OF_A_LIST, "CLS-SHAPE-NB"}), ("CLS-BATCH", OF_A_LIST)):
+        if own in asked.case.requirements:
+            return own, kinds
+    if _has_rows(asked):
+        return "CLS-SHAPE-NB", OF_A_LIST
+    return "CLS-HTTP-NUM", OF_A_LIST if len(asked.classified) > 1 else set()
+
+
+def _inputs(case: Case) -> Iterator[Tensor]:
+    """Yield the inputs of a case, from its JSON and from what it says of the bytes behind."""
+    parts = {part.name: part for part in case.parts}
+    document, _ = parse(case.body[: case.json_length])
+    for item in document["inputs"] if isinstance(document, dict) else ():
+        part = parts.get(item["name"])
+        values = item["data"] if part is None else list(part.values or ())
+        yield Tensor.of(item["name"], item["datatype"], values, item["shape"])

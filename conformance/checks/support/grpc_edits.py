@@ -1,0 +1,89 @@
+"""Calls of ModelInfer with one fault: edits of a good message, and what makes a refusal of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from conformance.checks.support.refusals import Refusal
+from conformance.roles.model import Model
+from conformance.terms.extensions import CLASSES_OVER_GRPC
+from conformance.wire.grpc_request import Edit, Pb, infer_message
+from conformance.wire.request import Form, Message, Output
+
+
+def faulty_call(
+    fault: str,
+    requirement: str,
+    role: str,
+    edit: Edit,
+    send: Form = "json",
+    *,
+    classes: int | None = None,
+    body: Callable[[bytes], bytes] = bytes,
+    unknown: bool = False,
+) -> Refusal:
+    """Return a call with one fault, which has to be refused.
+
+    Args:
+        fault: names the fault, in words joined by hyphens; the row's id.
+        requirement: the ledger id under which it has to be refused.
+        role: of the model that it goes to.
+        edit: puts the fault into the message of a good request.
+        send: the form of the inputs of that request.
+        classes: of the first output, asked for in that request.
+        body: makes the bytes of the message something else.
+        unknown: see `Refusal.unknown`.
+    """
+
+    def message(model: Model) -> Message:
+        wanted = None if classes is None else [Output(model.role.outputs[0].name, classification=classes)]
+        made = infer_message(model.request(send=send, outputs=wanted), edit)
+        return made.with_body(body(made.body))
+
+    return Refusal(fault, requirement, role, message, CLASSES_OVER_GRPC if classes else (), unknown)
+
+
+# --- edits: changes of a ModelInferRequest -----------------------------------------------------------------------------
+
+
+def each_of(*edits: Edit) -> Edit:
+    """Return an edit that makes all of these."""
+
+    def edit(request: Pb) -> None:
+        for one in edits:
+            one(request)
+
+    return edit
+
+
+def set_shape(*shape: int) -> Edit:
+    """Return an edit that gives the first input another shape."""
+
+    def edit(request: Pb) -> None:
+        request.inputs[0].shape[:] = shape
+
+    return edit
+
+
+def set_raw(*entries: bytes) -> Edit:
+    """Return an edit that sets raw_input_contents."""
+
+    def edit(request: Pb) -> None:
+        request.raw_input_contents[:] = entries
+
+    return edit
+
+
+def set_typed(field: str, *values: Any) -> Edit:
+    """Return an edit that replaces the contents of the first input, in whatever field."""
+
+    def edit(request: Pb) -> None:
+        request.inputs[0].ClearField("contents")
+        getattr(request.inputs[0].contents, field).extend(values)
+
+    return edit
+
+
+def nothing(_: Pb) -> None:
+    """Change nothing."""

@@ -1,0 +1,30 @@
+"""Metadata of servers and models, as JSON documents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance.checks.support.schemas import faults
+from conformance.expect.expectation import expect
+from conformance.expect.unmet import Unmet
+from conformance.transport.exchange import Reply
+from conformance.wire.finding import shown
+from conformance.wire.json_text import parse
+
+
+def expect_document(reply: Reply, schema: str, members: tuple[str, ...]) -> dict[str, Any]:
+    """Return the JSON object of an answer, which fits the schema at least in these members."""
+    expect(reply).answered()
+    kind = schema.replace("_", " ")
+    document, findings = parse(reply.body)
+    if not isinstance(document, dict):
+        raise Unmet(f"a JSON object as {kind}", findings[0].described if findings else shown(document), reply)
+    for fault in faults(schema, document):
+        if fault.path[0] in members:
+            raise Unmet(f"{fault.place} in {kind} to be {fault.expected}", fault.actual, reply)
+    return document
+
+
+def fits(declared: tuple[int, ...], shape: list[Any]) -> bool:
+    """Say whether a shape in metadata is the declared one, or leaves dimensions open."""
+    return len(declared) == len(shape) and all(b in (a, -1) for a, b in zip(declared, shape, strict=True))

@@ -1,0 +1,67 @@
+"""What the checks of gRPC share: the right outputs in either form of contents, and what a server answers at all.
+
+A request is the same over either transport (over HTTP binary data or JSON, here raw or typed contents), and an answer is
+taken apart into the same outputs, so the helpers that are about HTTP serve here, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from conformance.expect.expectation import expect
+from conformance.expect.unmet import Blocked, blocked_where, holds
+from conformance.roles.model import Model
+from conformance.transport.exchange import Reply
+from conformance.transport.grpc_target import GrpcTarget
+from conformance.wire.request import Form
+from conformance.wire.tensor import Tensor
+
+
+def expect_return_over_grpc(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], send: Form) -> Reply:
+    """Expect the right outputs for inputs in raw (`binary`) or typed (`json`) contents; return the reply.
+
+    Raises:
+        Blocked: the answer is in the other form, in which the same tensors are wrong by themselves.
+    """
+    reply = target.infer(model.request(tensors, send=send))
+    with blocked_where(lambda: _other_form_is_wrong(target, model, tensors, send, reply), _OTHER_FORM):
+        expect_right(reply, model, tensors)
+    return reply
+
+
+_OTHER_FORM = "the answer is in the other form, and tensors in that are wrong by themselves"
+
+
+def expect_right(reply: Reply, model: Model, tensors: Sequence[Tensor]) -> None:
+    """Expect the outputs that the model computes; floats are exact over gRPC, in either form."""
+    with np.errstate(all="ignore"):  # a cast may meet NaN or overflow to infinity: that is the right output then
+        expected = model.expected(tensors)
+    expect(reply).tensors(expected, through_json=False)
+
+
+def _other_form_is_wrong(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], send: Form, reply: Reply) -> bool:
+    """Whether the answer came in the other form than the request, and is wrong also where the request has that."""
+    came = {output.binary for output in reply.answer.outputs}
+    if not model.role.is_json_capable or came != {send == "json"}:
+        return False
+    other: Form = "json" if send == "binary" else "binary"
+    return not holds(lambda: expect_right(target.infer(model.request(tensors, send=other)), model, tensors))
+
+
+def form_of(target: GrpcTarget, model: Model) -> Form:
+    """Return the form of contents in which a plain request is answered, typed where both are."""
+    typed = model.role.is_json_capable and target.infer(model.request(send="json")).succeeded
+    return "json" if typed else "binary"
+
+
+def expect_answered_or_block(reply: Reply) -> Reply:
+    """Return a reply with an answer.
+
+    Raises:
+        Blocked: there is none, which is for the checks of what was sent.
+    """
+    if not reply.succeeded:
+        raise Blocked(f"the request is not answered: {reply.outcome()}")
+    return reply

@@ -1,0 +1,70 @@
+"""Requests that a server has to refuse, as data: the areas judge that it does, `errors` and `grpc` judge how."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from conformance.roles.model import Make
+from conformance.terms.check import Row
+
+# What a request is refused for, by requirement; names of faults say no more than what is wrong with it.
+SUBJECTS: Mapping[str, str] = {
+    "BIN-IHCL-MISSING": "binary data without Inference-Header-Content-Length",
+    **{
+        f"BIN-NEG-IHCL-{fault}": "its Inference-Header-Content-Length"
+        for fault in ("LONG", "SIGN", "TEXT", "CUT", "LAX")
+    },
+    **{f"BIN-NEG-{fault}": "its binary_data_size" for fault in ("SHORT", "SHAPE", "SIGN", "TYPE")},
+    "BIN-NEG-EXTRA": "bytes behind those that the inputs declare",
+    "BIN-NEG-BOTH": "an input with both data and binary_data_size",
+    "BIN-NEG-NEITHER": "an input with neither data nor binary_data_size",
+    "BIN-NEG-FRAME": "lengths in front of its BYTES elements",
+    "BIN-NEG-PARAM": "a parameter that is no boolean",
+    "RAW-ONE": "a raw request to a model of several inputs",
+    "RAW-VAR2": "a raw request to several variable dimensions",
+    "RAW-STR-SHAPE": "a raw request to BYTES of a shape other than [1]",
+    "RAW-SIZE": "a raw body that does not fit the input",
+    "RAW-B1": "a raw request of two items",
+    "CLS-NEG": "its parameter classification",
+    "OIP-ERR-SIGNATURE": "an input against the model's metadata",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A request with one fault.
+
+    Attributes:
+        fault: names the fault, in words joined by hyphens; the row's id.
+        requirement: the ledger id under which it has to be refused.
+        role: of the model that it goes to.
+        message: makes it.
+        needs: extensions without which nobody can tell what is refused.
+        unknown: it names what does not exist, or is no message: over gRPC codes other than INVALID_ARGUMENT fit, too.
+    """
+
+    fault: str
+    requirement: str
+    role: str
+    message: Make
+    needs: tuple[str, ...] = ()
+    unknown: bool = False
+
+    @property
+    def described(self) -> str:
+        """The fault as a message names it."""
+        subject = SUBJECTS.get(self.requirement)
+        words = re.sub("right in ([0-9]+) bits", r"right only modulo 2^\1", self.fault.replace("-", " "))
+        words = re.sub("2 to the ([0-9]+)", r"2^\1", words)
+        return f"{subject}: {words}" if subject else words
+
+    def row(self) -> Row:
+        """Return the row of a check that sends it."""
+        return Row(self.fault, (self,), role=self.role, answers=(self.requirement,))
+
+
+def refusal_rows(refusals: Iterable[Refusal], *requirements: str) -> list[Row]:
+    """Return a row for each; of these requirements alone, where some are given."""
+    return [refusal.row() for refusal in refusals if not requirements or refusal.requirement in requirements]

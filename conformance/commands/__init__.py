@@ -1,0 +1,1 @@
+"""The `oip-conformance` command: a module for each subcommand, put together in `main`."""

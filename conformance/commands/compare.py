@@ -1,0 +1,69 @@
+"""`oip-conformance compare`: its arguments, and what it prints or writes."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from conformance.report import comparison_markdown, regression
+from conformance.report.comparison import Comparison, compare
+from conformance.report.reading import ReportError, read
+
+
+def _html(comparison: Comparison) -> str:
+    from conformance.report import comparison_html  # Jinja2 takes its time, and is needed for this alone
+
+    return comparison_html.render(comparison)
+
+
+FORMATS: Mapping[str, Callable[[Comparison], str]] = {".md": comparison_markdown.render, ".html": _html}
+
+
+def add(commands: argparse._SubParsersAction[Any]) -> None:
+    """Add the command."""
+    parser = commands.add_parser("compare", help="put reports side by side: requirements by servers")
+    parser.add_argument(
+        "reports", nargs="+", type=Path, metavar="REPORT", help="a .json file that --conformance-report wrote"
+    )
+    parser.add_argument(
+        "--gate", action="store_true",
+        help="of two reports, OLD NEW, print what fails now and did not; exit status 1 where something got worse",
+    )  # fmt: skip
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write there: .html or .md; default: print")
+
+
+def run(options: argparse.Namespace) -> tuple[str, int]:
+    """Return the page as Markdown, or write it and say so; with `--gate`, return the difference and the exit status.
+
+    Raises:
+        ReportError: a file is no report, the page cannot be written, or there are not two reports for the gate.
+    """
+    if not options.gate:
+        return _page(options), 0
+    if len(options.reports) != 2 or options.output:
+        raise ReportError("--gate takes two reports, OLD NEW, and prints")
+    found = regression.compare(*map(read, options.reports))
+    return "\n".join(found.lines()), found.exit_status
+
+
+def _page(options: argparse.Namespace) -> str:
+    output: Path | None = options.output
+    if output is not None and output.suffix not in FORMATS:
+        raise ReportError(f"{output}: unknown suffix {output.suffix!r}, known are {', '.join(FORMATS)}")
+    comparison = compare([(path.stem, read(path)) for path in options.reports])
+    if output is None:
+        return comparison_markdown.render(comparison).removesuffix("\n")
+    try:
+        _write(output, FORMATS[output.suffix](comparison))
+    except OSError as error:
+        raise ReportError(f"cannot write {output}: {error.strerror}") from error
+    return f"wrote {output}"
+
+
+def _write(path: Path, page: str) -> None:
+    """Write the page, whole or not at all."""
+    partial = path.with_name(path.name + ".partial")
+    partial.write_text(page, encoding="utf-8")
+    partial.replace(path)

@@ -1,0 +1,101 @@
+"""The `oip-conformance` command: what is not a run of the suite (that is pytest's part).
+
+Each subcommand is a module with `add`, which declares it, and `run`, which returns what to print, with an exit status
+where that is not 0. A `UserError` is printed as one line and ends with status 2, as argparse has it for a usage error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
+
+from conformance import __version__
+from conformance.commands import (
+    certify,
+    compare,
+    explain,
+    init,
+    models_export,
+    replay,
+    report,
+    requirements_page,
+    roles_list,
+    serve,
+    verify,
+)
+from conformance.terms.user_error import UserError
+
+PROGRAM = "oip-conformance"
+
+EXAMPLES = """examples:
+  oip-conformance explain                          every requirement with its level
+  oip-conformance explain BIN-ORD-O                one requirement: statement, sources, checks
+  oip-conformance requirements > docs/requirements.md
+  oip-conformance roles                            every model role: what to deploy to have it judged
+  oip-conformance init --target-url http://host:8000 -o target.toml    a role map of that server
+  oip-conformance models export --format triton DIR    all roles as models of a real server
+  oip-conformance replay evidence                  the failed checks of a run, judged again
+  oip-conformance compare a.json b.json -o all.html    what their servers meet, side by side
+  oip-conformance report run.json -o run.html      pages and badges of a JSON report
+  oip-conformance serve --port 8000                the reference server; more with: serve --help
+
+To judge a server: pytest --target-url=http://host:8000
+"""
+
+# Subcommand -> its module, in the order of the help.
+COMMANDS: Mapping[str, ModuleType] = {
+    "explain": explain,
+    "requirements": requirements_page,
+    "roles": roles_list,
+    "init": init,
+    "replay": replay,
+    "certify": certify,
+    "verify": verify,
+    "models": models_export,
+    "compare": compare,
+    "report": report,
+    "serve": serve,
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit status; a usage error raises `SystemExit` with status 2."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if arguments[:1] == ["serve"]:  # its options are the reference server's own
+        serve.replace_process(arguments[1:])
+    options = _parser().parse_args(arguments)
+    run: Callable[[argparse.Namespace], str | tuple[str, int]] = COMMANDS[options.command].run
+    try:
+        done = run(options)
+    except UserError as error:
+        print(f"{PROGRAM}: error: {error}", file=sys.stderr)
+        return 2
+    text, status = done if isinstance(done, tuple) else (done, 0)
+    _show(text)
+    return status
+
+
+def _show(text: str) -> None:
+    """Print to a reader that may leave early, such as `head`."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        PROGRAM,
+        description="Companion of the suite: explains requirements, exports models, starts the reference server.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for module in COMMANDS.values():
+        module.add(commands)
+    return parser

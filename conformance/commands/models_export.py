@@ -1,0 +1,38 @@
+"""`oip-conformance models export`: its arguments, and what it prints."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from conformance.export import FORMATS, export
+
+
+def add(commands: argparse._SubParsersAction[Any]) -> None:
+    """Add the `models` command with its own subcommand."""
+    models = commands.add_parser("models", help="write the model roles for a real server to serve")
+    actions = models.add_subparsers(dest="action", metavar="export", required=True)
+    parser = actions.add_parser("export", help="write the model roles into a folder")
+    parser.add_argument("--format", required=True, choices=FORMATS, help="the server that is to serve them")
+    parser.add_argument(
+        "--role", action="append", default=[], metavar="NAME", help="this role (repeatable); default: all it can serve"
+    )
+    parser.add_argument("--prefix", default="", metavar="TEXT", help="put before the role's name in the model's name")
+    parser.add_argument("folder", type=Path, metavar="DIR", help="the folder to write, absent or empty")
+
+
+def run(options: argparse.Namespace) -> str:
+    """Write the models and return what to print.
+
+    Raises:
+        ExportError: nothing was exported.
+    """
+    done = export(options.format, options.folder, options.role, options.prefix)
+    count = len(done.models)
+    return "\n".join(
+        [
+            *(f"left out: {role}: {options.format} cannot serve it: {why}" for role, why in done.left_out.items()),
+            f"{count} model{'' if count == 1 else 's'} in {options.folder}; its README.md says how to start them",
+        ]
+    )

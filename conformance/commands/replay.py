@@ -1,0 +1,122 @@
+"""`oip-conformance replay DIR`: judges failed checks again, from what --conformance-evidence left of them.
+
+A check sends the same requests each time, so it is run again on its row, on the models that the survey of the failed
+run found. Nothing of the old answers is used.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from conformance.judging.selection import find_row
+from conformance.judging.session import Session
+from conformance.roles.placement import Placement
+from conformance.survey.survey import Survey
+from conformance.terms.check import Check, Row, label
+from conformance.terms.outcome import Outcome
+from conformance.terms.result import CheckResult
+from conformance.terms.text import safe
+from conformance.terms.user_error import UserError
+from conformance.transport import settings
+from conformance.transport.grpc_packages import INSTALL_GRPC, has_grpc
+from conformance.transport.settings import SettingsError
+from conformance.transport.target import Target
+
+ABOUT = "check.json"
+WORDS = {
+    Outcome.PASS: "fixed",
+    Outcome.OBSERVED: "fixed",
+    Outcome.FAIL: "failed",
+    Outcome.ADVISORY: "failed",
+}
+
+
+class ReplayError(UserError):
+    """Nothing can be replayed; the message is one line."""
+
+
+def add(commands: Any) -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "replay",
+        help="judge failed checks again, from a folder of evidence",
+        description="Run the checks again that --conformance-evidence left a folder of, and say of each: fixed, "
+        "failed or error. Exit status 0 when all are fixed, 1 when one still fails, 6 when one cannot be judged.",
+    )
+    parser.add_argument("folder", type=Path, metavar="DIR", help="a check's folder, or the folder of all of them")
+    parser.add_argument("--target-url", metavar="URL", help="the server (default: the one that was judged)")
+    parser.add_argument("--target-grpc", metavar="HOST:PORT", help="where it listens for gRPC (default: where it was)")
+    parser.add_argument("--target-header", metavar="'NAME: VALUE'", action="append", default=[], help="repeatable")
+    parser.add_argument("--target-ca", metavar="FILE", help="verify TLS with these certificates")
+    parser.add_argument("--target-insecure", action="store_true", help="do not verify TLS certificates")
+    parser.add_argument("--target-timeout", metavar="S", type=float, default=10.0, help="seconds (default: 10)")
+
+
+def run(options: argparse.Namespace) -> tuple[str, int]:
+    """Return what to print and the exit status.
+
+    Raises:
+        ReplayError: there is no evidence, it is of another suite, or the settings cannot be used.
+    """
+    results = list(_results(options))
+    lines = [_line(result) for result in results]
+    words = {WORDS.get(result.outcome, "error") for result in results}
+    return "\n".join(lines), 6 if "error" in words else 1 if "failed" in words else 0
+
+
+def _line(result: CheckResult) -> str:
+    word = WORDS.get(result.outcome, "error")
+    return f"{word:<7} {result.label}" + (f": {safe(result.message, 400)}" if result.message else "")
+
+
+def _results(options: argparse.Namespace) -> Iterator[CheckResult]:
+    files = (
+        [options.folder / ABOUT] if (options.folder / ABOUT).is_file() else sorted(options.folder.glob(f"*/{ABOUT}"))
+    )
+    if not files:
+        raise ReplayError(f"{options.folder}: no evidence of a failed check there")
+    for file in files:
+        about = _read(file)
+        check, row = _find(about, file)
+        with _session(options, about) as session:
+            yield session.judge(check, row)
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        about: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        Survey(**about["survey"])
+        about["check"], about["row"], about["url"], about["placements"]
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise ReplayError(f"{file} is no evidence of this suite: {type(error).__name__}: {error}") from error
+    return about
+
+
+def _find(about: dict[str, Any], file: Path) -> tuple[Check, Row]:
+    found = find_row(about["check"], about["row"], list(about["survey"]["models"]))
+    if found is None:
+        raise ReplayError(f"{file}: this suite has no {label(about['check'], about['row'])}")
+    return found
+
+
+def _session(options: argparse.Namespace, about: dict[str, Any]) -> Session:
+    grpc = options.target_grpc or about.get("grpc")
+    if grpc and not has_grpc():
+        raise ReplayError(f"gRPC needs the extra grpc: {INSTALL_GRPC}")
+    try:
+        made = settings.make(
+            options.target_url or (about["url"] if about["url"].startswith("http") else ""),
+            options.target_header,
+            ca_file=options.target_ca,
+            insecure=options.target_insecure,
+            timeout=options.target_timeout,
+            grpc=grpc,
+        )
+    except SettingsError as error:
+        raise ReplayError(str(error)) from error
+    placements = {role: Placement.of_dict(entry) for role, entry in about["placements"].items()}
+    return Session(Target(made), Survey(**about["survey"]), placements=placements)

@@ -1,0 +1,86 @@
+"""What the base protocol has to say where an output cannot be read, so that no other requirement is blamed for it.
+
+A check about binary data or classes sees the wrong tensor also where the answer is no JSON, has other outputs than were
+asked for, or has one without a shape. Then it is this that the server's author has to hear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from conformance.transport.exchange import Reply
+from conformance.wire.json_text import parse
+from conformance.wire.outputs import Output
+from conformance.wire.request import INFERENCE_HEADER
+
+# A requirement of HTTP -> the same one over gRPC, where it has an id of its own.
+OVER_GRPC: Mapping[str, str] = {
+    "OIP-RES": "GRPC-RES",
+    "OIP-SHAPE": "GRPC-TYPED",
+    "OIP-OUT": "GRPC-OUT",
+    "OIP-OUT-ALL": "GRPC-OUT",
+    "OIP-ALIVE": "GRPC-ALIVE",
+    "CLS-HTTP-NUM": "GRPC-CLS-PARAM",
+    **{
+        f"CLS-{name}": f"GRPC-CLS-{name}"
+        for name in ("TYPE", "COUNT", "FMT", "VALUE", "INDEX", "LABEL", "TOPN", "BATCH", "CLAMP")
+    },
+    **dict.fromkeys(("CLS-SHAPE-B", "CLS-SHAPE-NB"), "GRPC-CLS-SHAPE"),
+    "CLS-NOLABEL": "GRPC-CLS-LABEL",
+}
+
+
+def over_grpc(requirement: str | None) -> str | None:
+    """Return how a requirement is called over gRPC, for bodies of checks that run over both transports."""
+    return OVER_GRPC.get(requirement or "", requirement)
+
+
+def of_text(reply: Reply) -> str | None:
+    """Return the requirement that an answer's JSON text breaks, or None.
+
+    Bytes behind the JSON of an answer without header and binary outputs make the whole body no JSON.
+    """
+    answer = reply.answer
+    json_alone = reply.header(INFERENCE_HEADER) is None and not any(output.binary for output in answer.outputs)
+    kinds = ("json-invalid", "json-not-utf8", *(("trailing-bytes",) if json_alone else ()))
+    return "OIP-JSON" if answer.of_kind(*kinds) else None
+
+
+def of_output(reply: Reply, name: str) -> str | None:
+    """Return the requirement that keeps an output from being read, or None where it can be read or nothing is known."""
+    answer = reply.answer
+    output = answer.output(name)
+    if reply.is_over_grpc:
+        return _of_message(reply, output)
+    if (output is None or not output.binary) and (text := of_text(reply)):
+        return text
+    if answer.of_kind("json-not-object", "outputs-missing", "outputs-invalid"):
+        return "OIP-RES"
+    if output is None:
+        return "OIP-RES" if answer.of_kind("output-invalid", "name-missing") else _of_outputs(reply)
+    item: dict[str, Any] = (answer.document or {})["outputs"][output.index]
+    if not isinstance(item.get("datatype"), str) or not isinstance(item.get("shape"), list):
+        return "OIP-RES"
+    if output.shape is None or any(finding.kind == "data-count" for finding in output.findings):
+        return "OIP-SHAPE"
+    return None
+
+
+def _of_message(reply: Reply, output: Output | None) -> str | None:
+    """Return the same of an answer over gRPC, where a message has no more than two ways to hide an output."""
+    if output is None:
+        return "OIP-RES" if reply.answer.document is None else "OIP-OUT"
+    is_off = output.shape is None or any(finding.kind == "data-count" for finding in output.findings)
+    return "OIP-SHAPE" if is_off else None
+
+
+def _of_outputs(reply: Reply) -> str | None:
+    """Return which promise the lack of an output breaks: what was listed comes, all come, a raw request gets all."""
+    message = reply.exchange.message
+    if any(name.lower() == INFERENCE_HEADER.lower() and value == "0" for name, value in message.headers):
+        return "RAW-OUT"
+    request = parse(message.body[: message.json_length]).value
+    if not isinstance(request, dict):
+        return None
+    return "OIP-OUT" if request.get("outputs") else "OIP-OUT-ALL"

@@ -1,0 +1,217 @@
+"""Classes as texts, `value:index[:label]`, and what they say about the scores that they rank. Sans-I/O.
+
+`parse` takes the format at its word. `understand` also makes sense of texts that are written wrongly, so that a check
+of something else can still judge a server whose only fault is the format. A list of classes can be wrong in its values,
+in its indices or in its order; `by_index` and `by_value` read it in one of these ways at a time, so that each fault can
+be distinguished from the others. Scores are arrays of one dimension; they are compared exactly, as their datatype
+compares them.
+
+Source: Triton, Classification Extension, "Classification Extension", paragraphs 3 and 4.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from conformance.wire.finding import shown
+
+Scores = np.ndarray[Any, Any]
+Number = int | float
+
+# How far a decimal text may be from the value: half of the sixth decimal, or a millionth of the value. The slack is
+# for values that lie just between two texts: their difference is no binary fraction.
+_ABSOLUTE, _RELATIVE, _SLACK = 5e-7, 1e-6, 1 + 1e-9
+
+_NUMBER = re.compile(r"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?|nan)", re.IGNORECASE)
+_INDEX = re.compile(r"[0-9]{1,19}")
+_DECIMAL_COMMA = re.compile(r"^([+-]?[0-9]+),(?=[0-9]+(?:e[+-]?[0-9]+)?:[0-9]{1,19}(?::|$))", re.IGNORECASE)
+_LOOSE = re.compile(r"\s*([^\s:;,|=]+)[\s:;,|=]+([^\s:;,|=]+)(?:[\s:;,|=]+(.*))?", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class ClassText:
+    """One class.
+
+    Attributes:
+        value: the score, as written.
+        index: the place of the score in the model's output.
+        label: None where nothing follows the index, "" where only a colon does.
+    """
+
+    value: str
+    index: int
+    label: str | None = None
+
+
+# Classes and scores of one item of a batch, or of a whole output.
+Item = tuple[Sequence[ClassText], Scores]
+
+
+class ClassTextError(ValueError):
+    """A text that is no class; the message is one line of printable ASCII."""
+
+
+def parse(text: str) -> ClassText:
+    """Return the class that a text spells out. Only the first two colons separate: a label may hold colons.
+
+    Raises:
+        ClassTextError: there is no index, or value and index are no numbers.
+    """
+    value, *rest = text.split(":", 2)
+    if not rest:
+        raise ClassTextError(f"no colon in {shown(text)}")
+    if not _NUMBER.fullmatch(value):
+        comma = ": a point stands before decimals, not a comma" if _NUMBER.fullmatch(value.replace(",", ".")) else ""
+        raise ClassTextError(f"value {shown(value)} is no number{comma}")
+    if not _INDEX.fullmatch(rest[0]):
+        raise ClassTextError(f"index {shown(rest[0])} is no number of decimal digits")
+    return ClassText(value, int(rest[0]), rest[1] if len(rest) == 2 else None)
+
+
+def understand(text: str) -> ClassText | None:
+    """Return the class that a text means, or None if there is none.
+
+    Also taken are other separators, the index first, and a comma before the decimals of the value.
+    """
+    text = _DECIMAL_COMMA.sub(r"\1.", text)
+    try:
+        return parse(text)
+    except ClassTextError:
+        match = _LOOSE.fullmatch(text)
+    if match is None:
+        return None
+    first, second, label = match.groups()
+    for value, index in ((first, second), (second, first)):
+        if _NUMBER.fullmatch(value) and _INDEX.fullmatch(index):
+            return ClassText(value, int(index), label)
+    return None
+
+
+def numbers(scores: Scores) -> list[Number]:
+    """Return scores as Python numbers, which compare exactly as the datatype does."""
+    flat = scores.reshape(-1)
+    return list((flat if flat.dtype.kind in "iufb" else flat.astype(np.float64)).tolist())
+
+
+def same_value(text: str, score: Number) -> bool:
+    """Whether a text is the value of a score: integers digit for digit, floats as numbers, NaN as NaN."""
+    if not _NUMBER.fullmatch(text):
+        return False
+    if isinstance(score, int):
+        return text == str(int(score))
+    number = float(text)
+    if math.isfinite(number) and math.isfinite(score):
+        return abs(number - score) <= max(_ABSOLUTE, _RELATIVE * abs(score)) * _SLACK
+    return number == score or (math.isnan(number) and math.isnan(score))
+
+
+def highest(scores: Scores, count: int) -> list[int]:
+    """Return the indices of the `count` highest scores, highest first; among equals the first comes first."""
+    values = numbers(scores)
+    return sorted(range(len(values)), key=values.__getitem__, reverse=True)[:count]
+
+
+def by_index(classes: Sequence[ClassText], scores: Scores, *, first: int = 0) -> list[Number] | None:
+    """Return the score at each class's index, counted from `first`; None when an index is none of the scores'."""
+    values = numbers(scores)
+    places = [entry.index - first for entry in classes]
+    return [values[place] for place in places] if all(0 <= place < len(values) for place in places) else None
+
+
+def nearest(entry: ClassText, scores: Scores) -> int:
+    """Return the index of the score that is nearest to the value of a class; of several, the first."""
+    number: Number = int(entry.value) if re.fullmatch("[+-]?[0-9]{1,40}", entry.value) else float(entry.value)
+    values = numbers(scores)
+    return min(range(len(values)), key=lambda place: abs(values[place] - number) if values[place] != number else -1)
+
+
+def by_value(classes: Sequence[ClassText], scores: Scores) -> list[Number]:
+    """Return the score that is nearest to each class's value, whatever the index says."""
+    values = numbers(scores)
+    return [values[nearest(entry, scores)] for entry in classes]
+
+
+def are_highest(values: Sequence[Number] | None, scores: Scores) -> bool:
+    """Whether `values` are as many of the highest scores, in the right order; any order is right among equals."""
+    return values is not None and list(values) == sorted(numbers(scores), reverse=True)[: len(values)]
+
+
+def values_are_highest(classes: Sequence[ClassText], scores: Scores) -> bool:
+    """Whether the classes' values, as written, are the highest scores in the right order."""
+    places = highest(scores, len(classes))
+    values = numbers(scores)
+    return len(places) == len(classes) and all(
+        same_value(entry.value, values[place]) for entry, place in zip(classes, places, strict=True)
+    )
+
+
+def agree(classes: Sequence[ClassText], scores: Scores) -> bool:
+    """Whether each class's value, as written, is the score at its index."""
+    values = by_index(classes, scores)
+    return values is not None and all(map(same_value, [entry.value for entry in classes], values))
+
+
+# --- rules: each looks for one fault, and past those that others look for -------------------------------------------
+
+
+def in_order(classes: Sequence[ClassText], scores: Scores) -> bool:
+    """Whether the classes are the highest scores in order, by their indices or else by their values.
+
+    A complete list may also count its indices from 1.
+    """
+    readings = [by_index(classes, scores), by_value(classes, scores)]
+    if len(classes) == scores.size:
+        readings.append(by_index(classes, scores, first=1))
+    return any(are_highest(reading, scores) for reading in readings)
+
+
+def ties_in_order(classes: Sequence[ClassText], scores: Scores) -> bool:
+    """Whether the classes are in order and no index comes twice."""
+    return len({entry.index for entry in classes}) == len(classes) and in_order(classes, scores)
+
+
+def values_right(classes: Sequence[ClassText], scores: Scores) -> bool:
+    """Whether values and indices fit; where they do not, right values in the right order leave the fault to indices."""
+    return agree(classes, scores) or values_are_highest(classes, scores)
+
+
+def indices_right(classes: Sequence[ClassText], scores: Scores) -> bool:
+    """Whether values and indices fit; where they do not, right indices in the right order leave the fault to values."""
+    return agree(classes, scores) or are_highest(by_index(classes, scores), scores)
+
+
+def counted_alike(items: Sequence[Item]) -> bool:
+    """Whether every item is ranked for itself: its values are its own, and its indices count within it.
+
+    Indices that are off by one and the same number everywhere will do, and so will mere ranks, 0, 1, 2 and so on: an
+    index that is wrong in every output is not the fault of the batch. The scores of all items have to be 1 or more
+    apart, so that a value written wrongly still has its score beside it.
+    """
+    if any(_is_foreign(entry, place, items) for place, (classes, _) in enumerate(items) for entry in classes):
+        return False
+    if all(are_highest(by_index(*item), item[1]) for item in items):
+        return True
+    if all([entry.index for entry in classes] == list(range(len(classes))) for classes, _ in items):
+        return True
+    shifts = {_shift(entry, scores) for classes, scores in items for entry in classes}
+    return len(shifts) == 1 and None not in shifts
+
+
+def _is_foreign(entry: ClassText, place: int, items: Sequence[Item]) -> bool:
+    """Whether a value is a score of another item than its own."""
+    if _shift(entry, items[place][1]) is not None:
+        return False
+    others = [scores for other, (_, scores) in enumerate(items) if other != place]
+    return any(same_value(entry.value, score) for scores in others for score in numbers(scores))
+
+
+def _shift(entry: ClassText, scores: Scores) -> int | None:
+    """Return how far an index is from that of its value; None where the value is none of the scores'."""
+    place = nearest(entry, scores)
+    return entry.index - place if abs(float(entry.value) - float(scores[place])) < 0.45 else None

@@ -1,0 +1,134 @@
+"""Whether an output is the tensor that is expected, and where it first differs.
+
+Values that travelled as binary data are compared bit by bit; NaNs are all alike, their payloads are not judged.
+A decimal number that travelled as JSON is right when it is near: no document says how many digits a server writes,
+and servers that read and write correctly differ in the last one. Integers, booleans and strings are exact in JSON too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from conformance.terms.text import elements, safe, shown_shape
+from conformance.wire import strings
+from conformance.wire.datatypes import DATATYPES
+from conformance.wire.response import Output
+from conformance.wire.tensor import Tensor, first_difference
+
+Array = np.ndarray[Any, Any]
+
+# Relative error of a decimal number in JSON that still counts as the same; one unit in the last place always does.
+# JSON "allows implementations to set limits on the range and precision of numbers" (RFC 8259, 6), and the protocol says
+# nothing more. That is about one step of FP16 and of BF16, 8 steps of FP32 (7 digits) and 45 of FP64 (15 digits).
+JSON_TOLERANCE: Mapping[str, float] = {"FP16": 1e-3, "BF16": 1e-2, "FP32": 1e-6, "FP64": 1e-14}
+
+FEW = 4  # elements that a message shows at once
+LONG = 16  # bytes of a BYTES element that it shows
+ROOM = 140  # characters for elements around a wrong one
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How an output differs: what was expected, what came, and the byte of the body where that begins, if any."""
+
+    expected: str
+    actual: str
+    offset: int | None = None
+
+
+def difference(
+    expected: Tensor, output: Output | None, body: bytes, *, through_json: bool | None = None
+) -> Difference | None:
+    """Return how an output differs from the expected tensor, or None.
+
+    Args:
+        expected: the right tensor.
+        output: the output of that name, None where the answer has none.
+        body: of the answer.
+        through_json: whether the values travelled as JSON on the way in or out; None: by the output's own form.
+    """
+    whole = f"{expected.name} {expected.datatype} {list(expected.shape)}"
+    if output is None:
+        return Difference(f"output {whole}", "no output of that name")
+    if (output.datatype, output.shape) != (expected.datatype, expected.shape):
+        return _of_kind(expected, output)
+    if output.array is None:
+        reason = "; ".join(finding.described for finding in output.findings) or "there are none"
+        return Difference(f"{whole} = {elements(expected.array)}", f"no values that can be read: {reason}")
+    approximate = (not output.binary) if through_json is None else through_json
+    index = _first(expected, output.array, approximate=approximate)
+    if index is None:
+        return None
+    return Difference(*_of_values(whole, expected.array, output.array, index), _offset(output, index, body))
+
+
+def _of_kind(expected: Tensor, output: Output) -> Difference:
+    """Return how an output of another datatype or shape differs; what is right of the two is left out."""
+    wanted, found = [], []
+    if output.datatype != expected.datatype:
+        wanted.append(f"datatype {expected.datatype}")
+        found.append(f"datatype {safe(output.datatype, 40)}" if output.datatype else "no datatype")
+    if output.shape != expected.shape:
+        wrong = [finding.actual for finding in output.findings if finding.kind == "shape-invalid"]
+        wanted.append(f"shape {list(expected.shape)}")
+        absent = wrong == ["nothing"]
+        found.append("no shape" if absent else f"shape {wrong[0]}" if wrong else shown_shape(output.shape))
+    return Difference(f"{expected.name} with {' and '.join(wanted)}", " and ".join(found))
+
+
+def _of_values(whole: str, expected: Array, actual: Array, index: int) -> tuple[str, str]:
+    """Return what was expected and what came: all elements of a small tensor, or those around the first wrong one."""
+    place = str(index if expected.ndim == 1 else list(map(int, np.unravel_index(index, expected.shape))))
+    right, wrong = (array.reshape(-1)[index : index + 1] for array in (expected, actual))
+    byte = _first_byte(right[0], wrong[0])
+    if expected.size <= FEW:
+        also = f": element {place} differs{byte}" if expected.size > 1 or byte else ""
+        return f"{whole} = {elements(expected)}", f"{elements(actual)}{also}"
+    around = [f", in {elements(array, index)}" for array in (expected, actual)]
+    if sum(map(len, around)) > ROOM:
+        around = ["", ""]
+    return (
+        f"element {place} of {whole} to be {elements(right)[1:-1]}{around[0]}",
+        f"{elements(wrong)[1:-1]}{byte}{around[1]}",
+    )
+
+
+def _first_byte(right: Any, wrong: Any) -> str:
+    """Return from where on two BYTES elements differ, unless what is shown of them shows it."""
+    if not isinstance(right, bytes) or right[:LONG] != wrong[:LONG]:
+        return ""
+    pairs = enumerate(zip(right, wrong, strict=False))
+    return f" from byte {next((k for k, (a, b) in pairs if a != b), min(len(right), len(wrong)))} on"
+
+
+def _first(expected: Tensor, actual: Array, *, approximate: bool) -> int | None:
+    if not approximate or expected.datatype not in JSON_TOLERANCE:
+        return first_difference(expected.array, actual, expected.datatype)
+    return _first_apart(expected.array, actual, JSON_TOLERANCE[expected.datatype])
+
+
+def _first_apart(expected: Array, actual: Array, tolerance: float) -> int | None:
+    """Return the first element that is off by more than `tolerance` and more than one unit in the last place."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        unit = np.abs(np.spacing(expected)).astype("<f8")
+    unit[~np.isfinite(unit)] = 0  # beyond the largest number there is none
+    a, b = expected.astype("<f8").reshape(-1), actual.astype("<f8").reshape(-1)
+    with np.errstate(invalid="ignore", over="ignore"):
+        relative = np.where(np.isfinite(a), tolerance * np.abs(a), 0)  # nothing is near infinity
+        near = np.abs(a - b) <= np.maximum(relative, unit.reshape(-1))
+    same = near | (a == b) | (np.isnan(a) & np.isnan(b))
+    return None if same.all() else int(np.argmin(same))
+
+
+def _offset(output: Output, index: int, body: bytes) -> int | None:
+    if output.span is None:
+        return None
+    start, end = output.span
+    size = DATATYPES[output.datatype].size
+    if size is not None:
+        return start + index * size
+    return start + strings.offsets(memoryview(body)[start:end], index + 1)[index]

@@ -1,0 +1,48 @@
+"""Refusal means refusal: the request is declined, and the server goes on answering. Over HTTP and gRPC alike."""
+
+from __future__ import annotations
+
+from conformance.expect.expectation import expect
+from conformance.expect.unmet import Unmet
+from conformance.roles.model import Model
+from conformance.terms.text import safe
+from conformance.transport.exchange import Reply
+from conformance.transport.peer import Peer
+from conformance.transport.unreachable import TargetLost
+from conformance.wire.request import Message
+
+
+def expect_refusal(target: Peer, model: Model, message: Message, fault: str = "") -> Reply:
+    """Expect that a message is refused for its fault and that the server answers a good request right afterwards.
+
+    Both go out on connections of their own. What the refusal looks like is judged by the areas `errors` and `grpc`, on
+    the same messages.
+    """
+    reply = target.send(message, fresh=True)
+    expect(reply).refused(fault)
+    expect_alive(target, model)
+    return reply
+
+
+def expect_alive(target: Peer, model: Model) -> None:
+    """Expect that the model answers a good request, on a fresh connection, as it did before."""
+    try:
+        for request in target.good_requests(model):
+            reply = target.send(target.message(request), fresh=True)
+            if reply.succeeded:
+                return
+    except TargetLost as lost:
+        evidence = Reply(target.exchanges[-1])
+        raise Unmet("a server that goes on answering", str(lost), evidence, requirement="OIP-ALIVE") from lost
+    raise Unmet("a good request answered after the refusal", safe(reply.outcome()), reply, requirement="OIP-ALIVE")
+
+
+def is_refused(target: Peer, model: Model, reply: Reply) -> bool:
+    """Say whether a request that a server need not serve was refused; the server has to go on answering.
+
+    Raises:
+        Unmet: it does not.
+    """
+    if reply.is_refusal:
+        expect_alive(target, model)
+    return reply.is_refusal

@@ -1,0 +1,103 @@
+"""How the body of a check says what it came to, and how it keeps from blaming one requirement for the fault of another.
+
+A body that returns has been satisfied. `Unmet` says that one requirement is not met; how bad that is, is for the ledger
+to say. `Blocked` says that the check came to no verdict, because of something that other checks judge; `NotApplicable`,
+that it does not concern this target.
+
+Blame has three forms. Each asks something simpler only when it matters, since a probe is a request:
+
+    holds(lambda: expect(...))         whether an expectation is met, where the answer decides what comes next
+    with about("BIN-EQ-O"):            whatever is unmet inside is about this requirement
+    with blocked_where(wrong, why):    what is unmet inside says nothing where `wrong()`
+
+Where none of them fits, `raise Blocked(why, unmet) from None` in an `except Unmet as unmet` keeps the cause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from conformance.transport.exchange import Reply
+
+
+class Unmet(Exception):  # noqa: N818 - named for what it says, as in "requirement unmet"
+    """One requirement is not met.
+
+    Attributes:
+        expected: what the requirement asks for, in a few words.
+        actual: what the server did.
+        reply: the exchange that shows it, where there is one.
+        requirement: its ledger id; None stands for the first that the check answers for.
+        offset: where in the answer's body the first wrong byte is, or None.
+    """
+
+    def __init__(
+        self,
+        expected: str,
+        actual: str,
+        reply: Reply | None = None,
+        *,
+        requirement: str | None = None,
+        offset: int | None = None,
+    ) -> None:
+        super().__init__(f"expected {expected}, got {actual}")
+        self.expected = expected
+        self.actual = actual
+        self.reply = reply
+        self.requirement = requirement
+        self.offset = offset
+
+
+class Blocked(Exception):  # noqa: N818 - an outcome
+    """What a check rests on does not hold, so that it can say nothing; the message is one line that says what.
+
+    Attributes:
+        cause: what was unmet and is not to be blamed on the check's requirement, where there is such a thing.
+    """
+
+    def __init__(self, reason: str, cause: Unmet | None = None) -> None:
+        super().__init__(reason)
+        self.cause = cause
+
+
+class NotApplicable(Exception):  # noqa: N818 - an outcome
+    """The check has nothing to say of this target; the message is one line that says why."""
+
+
+def holds(expectation: Callable[[], object]) -> bool:
+    """Say whether an expectation is met."""
+    try:
+        expectation()
+    except Unmet:
+        return False
+    return True
+
+
+@contextmanager
+def about(requirement: str | None) -> Iterator[None]:
+    """Judge what is inside by one requirement, whatever an expectation would blame; None blames the first.
+
+    Raises:
+        Unmet: what stands inside is unmet.
+    """
+    try:
+        yield
+    except Unmet as unmet:
+        unmet.requirement = requirement
+        raise
+
+
+@contextmanager
+def blocked_where(also_wrong: Callable[[], bool], reason: str) -> Iterator[None]:
+    """Judge what stands inside, unless something simpler is wrong too, which is asked only when it matters.
+
+    Raises:
+        Blocked: what stands inside is unmet, and so is the simpler thing; nothing is known then of what is judged.
+    """
+    try:
+        yield
+    except Unmet as unmet:
+        if also_wrong():
+            raise Blocked(reason, unmet) from None
+        raise

@@ -1,0 +1,80 @@
+"""What the formats have in common: a role as data, and files that are copied as they stand."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from conformance.roles.roles import MAX_BATCH, Role, TensorSpec
+from conformance.terms import data
+
+TEMPLATES = data.PACKAGE / "export" / "templates"
+# The names are no identifiers: these are no packages, and their files import each other by bare name, as exported.
+COMPUTE = TEMPLATES / "all-servers" / "role_compute.py"
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """How one server is given its models.
+
+    Attributes:
+        name: as `--format` takes it.
+        url: where the server listens unless another URL is given.
+        refusal: returns why the server cannot serve a role, in a few words, or None.
+        write: writes the roles, by the names of their models, into a folder.
+    """
+
+    name: str
+    url: str
+    refusal: Callable[[Role], str | None]
+    write: Callable[[Path, Mapping[str, Role]], None]
+
+    @property
+    def templates(self) -> Path:
+        """The folder of its templates."""
+        return TEMPLATES / f"{self.name}-server"
+
+
+def no_bf16(role: Role) -> str | None:
+    """Return why a server without BF16 cannot serve a role, or None."""
+    has = any(spec.datatype == "BF16" for spec in (*role.inputs, *role.outputs))
+    return "it has no datatype BF16" if has else None
+
+
+def plain(role: Role) -> dict[str, Any]:
+    """Return what an exported model has to know of its role. Shapes are whole: -1 in front of those of a batch."""
+    entry = {
+        "role": role.name,
+        "purpose": role.purpose,
+        "compute": role.compute,
+        "batching": role.batching,
+        "inputs": tensors(role, role.inputs),
+        "outputs": tensors(role, role.outputs),
+    }
+    return entry | ({"table": list(role.table)} if role.table else {})
+
+
+def tensors(role: Role, specs: Iterable[TensorSpec]) -> list[dict[str, Any]]:
+    """Return inputs or outputs as model metadata has them."""
+    batch = [-1] if role.batching else []
+    return [{"name": spec.name, "datatype": spec.datatype, "shape": [*batch, *spec.shape]} for spec in specs]
+
+
+def max_batch(role: Role) -> int:
+    """Return the largest batch, or 0 where the model does not batch."""
+    return MAX_BATCH if role.batching else 0
+
+
+def write_json(path: Path, content: object) -> None:
+    """Write a value as indented JSON."""
+    path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def copy(folder: Path, *files: Path) -> None:
+    """Copy files into a folder."""
+    for file in files:
+        shutil.copyfile(file, folder / file.name)

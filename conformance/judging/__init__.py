@@ -1,0 +1,1 @@
+"""One check on one row, and the session around it: target, survey, evidence, baseline."""

@@ -1,0 +1,74 @@
+"""A gRPC call as failures and evidence show it: its message in protobuf's text form, and Python that makes it again.
+
+There is no curl here: `grpcurl` wants the server's own descriptions of its messages, which few servers give, and a few
+lines of Python send any bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from base64 import b64encode
+
+from conformance.transport.exchange import Exchange
+from conformance.transport.settings import GrpcAddress, Settings
+from conformance.wire.grpc_answer import response
+from conformance.wire.grpc_request import SERVICE, Pb, read
+
+# Bytes of a message up to which its text form is made; a longer one says how long it is.
+TEXT_LIMIT = 16 * 1024
+# A message up to this many bytes is part of the command itself; a longer one has to be a file.
+INLINE_LIMIT = 4096
+
+
+def sent(exchange: Exchange) -> str:
+    """Return the call on one line."""
+    message = exchange.message
+    method = message.path.removeprefix(f"/{SERVICE}/")
+    form = text_form(read(message), len(message.body))
+    return f"{method} over gRPC, {len(message.body)} bytes" + (f": {form}" if form else "")
+
+
+def answered(exchange: Exchange) -> str:
+    """Return the answer on one line; empty where there is none to show."""
+    method = exchange.message.path.removeprefix(f"/{SERVICE}/")
+    return text_form(response(exchange.body, method), len(exchange.body)) if exchange.body else ""
+
+
+def text_form(message: Pb | None, size: int, *, lines: bool = False) -> str:
+    """Return protobuf's text form of a message of so many bytes; empty for one that is none, or long."""
+    from google.protobuf import text_format
+
+    if message is None or size > TEXT_LIMIT:
+        return ""
+    return str(text_format.MessageToString(message, as_one_line=not lines, as_utf8=False)).strip()
+
+
+def repeat(exchange: Exchange, settings: Settings, body_file: str | None = None) -> str:
+    """Return a shell command that makes the call again and prints what comes back, or the status."""
+    message = exchange.message
+    if body_file is None and len(message.body) > INLINE_LIMIT:
+        return (
+            f"(a message of {len(message.body)} bytes: --conformance-evidence DIR writes it to a file, and a program)"
+        )
+    program = (
+        f"import grpc, sys; call = {channel(settings.grpc_address, settings)}.unary_unary({message.path!r}); "
+        f"print(call(sys.stdin.buffer.read(), timeout={settings.timeout:g}{_metadata(settings)}))"
+    )
+    python = f"python -c {shlex.quote(program)}"
+    if body_file is not None:
+        return f"{python} < {shlex.quote(body_file)}"
+    return f"echo {b64encode(message.body).decode()} | base64 -d | {python}"
+
+
+def channel(address: GrpcAddress, settings: Settings) -> str:
+    """Return the Python expression of a channel."""
+    if not address.tls:
+        return f"grpc.insecure_channel({json.dumps(address.target)})"
+    roots = f"open({settings.ca_file!r}, 'rb').read()" if settings.ca_file else ""
+    return f"grpc.secure_channel({json.dumps(address.target)}, grpc.ssl_channel_credentials({roots}))"
+
+
+def _metadata(settings: Settings) -> str:
+    names = [name.lower() for name, _ in settings.headers if name.lower() != "host"]
+    return f", metadata={[(name, '...') for name in names]}" if names else ""

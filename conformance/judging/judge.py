@@ -1,0 +1,228 @@
+"""Runs one check on one row against the target and says what came of it."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from dataclasses import dataclass, field
+from pathlib import Path
+from zlib import crc32
+
+from conformance.expect.attribution import over_grpc
+from conformance.expect.unmet import Blocked, NotApplicable, Unmet
+from conformance.judging import evidence
+from conformance.judging.failure import describe
+from conformance.roles.model import Model
+from conformance.roles.roles import load as load_roles
+from conformance.survey import deployed
+from conformance.survey.deployed import FULL, MIXED, PLAIN, Deployed
+from conformance.survey.survey import Survey
+from conformance.terms import ledger
+from conformance.terms.check import Check, Row, key
+from conformance.terms.extensions import GRPC, HTTP, OVER_HTTP
+from conformance.terms.outcome import UNMET, Outcome, Reason, ReasonKind
+from conformance.terms.result import CheckResult, Failure
+from conformance.terms.text import safe
+from conformance.transport.credentials import hide
+from conformance.transport.exchange import Reply
+from conformance.transport.grpc_target import GrpcTarget
+from conformance.transport.replay import NotRecordedError
+from conformance.transport.target import Target
+from conformance.transport.unreachable import TargetLost
+
+TOO_LARGE = 413
+LARGE = 64 * 1024  # bytes; a smaller body is for any server to take
+OPTION_OF = {HTTP: "--target-url", GRPC: "--target-grpc"}
+
+
+@dataclass(slots=True)
+class Judge:
+    """Everything that judging one row takes.
+
+    Attributes:
+        strict: advice counts as failure.
+        evidence: where a failed check leaves its request and answer, or None.
+    """
+
+    target: Target
+    survey: Survey
+    strict: bool = False
+    evidence: Path | None = None
+    _deployed: dict[str, Deployed] = field(default_factory=dict)
+
+    def __call__(self, check: Check, row: Row) -> CheckResult:
+        """Return the result of a check on one row. Raises nothing but what stops a run (`KeyboardInterrupt`)."""
+        started = time.monotonic()
+        with self.target.scope(key(check.id, row.id)):
+            said = self._absent(check, row) or self._run(check, row)
+            exchanges = len(self.target.exchanges)
+        entry = ledger.requirement(check.requirements(row)[0])
+        secrets = self.target.settings.secrets
+        return CheckResult(
+            check.id,
+            row.id,
+            check.claim,
+            str(entry.area),
+            str(entry.extension),
+            said.outcome,
+            list(check.requirements(row)),
+            hide(said.message, secrets),
+            hide(said.observation, secrets),
+            round(time.monotonic() - started, 6),
+            exchanges,
+            said.failure,
+            said.reason,
+        )
+
+    # --- before ---
+
+    def _absent(self, check: Check, row: Row) -> _Said | None:
+        """Say why the row does not apply to this target, or None."""
+        offered, transports = self.survey.offered, self.target.settings.transports
+        if not (check.is_over_grpc or set(OVER_HTTP) & set(offered)):
+            return _absence(ReasonKind.NOTHING_OVER_HTTP, "none of the extensions is offered over HTTP")
+        own = str(ledger.requirement(check.requirements(row)[0]).extension)
+        missing = [name for name in (own, *row.needs) if name != "protocol" and name not in offered]
+        if own not in missing:
+            for transport in check.over:
+                if transport not in transports:
+                    return _absence(ReasonKind.TRANSPORT_NOT_GIVEN, f"{OPTION_OF[transport]} is not given", transport)
+        if missing:
+            return _absence(ReasonKind.NOT_OFFERED, f"{missing[0]} is not offered", missing[0])
+        return self._without_model(check, row)
+
+    def _without_model(self, check: Check, row: Row) -> _Said | None:
+        """Say why there is no model to judge the row with, or None."""
+        role = check.role_of(row)
+        if role is None:
+            return None
+        if role not in self.survey.roles:
+            return _absence(ReasonKind.NO_MODEL, f"no model for the role {role}", role)
+        if check.is_over_grpc or "binary_tensor_data" in self.survey.offered or load_roles()[role].is_json_capable:
+            return None
+        message = f"binary_tensor_data is not offered, and {role} has no JSON form"
+        return _absence(ReasonKind.NO_JSON_FORM, message, role)
+
+    # --- the check ---
+
+    def _run(self, check: Check, row: Row) -> _Said:
+        try:
+            return self._judged(check, row)
+        except Unmet as unmet:
+            return self._unmet(check, row, unmet)
+        except Blocked as blocked:
+            # What is not to be said of an answer is said of none that the target had no room for.
+            if blocked.cause and blocked.cause.reply and _is_too_large(blocked.cause.reply):
+                return self._unmet(check, row, blocked.cause)
+            return _blocked(ReasonKind.SIMPLER_IS_WRONG, safe(str(blocked)))
+        except NotApplicable as reason:
+            return _absence(ReasonKind.NOT_FOR_THIS_TARGET, safe(str(reason)))
+        except NotRecordedError as missing:
+            return _error(ReasonKind.NOT_RECORDED, safe(str(missing)))
+        except TargetLost as lost:
+            return _error(ReasonKind.TARGET_LOST, f"the target is gone: {safe(str(lost))}", safe(str(lost)))
+        except Exception as error:  # a fault of the suite's own must be seen, and must not end the run
+            trace = "".join(f"\n| {safe(line)}" for line in traceback.format_exc().splitlines())
+            text = f"the suite failed: {safe(f'{type(error).__name__}: {error}')}{trace}"
+            return _error(ReasonKind.SUITE_FAILED, text)
+
+    def _judged(self, check: Check, row: Row) -> _Said:
+        model = self._model(check, row)
+        if model and check.infers and (silence := self._silence(check, model)):
+            return _blocked(ReasonKind.MODEL_IS_SILENT, silence, model.name)
+        peer = GrpcTarget(self.target) if check.is_over_grpc else self.target
+        observation = check.body(peer, *([model] if model else []), *row.values)
+        observes = ledger.requirement(check.requirements(row)[0]).level == "OBSERVE"
+        return _Said(Outcome.OBSERVED if observes else Outcome.PASS, "", safe(observation or ""))
+
+    def _model(self, check: Check, row: Row) -> Model | None:
+        if row.model is not None:
+            return self._find(row.model)
+        role = check.role_of(row)
+        return None if role is None else self.target.model(role, crc32(key(check.id, row.id).encode()) % 256)
+
+    def _find(self, name: str) -> Deployed:
+        """Return a model that the survey has described; it keeps its answers from one check to the next."""
+        if name not in self._deployed:
+            self._deployed[name] = deployed.of_dict(self.survey.models[name])
+        return self._deployed[name]
+
+    def _silence(self, check: Check, model: Model) -> str:
+        """Say why the model cannot be used at all; empty where it can."""
+        if not isinstance(model, Deployed):
+            for transport in sorted(check.over):
+                if refusal := self.target.plain_refusal(model, transport):
+                    over = " over gRPC" if transport == GRPC else ""
+                    return f"{model.name} answers no plain request{over}: {safe(refusal)}"
+            return ""
+        if not model.trouble:
+            with self.target.scope(f"model {model.name}"):
+                for name in (PLAIN, FULL, MIXED) if "binary_tensor_data" in self.survey.offered else (PLAIN,):
+                    model.answer(self.target, name)
+        return safe(model.trouble, 800)
+
+    # --- what is unmet ---
+
+    def _unmet(self, check: Check, row: Row, unmet: Unmet) -> _Said:
+        if unmet.reply is not None and _is_too_large(unmet.reply):
+            return _absence(ReasonKind.TOO_LARGE, f"too large for the target: {safe(unmet.reply.outcome())}")
+        named = over_grpc(unmet.requirement) if check.is_over_grpc else unmet.requirement
+        requirement = named or check.requirements(row)[0]
+        outcome = UNMET[ledger.requirement(requirement).level]
+        if outcome is Outcome.ADVISORY and self.strict:
+            outcome = Outcome.FAIL
+        failure = self._failure(check, row, unmet, requirement)
+        message = f"expected {failure.expected}, got {failure.actual}"
+        observation = failure.actual if outcome is Outcome.OBSERVED else ""
+        return _Said(outcome, message, observation, failure)
+
+    def _failure(self, check: Check, row: Row, unmet: Unmet, requirement: str) -> Failure:
+        """Describe what is unmet, and leave the evidence where that is asked for."""
+        settings = self.target.settings
+        if self.evidence is None or unmet.reply is None:
+            return describe(unmet, requirement, settings)
+        folder = self.evidence / evidence.folder_name(check.id, row.id)
+        failure = describe(unmet, requirement, settings, str(folder / "request.bin"))
+        placements = {role: placement.to_dict() for role, placement in self.target.placements.items()}
+        about = {
+            "check": check.id,
+            "row": row.id,
+            "url": settings.url,
+            **({"grpc": settings.grpc.url} if settings.grpc else {}),
+            "placements": placements,
+            "survey": self.survey.to_dict(),
+        }
+        evidence.write(folder, about, failure, unmet.reply.exchange, settings)
+        return failure
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What is said of a row."""
+
+    outcome: Outcome
+    message: str = ""
+    observation: str = ""
+    failure: Failure | None = None
+    reason: Reason | None = None
+
+
+def _absence(kind: ReasonKind, message: str, subject: str = "") -> _Said:
+    return _Said(Outcome.NOT_APPLICABLE, message, reason=Reason(kind, subject))
+
+
+def _blocked(kind: ReasonKind, message: str, subject: str = "") -> _Said:
+    return _Said(Outcome.BLOCKED, message, reason=Reason(kind, subject))
+
+
+def _error(kind: ReasonKind, message: str, subject: str = "") -> _Said:
+    return _Said(Outcome.ERROR, message, reason=Reason(kind, subject))
+
+
+def _is_too_large(reply: Reply) -> bool:
+    """Whether a large body was declined."""
+    # "The server is refusing to process a request because the request content is larger than the server is willing or
+    # able to process" (RFC 9110, 15.5.14). No document of the extensions says how much that has to be, so that the row
+    # does not apply; a body below LARGE is one that every example of theirs could have, and its refusal is judged.
+    declined = reply.status == TOO_LARGE or reply.exchange.code == "RESOURCE_EXHAUSTED"
+    return declined and len(reply.exchange.message.body) >= LARGE

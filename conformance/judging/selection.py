@@ -1,0 +1,55 @@
+"""Which rows a run consists of: by profile, by transport, and of model roles or of deployed models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from conformance import checks
+from conformance.terms.check import Check, Row, all_rows
+from conformance.terms.extensions import GRPC, HTTP
+
+
+def collected_rows(
+    profile: str, *, dangerous: bool = False, models: Sequence[str] = (), transports: Sequence[str] = (HTTP,)
+) -> list[tuple[Check, Row]]:
+    """Return what a whole run of a profile consists of, with the rows that have ended servers or without them.
+
+    A run of models consists of what needs no role: their relations, and what the server says of itself.
+    """
+    found = [case for area in areas_of(models, transports) for case in rows_of_area(area, models)]
+    return [(check, row) for check, row in found if belongs(check, row, profile, dangerous)]
+
+
+def areas_of(models: Sequence[str], transports: Sequence[str]) -> tuple[str, ...]:
+    """Return the areas of a run over `http`, over `grpc`, or both."""
+    http = ("metadata", checks.RELATIONS) if models else tuple(area for area in checks.AREAS if area != checks.GRPC)
+    return (*(http if HTTP in transports else ()), *((checks.GRPC,) if GRPC in transports else ()))
+
+
+def rows_of_area(area: str, models: Sequence[str]) -> list[tuple[Check, Row]]:
+    """Return the rows of an area in a run: of these models, or of the roles where there are none."""
+    cases = all_rows(checks.of_area(area))
+    if area == checks.RELATIONS:
+        return [(check, _about(model, row)) for check, row in cases for model in models]
+    return [(check, row) for check, row in cases if not models or check.role_of(row) is None]
+
+
+def find_row(check_id: str, row_id: str, models: Sequence[str] = ()) -> tuple[Check, Row] | None:
+    """Return a row by its names, among those of the roles and those of these deployed models; None where it is none."""
+    for area in checks.PACKAGES:
+        for check, row in rows_of_area(area, models if area == checks.RELATIONS else ()):
+            if (check.id, row.id) == (check_id, row_id):
+                return check, row
+    return None
+
+
+def _about(model: str, row: Row) -> Row:
+    return replace(row, id=f"{model}-{row.id}" if row.id else model, model=model)
+
+
+def belongs(check: Check, row: Row, profile: str, dangerous: bool) -> bool:
+    """Say whether a row is part of a profile."""
+    if row.dangerous and not dangerous:
+        return False
+    return profile == "explore" or not (check.explores or (profile == "quick" and row.thorough))

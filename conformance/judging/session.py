@@ -1,0 +1,99 @@
+"""One target under judgement: what it offers, where its models are, and the judge of its rows.
+
+    with Session(target, wanted=["raw"]) as session:
+        session.take_survey()
+        results = [session.judge(check, row) for check, row in collected_rows("quick")]
+
+A survey that was taken before (by the controller of a run, or in the run that a report is of) is given instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from conformance.judging.judge import Judge
+from conformance.roles.guessed_inputs import Given
+from conformance.roles.placement import Placement
+from conformance.survey import deployed_survey, role_survey
+from conformance.survey.survey import Survey
+from conformance.terms.check import Check, Row
+from conformance.terms.result import CheckResult
+from conformance.transport.target import Target
+
+SURVEY_SCOPE = "survey"
+
+
+class Session:
+    """A target with its survey and its judge.
+
+    Attributes:
+        target: the server, or a recording in its place.
+        survey: what it offers; empty until it was taken or given.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        survey: Survey | None = None,
+        *,
+        placements: Mapping[str, Placement] | None = None,
+        strict: bool = False,
+        evidence: Path | None = None,
+    ) -> None:
+        """Put a session together.
+
+        Args:
+            target: nobody else's.
+            survey: one that was taken before, or None.
+            placements: role -> model; None looks for models of the roles' own names.
+            strict: see `Judge.strict`.
+            evidence: see `Judge.evidence`.
+        """
+        self.target = target
+        self.survey = Survey()
+        self._placements = placements
+        self._judge = Judge(target, self.survey, strict, evidence)
+        if survey is not None:
+            self._use(survey)
+
+    def take_survey(
+        self, wanted: Sequence[str] = (), models: Sequence[str] = (), given: Mapping[str, Given] | None = None
+    ) -> Survey:
+        """Ask the target what it offers; credentials that it repeats are taken out of what it says.
+
+        Args:
+            wanted: the extensions to judge, whether offered or not; empty: those that the target offers.
+            models: deployed models that are judged by relations; empty where roles are.
+            given: model -> inputs that a user knows better than to guess them.
+
+        Raises:
+            TargetLost: nobody answers.
+            SettingsError: a model is not there, or nothing can be asked of it.
+        """
+        with self.target.scope(SURVEY_SCOPE):
+            if models:
+                found = deployed_survey.take(self.target, models, wanted, given)
+            else:
+                found = role_survey.take(self.target, wanted, self._placements)
+        self._use(found.without(self.target.settings.secrets))
+        return self.survey
+
+    def judge(self, check: Check, row: Row) -> CheckResult:
+        """Return the result of a check on one row."""
+        return self._judge(check, row)
+
+    def close(self) -> None:
+        """Close every connection."""
+        self.target.close()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _use(self, survey: Survey) -> None:
+        self.survey = self._judge.survey = survey
+        self.target.roles = survey.roles
+        self.target.placements = self._placements or {}

@@ -1,0 +1,46 @@
+"""The pytest plugin's way in: options, and what happens when there is a target. Without a target it does nothing.
+
+`pytest --target-url=URL` collects the installed suite when no path is given, judges the target, and ends with the
+verdict and exit status of the contract. pytest imports this module wherever the package is installed, so it imports
+nothing heavy: what happens during a run is in `hooks`, which is imported for a run alone.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conformance.plugin import options
+
+SUITE = str(Path(__file__).parents[1] / "checks")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare the options."""
+    options.add(parser)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
+    """Collect the installed suite when the user names no path, and keep every conftest of the user's out of it."""
+    known = early_config.known_args_namespace
+    if not options.names_target(known, early_config.getini):
+        return
+    if not known.file_or_dir:
+        args.append(SUITE)
+        known.file_or_dir = [SUITE]
+    if known.file_or_dir == [SUITE]:  # also in a worker of pytest-xdist, which is given the path
+        known.noconftest = True
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the hooks of a run when there is a target.
+
+    Raises:
+        pytest.UsageError: an option cannot be used.
+    """
+    if options.names_target(config.option, config.getini):
+        from conformance.plugin.hooks import Hooks
+
+        config.pluginmanager.register(Hooks(config), "oip-conformance-run")

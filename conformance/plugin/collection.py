@@ -1,0 +1,113 @@
+"""Checks as pytest items: an item a row, without fixtures, so that no conftest of a user reaches into the suite.
+
+pytest is given the folder `checks`; instead of files it is shown a collector for each area of the suite that is judged.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance import checks
+from conformance.judging.selection import areas_of, belongs, rows_of_area
+from conformance.terms.check import Check, Row, key
+from conformance.terms.result import CheckResult
+
+FOLDER = Path(checks.__file__).parent
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """What is judged in this run, and by whom."""
+
+    profile: str
+    dangerous: bool
+    models: tuple[str, ...]
+    transports: tuple[str, ...]
+    judge: Callable[[Check, Row], CheckResult]
+
+
+SELECTED: pytest.StashKey[Selected] = pytest.StashKey()
+
+
+class SuiteFolder(pytest.Directory):
+    """The folder of all checks."""
+
+    def collect(self) -> Iterable[pytest.Collector]:
+        """Return a collector for each area that is judged."""
+        selected = self.config.stash[SELECTED]
+        return [Area.of(self, area) for area in areas_of(selected.models, selected.transports)]
+
+
+class Area(pytest.Directory):
+    """One area of the suite; its node id is the area's name, wherever the suite is installed."""
+
+    area: str
+
+    @classmethod
+    def of(cls, parent: pytest.Collector, area: str) -> Area:
+        """Return the collector of an area."""
+        made = super(pytest.Directory, cls).from_parent(parent, path=FOLDER / checks.PACKAGES[area], nodeid=area)
+        made.area = area
+        return made
+
+    def collect(self) -> Iterable[pytest.Item]:
+        """Return an item for each row that belongs to the profile."""
+        selected = self.config.stash[SELECTED]
+        for check, row in rows_of_area(self.area, selected.models):
+            if belongs(check, row, selected.profile, selected.dangerous):
+                name = key(check.name, row.id) if row.id else check.name
+                yield CheckItem.from_parent(self, name=name, check=check, row=row)
+
+
+class CheckItem(pytest.Item):
+    """One row of one check."""
+
+    def __init__(self, *, check: Check, row: Row, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self.check = check
+        self.row = row
+        self.result: CheckResult | None = None
+        self.extra_keyword_matches.update((check.id, check.name, *check.requirements(row)))
+
+    def is_one_of(self, patterns: Iterable[str]) -> bool:
+        """Say whether the id of the check, or `id[row]`, fits a pattern with * and ?; brackets mean themselves."""
+        names = (self.check.id, key(self.check.id, self.row.id))
+        spelled = (re.escape(pattern).replace(r"\*", ".*").replace(r"\?", ".") for pattern in patterns)
+        return any(re.fullmatch(pattern, name) for pattern in spelled for name in names)
+
+    def runtest(self) -> None:
+        """Judge the row; the outcome is in `result`, never an exception."""
+        self.result = self.config.stash[SELECTED].judge(self.check, self.row)
+        requirements = " ".join(self.result.requirements)
+        properties = {"check": self.result.label, "outcome": str(self.result.outcome), "requirements": requirements}
+        self.user_properties.extend(properties.items())  # for JUnit
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """Return where the check stands."""
+        body = self.check.body
+        return Path(inspect.getfile(body)), body.__code__.co_firstlineno, key(self.check.id, self.row.id)
+
+
+def collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Return a collector if the folder is that of the suite, or of one of its areas that is judged."""
+    if path == FOLDER:
+        return SuiteFolder.from_parent(parent, path=path)
+    selected = parent.config.stash[SELECTED]
+    found = [area for area in areas_of(selected.models, selected.transports) if FOLDER / checks.PACKAGES[area] == path]
+    return Area.of(parent, found[0]) if found else None
+
+
+def arrange(config: pytest.Config, items: list[pytest.Item], never: Sequence[str]) -> None:
+    """Leave out what must never be sent, and put what has ended servers at the end."""
+    kept_back = [item for item in items if isinstance(item, CheckItem) and item.is_one_of(never)]
+    if kept_back:
+        config.hook.pytest_deselected(items=kept_back)
+        items[:] = [item for item in items if item not in kept_back]
+    items.sort(key=lambda item: isinstance(item, CheckItem) and item.row.dangerous)

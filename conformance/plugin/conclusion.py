@@ -1,0 +1,89 @@
+"""What a run comes to: results in the order of the suite, what was not run, the verdict, the gate of a baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from conformance.judging.baseline import Baseline, Gate
+from conformance.judging.selection import collected_rows
+from conformance.terms import ledger
+from conformance.terms.check import key
+from conformance.terms.extensions import TRANSPORTS
+from conformance.terms.outcome import ReasonKind
+from conformance.terms.result import CheckResult
+from conformance.terms.verdict import Verdict, conclude
+
+Row = tuple[str, str]  # the ids of a check and of its row
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """What a run came to.
+
+    Attributes:
+        results: in the order of the suite, as the baseline has them where there is one.
+        missing: the rows that should have been run and were not, by extension.
+        lost: why the target is gone, or None.
+        gate: how the run differs from the baseline, or None without one.
+        judged_nothing: there was nothing to judge, so that no row was run.
+    """
+
+    verdict: Verdict
+    results: Sequence[CheckResult] = ()
+    missing: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    lost: str | None = None
+    gate: Gate | None = None
+    judged_nothing: bool = False
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every row was run."""
+        return not (self.missing or self.judged_nothing)
+
+
+def nothing_judged(reason: str) -> Conclusion:
+    """Return the conclusion of a run that has nothing to judge."""
+    return Conclusion(Verdict("incomplete", [reason]), judged_nothing=True)
+
+
+def in_order(results: Sequence[CheckResult], models: Sequence[str]) -> list[CheckResult]:
+    """Return results in the order of the suite, however workers sent them."""
+    places = places_of_rows(models)
+    return sorted(results, key=lambda result: places[result.id, result.row])
+
+
+def places_of_rows(models: Sequence[str]) -> dict[Row, int]:
+    """Return the place of each row in the suite."""
+    rows = collected_rows("explore", dangerous=True, models=models, transports=TRANSPORTS)
+    return {(check.id, row.id): index for index, (check, row) in enumerate(rows)}
+
+
+def missing_rows(
+    results: Sequence[CheckResult], profile: str, *, dangerous: bool, models: Sequence[str], transports: Sequence[str]
+) -> dict[str, list[str]]:
+    """Return the rows that should have been run and were not, by extension."""
+    run = {(result.id, result.row) for result in results}
+    missing: dict[str, list[str]] = {}
+    for check, row in collected_rows(profile, dangerous=dangerous, models=models, transports=transports):
+        if (check.id, row.id) not in run:
+            extension = str(ledger.requirement(check.requirements(row)[0]).extension)
+            missing.setdefault(extension, []).append(key(check.id, row.id))
+    return missing
+
+
+def concluded(
+    results: Sequence[CheckResult], missing: Mapping[str, Sequence[str]], baseline: Baseline | None, stopped: str
+) -> Conclusion:
+    """Return what a run came to.
+
+    Args:
+        results: in the order of the suite.
+        missing: see `missing_rows`.
+        baseline: the failures that are known, or None.
+        stopped: why the run was ended, where it was.
+    """
+    lost = next((r.reason.subject for r in results if r.reason and r.reason.kind is ReasonKind.TARGET_LOST), None)
+    verdict = conclude(results, [label for labels in missing.values() for label in labels], lost, stopped)
+    gate = None if baseline is None else baseline.gate(results, whole=not missing)
+    return Conclusion(verdict, results, missing, lost, gate)

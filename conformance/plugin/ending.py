@@ -1,0 +1,116 @@
+"""The end of a run: the baseline is updated, recordings and reports are written, the exit status is chosen."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.judging import baseline as baselines
+from conformance.judging.baseline import Baseline
+from conformance.plugin.collection import FOLDER
+from conformance.plugin.conclusion import Conclusion, concluded, in_order, missing_rows, places_of_rows
+from conformance.plugin.run import Run, now
+from conformance.report import formats, github, json_report
+from conformance.terms.check import key
+from conformance.terms.result import CheckResult
+from conformance.transport import har
+
+
+def finish(run: Run, config: pytest.Config, exitstatus: int) -> tuple[int, dict[str, Any] | None]:
+    """Conclude the run, write what it leaves, and return the exit status and the JSON report, where there is one."""
+    if run.session is None or (run.conclusion is None and config.option.collectonly):
+        return exitstatus, None
+    conclusion = run.conclusion or _conclude(run)
+    run.conclusion = conclusion
+    _merge_recordings(run)
+    report = _write_reports(run, conclusion)
+    narrowed = bool(conclusion.missing) and not conclusion.lost
+    own_files = config.args != [str(FOLDER)]
+    if not conclusion.judged_nothing and (narrowed or exitstatus not in (0, 1) or own_files):
+        return exitstatus, report
+    verdict, gate = conclusion.verdict, conclusion.gate
+    return verdict.exit_status if gate is None else gate.exit_status(verdict), report
+
+
+def _conclude(run: Run) -> Conclusion:
+    options = run.options
+    results: Sequence[CheckResult] = in_order(run.results, options.models)
+    missing = missing_rows(
+        results,
+        options.profile,
+        dangerous=options.dangerous,
+        models=options.models,
+        transports=run.settings.transports,
+    )
+    baseline = options.baseline
+    if baseline is not None and options.updates_baseline and options.baseline_file is not None:
+        baseline = _updated_baseline(baseline, options.baseline_file, results, whole=not missing)
+        results = [baseline.applied(baselines.unapplied(result)) for result in results]
+    return concluded(results, missing, baseline, run.stopped)
+
+
+def _updated_baseline(baseline: Baseline, path: Path, results: Sequence[CheckResult], *, whole: bool) -> Baseline:
+    """Write the baseline anew and return it; what fails is known from then on."""
+    if not whole:
+        sys.stderr.write(f"{path} is as it was: only a whole run can update it\n")
+        return baseline
+    text = baselines.updated(path.read_text(encoding="utf-8") if path.exists() else "", results)
+    _attempt(f"the baseline {path}", partial(baselines.write, path, text))
+    return baselines.of_text(text)
+
+
+def _merge_recordings(run: Run) -> None:
+    if run.options.evidence is not None:
+        order = {key(check, row): place for (check, row), place in places_of_rows(run.options.models).items()}
+        grpc = run.settings.grpc.url if run.settings.grpc else ""
+        har.merge(run.options.evidence, run.settings.url, order, grpc)
+
+
+def _write_reports(run: Run, conclusion: Conclusion) -> dict[str, Any] | None:
+    if not (run.options.reports or github.is_there(os.environ)):
+        return None
+    report = json_report.build(
+        conclusion.results,
+        run.started_session.survey,
+        conclusion.verdict,
+        url=run.settings.url,
+        grpc=run.settings.grpc.url if run.settings.grpc else "",
+        options=_shown_options(run),
+        seed=run.seed,
+        started=run.started,
+        finished=now(),
+        complete=conclusion.is_complete,
+        missing=conclusion.missing,
+        gate=conclusion.gate,
+    )
+    for path in run.options.reports:
+        _attempt(f"the report {path}", partial(formats.write, report, path))
+    _attempt("the summary of the step", partial(github.summarize, report, os.environ))
+    return report
+
+
+def _attempt(what: str, write: Callable[[], None]) -> None:
+    try:
+        write()
+    except OSError as error:
+        sys.stderr.write(f"cannot write {what}: {error.strerror}\n")
+
+
+def _shown_options(run: Run) -> dict[str, Any]:
+    """Return what shaped the verdict; names of headers, never their values."""
+    options = run.options
+    return {
+        "profile": options.profile,
+        "dangerous": options.dangerous,
+        "strict": options.strict,
+        "extensions": list(options.extensions),
+        "timeout_s": run.settings.timeout,
+        "models": list(options.models),
+        "headers": [name for name, _ in run.settings.headers],
+    }

@@ -1,0 +1,125 @@
+"""The hooks of a run, registered when there is a target.
+
+`collection` makes items of checks, `run` keeps the run, `ending` concludes it. A worker of pytest-xdist judges, and
+leaves reports and verdict to the controller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.plugin import collection, ending, printing, pytest_reports
+from conformance.plugin.run import Run
+from conformance.terms.result import CheckResult
+
+
+class Hooks:
+    """What pytest calls during a run.
+
+    Attributes:
+        run: the run of this process.
+        is_worker: whether this process is a worker of pytest-xdist.
+        report: the JSON report, once the run has ended; None where nobody asks for one.
+    """
+
+    def __init__(self, config: pytest.Config) -> None:
+        """Read the options.
+
+        Raises:
+            pytest.UsageError: one cannot be used.
+        """
+        self.config = config
+        self.is_worker = hasattr(config, "workerinput")
+        self.run = Run(config, getattr(config, "workerinput", {}).get("oip_conformance"))
+        self.report: dict[str, Any] | None = None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """Reach the target and see what it offers."""
+        self.run.start()
+        if self.run.conclusion and session.config.pluginmanager.has_plugin("dsession"):
+            session.config.pluginmanager.unregister(name="dsession")  # no workers of pytest-xdist for nothing
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection(self, session: pytest.Session) -> bool | None:
+        """Collect nothing when there is nothing to judge."""
+        if self.run.conclusion is None:
+            return None
+        session.items = []
+        return True
+
+    def pytest_report_header(self) -> list[str]:
+        """Say who is judged, on what, and how."""
+        return printing.header(self.run)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Give a worker the address of the target and what it offers."""
+        node.workerinput["oip_conformance"] = self.run.for_worker()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collect_directory(self, path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+        """Collect the areas of the suite instead of its files."""
+        return collection.collect_directory(path, parent)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """Leave out what the target's file keeps back; what has ended servers comes last."""
+        collection.arrange(config, items, self.run.options.file.never)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Put the result of a check into pytest's report."""
+        report = yield
+        if isinstance(item, collection.CheckItem) and call.when == "call" and item.result is not None:
+            pytest_reports.fill(report, item.result)
+        return report
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_report_teststatus(self, report: Any) -> tuple[str, str, str] | None:
+        """Count and show a check by its own outcome."""
+        result = _result(report)
+        return pytest_reports.status(result.outcome) if result else None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keep a result, and explain it in pytest's own reports; the controller gets those of the workers too."""
+        result = _result(report)
+        if result:
+            self.run.results.append(result)
+            if not self.is_worker:
+                pytest_reports.explain(report, result, printing.rerun(self.run))
+
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Note why the run ends here: Ctrl-C, or a plugin that stops it with a reason."""
+        self.run.stopped = str(excinfo.value) or "interrupted"
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> Generator[None, None, None]:
+        """Conclude: write reports, set the exit status, and print the verdict as the last line."""
+        if not self.is_worker:
+            self.run.stopped = self.run.stopped or str(session.shouldfail or session.shouldstop or "")
+            session.exitstatus, self.report = ending.finish(self.run, self.config, int(exitstatus))
+        yield
+        if not self.is_worker:
+            reporter = self.config.pluginmanager.get_plugin("terminalreporter")
+            printing.print_verdict(self.run, self.report, reporter)
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """Show the summary, then what was not met."""
+        printing.print_summary(self.run, terminalreporter)
+
+    def pytest_unconfigure(self) -> None:
+        """Let go of the target."""
+        self.run.close()
+
+
+def _result(report: Any) -> CheckResult | None:
+    data = getattr(report, "conformance", None)
+    return CheckResult.from_dict(data) if data else None

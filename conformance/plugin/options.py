@@ -1,0 +1,153 @@
+"""The options of the pytest plugin, as data. What they come to is read by `run_options`.
+
+This module is imported by every pytest where the package is installed, so it imports nothing heavy. Every option begins
+with `--target-` or `--conformance-`, so that none is in the way of somebody else's.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from conformance.terms.extensions import EXTENSIONS
+
+PROFILES = ("certify", "quick", "explore")
+REFERENCE = "reference"
+
+# What the environment (in capitals) and pytest's ini file can say, too.
+ELSEWHERE = {
+    "target_url": "the server to judge",
+    "target_grpc": "where it listens for gRPC",
+    "target_config": "a file about the target",
+    "target_ca": "certificates to verify TLS with",
+    "target_timeout": "seconds to wait",
+}
+
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "--target-url": {
+        "dest": "target_url",
+        "metavar": "URL",
+        "help": "judge this server; 'reference' starts the bundled one [env OIP_TARGET_URL, ini oip_target_url]",
+    },
+    "--target-grpc": {
+        "dest": "target_grpc",
+        "metavar": "HOST:PORT",
+        "help": "judge gRPC here, beside --target-url or alone; grpcs://HOST:PORT for TLS; 'reference' for the bundled "
+        "server, whose gRPC --target-url=reference judges, too [env OIP_TARGET_GRPC, ini oip_target_grpc]",
+    },
+    "--target-config": {
+        "dest": "target_config",
+        "metavar": "FILE",
+        "help": "read URL, headers, TLS, role map and more from this TOML file; `oip-conformance init` writes one "
+        "[env OIP_TARGET_CONFIG, ini oip_target_config]",
+    },
+    "--target-header": {
+        "dest": "target_headers",
+        "metavar": "'NAME: VALUE'",
+        "action": "append",
+        "default": [],
+        "help": "send this header with every request (repeatable); its value is never shown",
+    },
+    "--target-ca": {"dest": "target_ca", "metavar": "FILE", "help": "verify TLS with these certificates"},
+    "--target-insecure": {
+        "dest": "target_insecure",
+        "action": "store_true",
+        "help": "do not verify TLS certificates",
+    },
+    "--target-timeout": {
+        "dest": "target_timeout",
+        "metavar": "S",
+        "type": float,
+        "help": "seconds to wait for a connection and for the next byte of an answer (default: 10)",
+    },
+    "--target-model": {
+        "dest": "target_models",
+        "metavar": "NAME",
+        "action": "append",
+        "default": [],
+        "help": "judge this deployed model by relations alone, whatever it computes (repeatable); no role is needed",
+    },
+    "--target-extension": {
+        "dest": "target_extensions",
+        "metavar": "NAME",
+        "action": "append",
+        "default": [],
+        "choices": EXTENSIONS,
+        "help": f"judge this extension, offered or not (repeatable): {', '.join(EXTENSIONS)} (default: those offered)",
+    },
+    "--conformance-profile": {
+        "dest": "conformance_profile",
+        "choices": PROFILES,
+        "default": "certify",
+        "help": "certify: every row, the same requests each time (default); quick: without the large and the many "
+        "alike; explore: certify, and Hypothesis on top",
+    },
+    "--conformance-dangerous": {
+        "dest": "conformance_dangerous",
+        "action": "store_true",
+        "help": "send, at the end, requests that are known to have ended servers, too",
+    },
+    "--conformance-baseline": {
+        "dest": "conformance_baseline",
+        "metavar": "FILE",
+        "help": "failures that this TOML file lists do not fail the run; new ones do, and listed ones that are fixed",
+    },
+    "--conformance-update-baseline": {
+        "dest": "conformance_update_baseline",
+        "action": "store_true",
+        "help": "write that file anew from this run, and keep its comments",
+    },
+    "--conformance-strict": {
+        "dest": "conformance_strict",
+        "action": "store_true",
+        "help": "advice (SHOULD) fails, too",
+    },
+    "--conformance-report": {
+        "dest": "conformance_reports",
+        "metavar": "PATH",
+        "action": "append",
+        "default": [],
+        "help": "write a report (repeatable); by its suffix: .json, .html, .md, .svg (a badge), .shields.json (a badge "
+        "that shields.io draws); `oip-conformance report` makes the others of a .json later",
+    },
+    "--conformance-evidence": {
+        "dest": "conformance_evidence",
+        "metavar": "DIR",
+        "help": "write run.har, a recording of every exchange, and a folder for each check that is not met: bytes, and "
+        "programs that send them again",
+    },
+    "--target-replay": {
+        "dest": "target_replay",
+        "metavar": "FILE",
+        "help": "judge a recording (run.har) instead of a server; the other options have to be those of its run",
+    },
+}
+
+
+def add(parser: pytest.Parser) -> None:
+    """Declare the options."""
+    group = parser.getgroup("oip-conformance", "Open Inference Protocol conformance")
+    for name, details in OPTIONS.items():
+        group.addoption(name, **details)
+    for name, meaning in ELSEWHERE.items():
+        parser.addini(f"oip_{name}", f"{meaning}, where --{name.replace('_', '-')} is not given")
+
+
+def given(name: str, option: str | None, ini: Callable[[str], Any]) -> str | None:
+    """Return what is said of one of `ELSEWHERE`: command line before environment before ini file."""
+    return option or os.environ.get(f"OIP_{name.upper()}") or ini(f"oip_{name}") or None
+
+
+def names_target(options: Any, ini: Callable[[str], Any]) -> bool:
+    """Say whether there is anything to judge: a server, a file about one, or a recording.
+
+    Args:
+        options: the parsed command line, as a namespace.
+        ini: gives a value of pytest's ini file by its name.
+    """
+    places = ("target_url", "target_grpc", "target_config")
+    return bool(options.target_replay or any(given(name, getattr(options, name), ini) for name in places))

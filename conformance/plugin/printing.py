@@ -1,0 +1,90 @@
+"""What a run prints through pytest: its header, the summary with all that was not met, and the verdict.
+
+The lines themselves are made by `report.terminal`.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from conformance.plugin.options import REFERENCE
+from conformance.plugin.run import Run
+from conformance.report import github, terminal
+from conformance.terms.extensions import GRPC, HTTP
+from conformance.transport.grpc_packages import INSTALL_GRPC
+
+
+def header(run: Run) -> list[str]:
+    """Return the lines above the run; none where there is nothing to judge."""
+    if run.conclusion:
+        return []
+    return terminal.header(run.settings.url, run.started_session.survey, run.options.profile, run.seed, _grpc(run))
+
+
+def _grpc(run: Run) -> str:
+    """Return what the header says of gRPC; empty where it says nothing."""
+    settings = run.settings
+    if settings.grpc:
+        return settings.grpc.url if HTTP in settings.transports else ""
+    return f"not judged: {INSTALL_GRPC}" if run.is_of_bundled_server else ""
+
+
+def print_summary(run: Run, reporter: Any) -> None:
+    """Show the summary and everything that was not met."""
+    conclusion = run.conclusion
+    if conclusion is None or not conclusion.results:
+        return
+    results, survey = conclusion.results, run.started_session.survey
+    sections = (
+        ("gate", terminal.gate(conclusion.gate)),
+        ("summary", terminal.summary(results, survey, conclusion.missing)),
+        ("failures", terminal.failures(results, rerun(run))),
+        ("advice", terminal.advice(results)),
+        ("observations", terminal.observations(results)),
+        ("not judged", terminal.not_judged(results, survey)),
+    )
+    for title, section in sections:
+        lines = list(section)
+        if lines:
+            reporter.write_sep("=", title)
+            reporter.write_line("\n".join(lines))
+
+
+def print_verdict(run: Run, report: Mapping[str, Any] | None, reporter: Any) -> None:
+    """Show the verdict, as the last line; what GitHub reads comes before it."""
+    conclusion = run.conclusion
+    if reporter is None or conclusion is None:
+        return
+    for command in github.commands(report, os.environ):
+        reporter.write_line(command)
+    verdict, gate = conclusion.verdict, conclusion.gate
+    line = terminal.verdict_line(verdict, run.settings.url, conclusion.results, gate)
+    color = terminal.COLORS[verdict.verdict if gate is None else gate.color]
+    reporter.write_line(line, **{color: True, "bold": True})
+
+
+def rerun(run: Run) -> str:
+    """Return the command that runs the suite against this target, without what selects checks."""
+    parts = ["pytest", *_addresses(run)]
+    for name in run.options.models:
+        parts += ["--target-model", name]
+    if run.options.dangerous:
+        parts.append("--conformance-dangerous")
+    return shlex.join(parts)
+
+
+def _addresses(run: Run) -> list[str]:
+    """Return the options that name the target: its file, and the addresses that do not stand in there."""
+    options, settings = run.options, run.settings
+    if options.is_bundled:
+        return [f"--target-{'url' if options.url else 'grpc'}={REFERENCE}"]
+    file = options.config_file
+    parts = [f"--target-config={file}"] if file else []
+    if HTTP in settings.transports and not (file and options.url == options.file.url):
+        parts.append(f"--target-url={settings.url}")
+    if GRPC in settings.transports and settings.grpc and not (file and options.grpc == options.file.grpc):
+        parts.append(f"--target-grpc={settings.grpc.url.removeprefix('grpc://')}")
+    return parts

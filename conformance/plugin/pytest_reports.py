@@ -1,0 +1,75 @@
+"""Results in pytest's own reports: how an outcome counts, what travels from a worker, what JUnit and `-r` show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from conformance.judging.failure import block
+from conformance.terms.outcome import WORDS, Outcome
+from conformance.terms.result import CheckResult
+
+# How pytest counts an outcome, and the letter by which it shows it.
+_COUNTED: dict[Outcome, tuple[str, str]] = {
+    Outcome.PASS: ("passed", "."),
+    Outcome.FAIL: ("failed", "F"),
+    Outcome.ADVISORY: ("advisory", "a"),
+    Outcome.OBSERVED: ("observed", "o"),
+    Outcome.NOT_APPLICABLE: ("skipped", "-"),
+    Outcome.BLOCKED: ("blocked", "b"),
+    Outcome.ERROR: ("error", "E"),
+    Outcome.KNOWN_FAILURE: ("known", "k"),
+    Outcome.FIXED: ("fixed", "X"),
+}
+_PYTEST_OUTCOME = {
+    Outcome.FAIL: "failed",
+    Outcome.ERROR: "failed",
+    Outcome.FIXED: "failed",
+    Outcome.KNOWN_FAILURE: "skipped",
+    Outcome.NOT_APPLICABLE: "skipped",
+    Outcome.BLOCKED: "skipped",
+}
+
+
+def status(outcome: Outcome) -> tuple[str, str, str]:
+    """Return how pytest counts an outcome, and how it shows it: category, letter, word."""
+    return (*_COUNTED[outcome], WORDS[outcome].short.upper())
+
+
+def fill(report: pytest.TestReport, result: CheckResult) -> None:
+    """Put a result into pytest's own report, which carries it from a worker to the controller."""
+    report.conformance = result.to_dict()  # type: ignore[attr-defined]
+    report.outcome = _PYTEST_OUTCOME.get(result.outcome, "passed")  # type: ignore[assignment]
+    if report.outcome == "skipped":
+        report.longrepr = (report.location[0], report.location[1] or 0, result.message)
+    elif report.outcome == "failed":
+        report.longrepr = f"{result.label}\n{result.claim}\n{result.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class Crash:
+    """The line by which pytest's own reports name a failure."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A failure as pytest's own reports take it: a line that names it, and as text all that is to say."""
+
+    reprcrash: Crash
+    text: str
+
+    def __str__(self) -> str:
+        """Return the whole text."""
+        return self.text
+
+
+def explain(report: pytest.TestReport, result: CheckResult, rerun: str) -> None:
+    """Say in pytest's own report what failed, for JUnit and `-r`; not in a worker, where it could not be sent on."""
+    if report.outcome != "failed":
+        return
+    of = f"{result.failure.level} {result.failure.requirement}: " if result.failure else ""
+    line = Crash(of + result.message.partition("\n")[0])
+    report.longrepr = Explanation(line, "\n".join(block(result, rerun)))  # type: ignore[assignment]

@@ -1,0 +1,182 @@
+"""One run of the suite: what was asked, the session with the target, and what came of the rows. One per process.
+
+A worker of pytest-xdist has a run of its own; it is given addresses, survey and seed by its controller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from conformance.judging.session import Session
+from conformance.plugin import run_options
+from conformance.plugin.collection import SELECTED, Selected
+from conformance.plugin.conclusion import Conclusion, nothing_judged
+from conformance.plugin.exploring import choose_seed
+from conformance.plugin.options import REFERENCE
+from conformance.survey.survey import Survey
+from conformance.terms.extensions import GRPC, HTTP
+from conformance.terms.result import CheckResult
+from conformance.transport import har
+from conformance.transport.credentials import hide
+from conformance.transport.grpc_packages import has_grpc
+from conformance.transport.reference import ReferenceServer
+from conformance.transport.replay import Replayed
+from conformance.transport.settings import Settings, SettingsError
+from conformance.transport.target import Target
+from conformance.transport.unreachable import TargetLost
+
+
+class Run:
+    """The state of one run.
+
+    Attributes:
+        options: what the user asks.
+        addresses: URL and gRPC address of the target, once the bundled server is started; with credentials.
+        session: with the target; None until the run has started.
+        results: in the order in which they came.
+        conclusion: None until the run is finished, or there is nothing to judge.
+        stopped: why pytest ended the run before its end, in its own words; else empty.
+    """
+
+    def __init__(self, config: pytest.Config, from_controller: Mapping[str, Any] | None = None) -> None:
+        """Read the options.
+
+        Args:
+            config: of pytest.
+            from_controller: what the controller gave this process, where it is a worker.
+
+        Raises:
+            pytest.UsageError: one cannot be used.
+        """
+        self._from_controller = from_controller or {}
+        self.options = run_options.read(config, self._from_controller)
+        explores = self.options.profile == "explore"
+        self.seed = choose_seed(config, self._from_controller.get("seed")) if explores else None
+        self.addresses = (self.options.url, self.options.grpc)
+        self.session: Session | None = None
+        self.results: list[CheckResult] = []
+        self.conclusion: Conclusion | None = None
+        self.stopped = ""
+        self.started = now()
+        self._config = config
+        self._server: ReferenceServer | None = None
+        _quieten(config)
+
+    @property
+    def settings(self) -> Settings:
+        """How the target is reached; the run has to have started."""
+        return self.started_session.target.settings
+
+    @property
+    def started_session(self) -> Session:
+        """The session of a run that has started.
+
+        Raises:
+            RuntimeError: it has not.
+        """
+        if self.session is None:
+            raise RuntimeError("the run has not started")
+        return self.session
+
+    @property
+    def is_of_bundled_server(self) -> bool:
+        """Whether the bundled server was started to be judged."""
+        return self._server is not None
+
+    # --- start ---
+
+    def start(self) -> None:
+        """Reach the target and survey it. `conclusion` is set where that is the end."""
+        options = self.options
+        self.addresses = self._find_addresses()
+        settings = options.settings(*self.addresses)
+        target = Target(settings) if options.recording is None else Replayed(settings, options.recording.calls)
+        if options.evidence is not None:
+            target.journal = har.Journal(options.evidence, _process(self._config), settings)
+        survey = self._from_controller.get("survey")
+        self.session = Session(
+            target,
+            Survey(**survey) if survey else None,
+            placements=options.file.roles,
+            strict=options.strict,
+            evidence=options.evidence,
+        )
+        if survey is None:
+            self._take_survey(self.session)
+        judge = self.session.judge if options.baseline is None else options.baseline.applying(self.session.judge)
+        self._config.stash[SELECTED] = Selected(
+            options.profile, options.dangerous, options.models, settings.transports, judge
+        )
+
+    def _find_addresses(self) -> tuple[str, str | None]:
+        """Return URL and gRPC address of the target; the bundled server is started where it is asked for."""
+        url, grpc = self.options.url, self.options.grpc
+        if not self.options.is_bundled:
+            return url, grpc
+        self._server = ReferenceServer(grpc=grpc == REFERENCE or has_grpc())
+        return self._server.url if url else "", self._server.grpc if grpc in (None, REFERENCE) else grpc
+
+    def _take_survey(self, session: Session) -> None:
+        options = self.options
+        try:
+            survey = session.take_survey(options.extensions, options.models, options.file.models)
+        except (TargetLost, SettingsError) as error:
+            reason = hide(str(error), session.target.settings.secrets)
+        else:
+            reason = _nothing_to_judge(survey, session.target.settings)
+        if reason:
+            self.conclusion = nothing_judged(reason)
+
+    def for_worker(self) -> dict[str, Any]:
+        """Return what a worker has to know."""
+        url, grpc = self.addresses
+        return {"url": url, "grpc": grpc, "survey": self.started_session.survey.to_dict(), "seed": self.seed}
+
+    # --- end ---
+
+    def close(self) -> None:
+        """Let go of target and bundled server."""
+        if self.session is not None:
+            self.session.close()
+        if self._server is not None:
+            self._server.stop()
+            self._server = None
+
+
+def _nothing_to_judge(survey: Survey, settings: Settings) -> str:
+    """Return why nothing can be judged; empty where something can."""
+    url = settings.url
+    troubles = [model["trouble"] for model in survey.models.values() if model["trouble"]]
+    if troubles and not survey.offered:
+        return "; ".join(troubles)
+    if not (survey.roles or survey.models) and survey.silence:
+        hint = "look at the path of the URL, and whether a gateway wants a --target-header"
+        url += "/v2" if HTTP in settings.transports else ""
+        return f"{url} answers nothing of use ({survey.silence}): {hint}"
+    if not (survey.roles or survey.models):
+        return f"{url} serves none of the suite's model roles: `oip-conformance roles` says what to deploy"
+    if not survey.offered and GRPC not in settings.transports:  # where tensors travel as bytes, anyway
+        return f"{url} offers none of the extensions: it lists none, and requests that use them are not answered"
+    return ""
+
+
+def _quieten(config: pytest.Config) -> None:
+    """Leave failures to our own summary: pytest would show each twice, without what matters."""
+    if config.option.reportchars in ("fE", ""):
+        config.option.reportchars = "N"
+    if config.option.tbstyle == "auto":
+        config.option.tbstyle = "no"
+
+
+def _process(config: pytest.Config) -> str:
+    """Return what identifies the process among those of a run."""
+    return str(getattr(config, "workerinput", {}).get("workerid", ""))
+
+
+def now() -> str:
+    """Return the time as reports have it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

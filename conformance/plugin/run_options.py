@@ -1,0 +1,240 @@
+"""What the user asks of a run, read once from the options, the environment, the ini file and the file about the target.
+
+What is said in several places is taken from the first of: command line, environment, pytest's ini file, the file of
+`--target-config`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.judging.baseline import Baseline, BaselineError
+from conformance.judging.baseline import load as load_baseline
+from conformance.plugin.options import REFERENCE, given
+from conformance.report import formats
+from conformance.terms.extensions import OVER_GRPC
+from conformance.transport import config as target_files
+from conformance.transport import har, settings
+from conformance.transport.config import TargetConfig
+from conformance.transport.grpc_packages import INSTALL_GRPC, has_grpc
+from conformance.transport.har import Recording
+from conformance.transport.settings import Settings, SettingsError
+
+DEFAULT_TIMEOUT = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """Everything that a user asks of a run.
+
+    Attributes:
+        url: of the target, or `reference`; empty where gRPC alone is judged.
+        grpc: where gRPC is judged, as it was given, or None.
+        config_file: the file about the target, as it was given; empty where there is none.
+        file: what it says.
+        headers: of the command line and of the file, each as "Name: value".
+        extensions: what is to be judged, offered or not; empty for what is offered.
+        models: deployed models that are judged by relations, each once; empty where roles are judged.
+        baseline: the failures that are known, or None; `baseline_file` is where they are listed.
+        recording: what is judged instead of a server, or None.
+    """
+
+    url: str
+    grpc: str | None
+    config_file: str
+    file: TargetConfig
+    headers: tuple[str, ...]
+    ca_file: str | None
+    insecure: bool
+    timeout: float
+    extensions: tuple[str, ...]
+    models: tuple[str, ...]
+    profile: str
+    dangerous: bool
+    strict: bool
+    reports: tuple[Path, ...]
+    evidence: Path | None
+    baseline: Baseline | None
+    baseline_file: Path | None
+    updates_baseline: bool
+    recording: Recording | None
+
+    @property
+    def is_bundled(self) -> bool:
+        """Whether the bundled server is to be started and judged."""
+        return REFERENCE in (self.url, self.grpc)
+
+    def settings(self, url: str, grpc: str | None) -> Settings:
+        """Return how to reach a target.
+
+        Args:
+            url: of the target, empty where gRPC alone is judged.
+            grpc: where gRPC is judged, or None.
+
+        Raises:
+            pytest.UsageError: an option cannot be used; one line says which and why.
+        """
+        if self.ca_file and not Path(self.ca_file).is_file():
+            raise pytest.UsageError(f"--target-ca {self.ca_file}: no such file")
+        try:
+            made = settings.make(
+                url, self.headers, ca_file=self.ca_file, insecure=self.insecure, timeout=self.timeout, grpc=grpc
+            )
+            made.ssl_context()
+        except SettingsError as error:
+            raise pytest.UsageError(str(error)) from error
+        return made
+
+
+def read(config: pytest.Config, from_controller: Mapping[str, Any]) -> RunOptions:
+    """Read the options.
+
+    Args:
+        config: of pytest.
+        from_controller: where this process is a worker, the addresses that its controller judges; else empty.
+
+    Raises:
+        pytest.UsageError: one cannot be used.
+    """
+    option, ini = config.option, config.getini
+    config_file = given("target_config", option.target_config, ini) or ""
+    file, recording = _target_file(config_file), _recording(config)
+    url, grpc = _addresses(config, config_file, file, recording)
+    found = RunOptions(
+        url=from_controller.get("url", url),
+        grpc=from_controller.get("grpc", grpc),
+        config_file=config_file,
+        file=file,
+        headers=tuple(_headers(option.target_headers, file)),
+        ca_file=given("target_ca", option.target_ca, ini) or file.ca_file,
+        insecure=option.target_insecure or file.insecure,
+        timeout=_timeout(config, file),
+        extensions=tuple(option.target_extensions or file.extensions),
+        models=tuple(dict.fromkeys(option.target_models)),
+        profile=option.conformance_profile,
+        dangerous=option.conformance_dangerous,
+        strict=option.conformance_strict,
+        reports=tuple(map(_report_path, option.conformance_reports)),
+        evidence=Path(option.conformance_evidence) if option.conformance_evidence else None,
+        baseline=_baseline(config),
+        baseline_file=Path(option.conformance_baseline) if option.conformance_baseline else None,
+        updates_baseline=option.conformance_update_baseline,
+        recording=recording,
+    )
+    _check_addresses(found)
+    return found
+
+
+# --- addresses -------------------------------------------------------------------------------------------------------
+
+
+def _addresses(
+    config: pytest.Config, config_file: str, file: TargetConfig, recording: Recording | None
+) -> tuple[str, str | None]:
+    """Return the target's URL, empty where gRPC alone is judged, and where gRPC is, or None."""
+    if recording is not None:
+        return recording.url, recording.grpc or None
+    url = given("target_url", config.option.target_url, config.getini) or file.url
+    grpc = given("target_grpc", config.option.target_grpc, config.getini) or file.grpc
+    if not (url or grpc):
+        raise pytest.UsageError(f"--target-config {config_file} has no url: add one, or give --target-url")
+    return url or "", grpc
+
+
+def _check_addresses(options: RunOptions) -> None:
+    """See that the addresses can be used.
+
+    Raises:
+        pytest.UsageError: one cannot.
+    """
+    url, grpc = options.url, options.grpc
+    if grpc:
+        if not has_grpc():
+            raise pytest.UsageError(f"--target-grpc needs the extra grpc: {INSTALL_GRPC}")
+        if options.models and not url:
+            raise pytest.UsageError("--target-model: models are judged by relations over HTTP, give --target-url, too")
+    elif url != REFERENCE and set(options.extensions) & set(OVER_GRPC):
+        raise pytest.UsageError("--target-extension classification_grpc: say where with --target-grpc HOST:PORT")
+    if not options.is_bundled:
+        options.settings(url, grpc)
+    elif url not in ("", REFERENCE):
+        raise pytest.UsageError("--target-grpc=reference: the bundled server is not the one of --target-url")
+
+
+# --- the target ------------------------------------------------------------------------------------------------------
+
+
+def _target_file(config_file: str) -> TargetConfig:
+    try:
+        return target_files.load(Path(config_file)) if config_file else TargetConfig()
+    except SettingsError as error:
+        raise pytest.UsageError(str(error)) from error
+
+
+def _headers(given_headers: list[str], file: TargetConfig) -> list[str]:
+    """Return the headers of the command line, and those of the file that it does not replace."""
+    names = {_name(header) for header in given_headers}
+    return [*[header for header in file.headers if _name(header) not in names], *given_headers]
+
+
+def _name(header: str) -> str:
+    return header.partition(":")[0].strip().lower()
+
+
+def _timeout(config: pytest.Config, file: TargetConfig) -> float:
+    if config.option.target_timeout is not None:
+        return float(config.option.target_timeout)
+    text = given("target_timeout", None, config.getini)
+    try:
+        return float(text) if text else file.timeout or DEFAULT_TIMEOUT
+    except ValueError:
+        raise pytest.UsageError(f"OIP_TARGET_TIMEOUT or oip_target_timeout is no number: {text!r}") from None
+
+
+def _recording(config: pytest.Config) -> Recording | None:
+    """Return the recording that is judged instead of a server, or None."""
+    file = config.option.target_replay
+    if not file:
+        return None
+    if config.option.conformance_profile == "explore":
+        raise pytest.UsageError("--target-replay: the requests of --conformance-profile=explore are not the same twice")
+    try:
+        return har.load(Path(file))
+    except har.HarError as error:
+        raise pytest.UsageError(f"--target-replay: {error}") from error
+
+
+# --- files -----------------------------------------------------------------------------------------------------------
+
+
+def _report_path(text: str) -> Path:
+    """Return where to write a report.
+
+    Raises:
+        pytest.UsageError: a suffix that is not known, or a folder that does not exist.
+    """
+    path = Path(text)
+    if formats.suffix(path) is None:
+        known = ", ".join(formats.FORMATS)
+        raise pytest.UsageError(f"--conformance-report {path}: unknown suffix {path.suffix!r}, known are {known}")
+    if not path.absolute().parent.is_dir():
+        raise pytest.UsageError(f"--conformance-report {path}: no folder {path.absolute().parent}")
+    return path
+
+
+def _baseline(config: pytest.Config) -> Baseline | None:
+    """Return the failures that are known, or None where no file lists them."""
+    file, update = config.option.conformance_baseline, config.option.conformance_update_baseline
+    if not file and update:
+        raise pytest.UsageError("--conformance-update-baseline: give --conformance-baseline FILE, too")
+    if not file or (update and not Path(file).exists()):
+        return Baseline() if file else None
+    try:
+        return load_baseline(Path(file))
+    except BaselineError as error:
+        raise pytest.UsageError(str(error)) from error

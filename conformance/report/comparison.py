@@ -1,0 +1,255 @@
+"""Reports beside each other: what each server does about each requirement, as plain data for a page to show.
+
+A column is a report. Nothing here is escaped: that is for `compare_markdown` and `compare_html`, each in its own way.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from conformance.terms import ledger
+from conformance.terms.outcome import WORDS, Outcome
+
+Report = Mapping[str, Any]
+
+# Outcome: the word in a cell, and what it means. What fails stands out.
+LEGEND: Mapping[str, tuple[str, str]] = {
+    **{outcome: (words.short, words.meaning) for outcome, words in WORDS.items()},
+    Outcome.FAIL: (WORDS[Outcome.FAIL].short.upper(), WORDS[Outcome.FAIL].meaning),
+    "": ("-", "not in this report, which another version of the suite wrote"),
+}
+NOT_MET = (Outcome.FAIL, Outcome.KNOWN_FAILURE)
+STUCK = (Outcome.ERROR, Outcome.BLOCKED)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A text, and the outcome or verdict that colours it, if any."""
+
+    text: str
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One thing about each run."""
+
+    label: str
+    cells: list[Cell]
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One requirement: the outcome of each column, empty where a report does not have it.
+
+    Attributes:
+        statement: of this version's ledger; empty for an id that it does not know.
+    """
+
+    id: str
+    level: str
+    statement: str
+    outcomes: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What a check observed, for each column: texts with the number of rows, the most frequent first."""
+
+    requirement: str
+    check: str
+    cells: list[list[tuple[str, int]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Rows of one check that say the same; the message is that of the first."""
+
+    outcome: str
+    requirement: str
+    check: str
+    message: str
+    rows: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Reports beside each other.
+
+    Attributes:
+        titles: the servers, one for each column.
+        facts: about each run as a whole.
+        areas: area -> its requirements.
+        advice, failures, stuck: for each column, what is advised, not met, and blocked or in error.
+    """
+
+    titles: list[str]
+    facts: list[Fact]
+    areas: dict[str, list[Requirement]]
+    observations: list[Observation]
+    advice: list[list[Line]]
+    failures: list[list[Line]]
+    stuck: list[list[Line]]
+
+    @property
+    def legend(self) -> dict[str, tuple[str, str]]:
+        """The outcomes that requirements have here: word, and what it means."""
+        found = {outcome for entries in self.areas.values() for entry in entries for outcome in entry.outcomes}
+        return {outcome: words for outcome, words in LEGEND.items() if outcome in found}
+
+
+def compare(reports: Sequence[tuple[str, Report]]) -> Comparison:
+    """Put reports beside each other.
+
+    Args:
+        reports: the name of each one's file, without folder and suffix, and the report itself.
+    """
+    bodies = [report for _, report in reports]
+    return Comparison(
+        _titles(reports),
+        _facts(bodies),
+        _areas(bodies),
+        _observations(bodies),
+        [_lines(report, (Outcome.ADVISORY,)) for report in bodies],
+        [_lines(report, NOT_MET) for report in bodies],
+        [_lines(report, STUCK) for report in bodies],
+    )
+
+
+def _titles(reports: Sequence[tuple[str, Report]]) -> list[str]:
+    """Name the columns: server and version, with the file's name where that says too little, numbered if need be."""
+    names = [" ".join(filter(None, (r["target"]["name"], r["target"]["version"]))) for _, r in reports]
+    unclear = Counter(names)
+    titles = [
+        name if name and unclear[name] == 1 else f"{name} ({stem})".strip()
+        for name, (stem, _) in zip(names, reports, strict=True)
+    ]
+    seen: Counter[str] = Counter()
+    for place, title in enumerate(titles):
+        seen[title] += 1
+        titles[place] = f"{title} #{seen[title]}" if seen[title] > 1 else title
+    return titles
+
+
+# --- facts ------------------------------------------------------------------------------------------------------------
+
+
+def _facts(reports: Sequence[Report]) -> list[Fact]:
+    """Return the facts of the runs; counts that are 0 in all of them are left out."""
+    facts = [Fact(label, [read(report) for report in reports]) for label, read in FACTS.items()]
+    return [fact for fact in facts if {cell.text for cell in fact.cells} != {"0"}]
+
+
+def _verdict(report: Report) -> Cell:
+    return Cell(": ".join(filter(None, (report["verdict"], "; ".join(report["why"])))), report["verdict"])
+
+
+def _extension(name: str) -> Callable[[Report], Cell]:
+    def read(report: Report) -> Cell:
+        entry = report["extensions"].get(name)
+        if entry is None or not entry["offered"]:
+            return Cell("not offered", "not_applicable")
+        return Cell(entry["verdict"], entry["verdict"])
+
+    return read
+
+
+def _requirements_met(level: str) -> Callable[[Report], Cell]:
+    def read(report: Report) -> Cell:
+        count = Counter(e["verdict"] for e in report["requirements"] if e["level"] == level)
+        met = count[Outcome.PASS] + count[Outcome.FIXED]
+        unjudged = sum(count[outcome] for outcome in (Outcome.NOT_APPLICABLE, *STUCK))
+        others = {"not met": count.total() - met - unjudged, "not judged": unjudged}
+        return Cell(", ".join([f"{met} met", *(f"{number} {word}" for word, number in others.items() if number)]))
+
+    return read
+
+
+def _checks(outcome: str) -> Callable[[Report], Cell]:
+    return lambda report: Cell(str(sum(check["outcome"] == outcome for check in report["checks"])))
+
+
+def _suite(report: Report) -> Cell:
+    return Cell(f"{report['suite']['version']} ({report['suite']['digest'][:8]})")
+
+
+def _options(report: Report) -> Cell:
+    options = report["options"]
+    switches = [name for name in ("strict", "dangerous") if options.get(name)]
+    named = [f"{name} {', '.join(options[name])}" for name in ("extensions", "models") if options.get(name)]
+    return Cell("; ".join([options["profile"], *switches, *named]))
+
+
+FACTS: Mapping[str, Callable[[Report], Cell]] = {
+    "verdict": _verdict,
+    "plain protocol": _extension("protocol"),
+    "binary_tensor_data": _extension("binary_tensor_data"),
+    "raw": _extension("raw"),
+    "classification": _extension("classification"),
+    "MUST": _requirements_met("MUST"),
+    "SHOULD": _requirements_met("SHOULD"),
+    **{f"checks: {word}": _checks(outcome) for outcome, (word, _) in LEGEND.items() if outcome},
+    "roles": lambda report: Cell(str(len(report["target"]["roles"]))),
+    "suite": _suite,
+    "profile": _options,
+    "date": lambda report: Cell(report["started"][:10]),
+}
+
+
+# --- requirements -----------------------------------------------------------------------------------------------------
+
+
+def _areas(reports: Sequence[Report]) -> dict[str, list[Requirement]]:
+    """Return the requirements by area, in the order of this version's ledger; those it does not know come last."""
+    verdicts = [{entry["id"]: entry["verdict"] for entry in report["requirements"]} for report in reports]
+    entries = {entry["id"]: entry for report in reports for entry in report["requirements"]}
+    known = ledger.load()
+    areas: dict[str, list[Requirement]] = {}
+    for name in [*(name for name in known if name in entries), *(name for name in entries if name not in known)]:
+        statement = known[name].statement if name in known else ""
+        outcomes = [own.get(name, "") for own in verdicts]
+        found = Requirement(name, entries[name]["level"], statement, outcomes)
+        areas.setdefault(entries[name]["area"], []).append(found)
+    return areas
+
+
+# --- observations and lines -------------------------------------------------------------------------------------------
+
+_BODY = re.compile(r"(HTTP \d{3}): .*", re.DOTALL)
+_NUMBERS = re.compile(r"(?<!HTTP )(?<!\d)-?\d+(\.\d+)?(, -?\d+(\.\d+)?)*")
+
+
+def _observations(reports: Sequence[Report]) -> list[Observation]:
+    """Return what was observed, requirement by requirement in the order of the ledger."""
+    seen: dict[tuple[str, str], list[Counter[str]]] = {}
+    for place, report in enumerate(reports):
+        for check in report["checks"]:
+            if check["observation"]:
+                counts = seen.setdefault((check["requirements"][0], check["id"]), [Counter() for _ in reports])
+                counts[place][_BODY.sub(r"\1", check["observation"])] += 1
+    order = list(ledger.load())
+    keys = sorted(seen, key=lambda key: (order.index(key[0]) if key[0] in order else len(order), key))
+    return [Observation(*key, [counts.most_common() for counts in seen[key]]) for key in keys]
+
+
+def _lines(report: Report, outcomes: Iterable[str]) -> list[Line]:
+    """Return what came to these outcomes: one line for rows of a check that say the same."""
+    lines: dict[tuple[str, ...], Line] = {}
+    for check in report["checks"]:
+        if check["outcome"] in outcomes:
+            requirement = check["failure"]["requirement"] if check["failure"] else check["requirements"][0]
+            key = (check["outcome"], requirement, check["id"], _gist(check))
+            line = lines.setdefault(key, Line(check["outcome"], requirement, check["id"], check["message"]))
+            line.rows.append(check["row"])
+    return list(lines.values())
+
+
+def _gist(check: Mapping[str, Any]) -> str:
+    """Return what a message says beside the words of its row, its numbers, and the body of an answer."""
+    row = check["row"].replace("-", " ")
+    message: str = check["message"].replace(row, "...") if row else check["message"]
+    return _NUMBERS.sub("0", _BODY.sub(r"\1", message))

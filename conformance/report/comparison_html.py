@@ -1,0 +1,39 @@
+"""A comparison of reports as one HTML file: no script, nothing loaded from elsewhere, for wide and narrow screens.
+
+Jinja2 escapes every text, and `safe` takes control characters out of it; the policy in the page's head forbids scripts
+all the same.
+"""
+
+from __future__ import annotations
+
+import jinja2
+
+from conformance.report.comparison import LEGEND, Comparison
+from conformance.report.comparison_words import TITLE, WRITTEN_BY, more, seen
+from conformance.terms.text import safe
+
+
+def render(comparison: Comparison) -> str:
+    """Return the page, ending in a newline."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("conformance.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {"safe_text": safe, "more": more, "seen": seen}
+    sections = (
+        ("Advice", comparison.advice),
+        ("Observations", None),
+        ("Failures", comparison.failures),
+        ("Blocked, or in error", comparison.stuck),
+    )
+    return environment.get_template("compare.html.jinja").render(
+        title=TITLE,
+        written_by=WRITTEN_BY.replace("`", ""),
+        comparison=comparison,
+        words={outcome: word for outcome, (word, _) in LEGEND.items()},
+        sections=[(heading, columns) for heading, columns in sections if columns is None or any(columns)],
+    )

@@ -1,0 +1,80 @@
+"""A comparison of reports as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from conformance.report.comparison import LEGEND, Comparison, Line, Observation
+from conformance.report.comparison_words import TITLE, WRITTEN_BY, more, seen
+from conformance.report.markdown import code, table, text
+
+BAD = ("fail", "error", "nonconformant")
+
+
+def render(comparison: Comparison) -> str:
+    """Return the page, ending in a newline."""
+    titles = [text(title, 80) for title in comparison.titles]
+    lines = [f"# {TITLE}", "", WRITTEN_BY, "", *_facts(comparison, titles), "", *_requirements(comparison, titles)]
+    lines += _section("Advice", titles, comparison.advice)
+    lines += _observations(comparison.observations, titles)
+    lines += _section("Failures", titles, comparison.failures)
+    lines += _section("Blocked, or in error", titles, comparison.stuck)
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _facts(comparison: Comparison, titles: list[str]) -> list[str]:
+    rows = [
+        [text(fact.label), *(_strong(text(cell.text), cell.kind) for cell in fact.cells)] for fact in comparison.facts
+    ]
+    return table(["", *titles], rows)
+
+
+def _requirements(comparison: Comparison, titles: list[str]) -> Iterator[str]:
+    yield "## Requirements"
+    yield ""
+    yield from table(
+        ["sign", "means"], [[_strong(word, kind), meaning] for kind, (word, meaning) in comparison.legend.items()]
+    )
+    for area, requirements in comparison.areas.items():
+        yield from ("", f"### {text(area)}", "")
+        rows = [
+            [
+                code(entry.id),
+                text(entry.level),
+                entry.statement.replace("|", "\\|"),  # the ledger's own Markdown
+                *(_strong(LEGEND[outcome][0], outcome) for outcome in entry.outcomes),
+            ]
+            for entry in requirements
+        ]
+        yield from table(["requirement", "level", "statement", *titles], rows)
+
+
+def _observations(observations: Sequence[Observation], titles: list[str]) -> Iterator[str]:
+    yield from ("", "## Observations", "")
+    yield "What the documents leave open, and which way each server goes; in brackets how often, where it is not once."
+    yield ""
+    rows = [
+        [code(entry.requirement), code(entry.check), *("<br>".join(map(text, seen(cell))) for cell in entry.cells)]
+        for entry in observations
+    ]
+    yield from table(["requirement", "check", *titles], rows) if rows else ["None."]
+
+
+def _section(heading: str, titles: list[str], columns: Sequence[Sequence[Line]]) -> Iterator[str]:
+    if not any(columns):
+        return
+    yield from ("", f"## {heading}")
+    for title, lines in zip(titles, columns, strict=True):
+        if lines:
+            yield from ("", f"### {title}", "")
+            yield from (f"- {_line(line)}" for line in lines)
+
+
+def _line(line: Line) -> str:
+    rows = f" ({text(more(line.rows))})" if any(line.rows) else ""
+    outcome = "" if line.outcome in ("fail", "advisory") else f" ({LEGEND[line.outcome][0]})"
+    return f"{code(line.requirement)} {code(line.check)}{rows}{outcome}: {text(line.message)}"
+
+
+def _strong(shown: str, kind: str) -> str:
+    return f"**{shown}**" if kind in BAD else shown

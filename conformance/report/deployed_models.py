@@ -1,0 +1,58 @@
+"""Models that are judged by relations: what was sent to them, and what was not judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from conformance.survey.deployed import unsteadiness
+from conformance.survey.survey import Survey
+from conformance.terms.outcome import Outcome, ReasonKind
+from conformance.terms.result import CheckResult
+from conformance.terms.text import safe
+
+LONGEST = 160  # characters of a list of tensors
+
+
+def header(survey: Survey) -> Iterator[str]:
+    """Yield a line for each model, with the tensors that are sent and those that come; and one for what is odd."""
+    for number, (name, model) in enumerate(survey.models.items()):
+        sent, outputs = _tensors(model["sent"] or model["inputs"]), ", ".join(t["name"] for t in model["outputs"])
+        yield f"{'models' if number == 0 else '':12}{safe(name, 60)}: {sent} -> {safe(outputs, LONGEST)}"
+        if model["unsteady"]:
+            yield f"{'':12}{unsteady(model)}; not compared"
+        if model["trouble"]:
+            yield f"{'':12}{safe(model['trouble'], 800)}"
+
+
+def unsteady(model: Mapping[str, Any]) -> str:
+    """Return the sentence that says that a model is not deterministic."""
+    return safe(f"{model['name']}: {unsteadiness(model['unsteady'])}")
+
+
+def _tensors(tensors: Sequence[Mapping[str, Any]]) -> str:
+    return safe(", ".join(f"{t['name']} {t['datatype']} {t['shape']}" for t in tensors), LONGEST)
+
+
+def not_judged(results: Sequence[CheckResult], survey: Survey) -> Iterator[str]:
+    """Yield why checks say nothing of models: a line for each reason."""
+    if not survey.models:
+        return
+    reasons: dict[str, list[CheckResult]] = {}
+    for result in results:
+        if result.outcome is Outcome.NOT_APPLICABLE and not result.is_for(ReasonKind.NOT_OFFERED):
+            reasons.setdefault(result.message, []).append(result)
+    for reason, found in reasons.items():
+        yield f"{safe(reason, LONGEST)}  ({found[0].label}{f' and {len(found) - 1} more' if len(found) > 1 else ''})"
+
+
+def described(survey: Survey) -> dict[str, Any]:
+    """Return what the report says of the models: signatures and the shapes that were sent, no elements."""
+    return {
+        name: {
+            "inputs": [{key: tensor[key] for key in ("name", "datatype", "shape")} for tensor in model["sent"]],
+            "outputs": [output["name"] for output in model["outputs"]],
+            "not_deterministic": model["unsteady"],
+        }
+        for name, model in survey.models.items()
+    }

@@ -1,0 +1,106 @@
+"""What the models of the roles compute, so that the suite knows the right answer. `roles.toml` describes each.
+
+Each function takes the arrays of the inputs by name and returns those of the outputs in declared order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from conformance.wire.datatypes import DATATYPES
+
+if TYPE_CHECKING:
+    from conformance.roles.roles import Role
+
+Array = np.ndarray[Any, Any]
+Compute = Callable[["Role", Mapping[str, Array]], Sequence[Array]]
+
+
+def objects(elements: Sequence[bytes], shape: Sequence[int] | None = None) -> Array:
+    """Return BYTES elements as an array of objects, of the given shape or of one dimension."""
+    array = np.empty(len(elements), dtype=object)
+    array[:] = elements
+    return array if shape is None else array.reshape(tuple(shape))
+
+
+def _identity(_: Role, inputs: Mapping[str, Array]) -> Sequence[Array]:
+    return list(inputs.values())
+
+
+def _cast(role: Role, inputs: Mapping[str, Array]) -> Sequence[Array]:
+    return [
+        array.astype(DATATYPES[output.datatype].dtype)
+        for array, output in zip(inputs.values(), role.outputs, strict=True)
+    ]
+
+
+def _add_sub(_: Role, inputs: Mapping[str, Array]) -> Sequence[Array]:
+    return [inputs["A"] + inputs["B"], inputs["A"] - inputs["B"]]
+
+
+def _length(_: Role, inputs: Mapping[str, Array]) -> Sequence[Array]:
+    array = inputs["INPUT"]
+    return [np.array([len(element) for element in array.flat], "<i4").reshape(array.shape)]
+
+
+def _weighted_sum(_: Role, inputs: Mapping[str, Array]) -> Sequence[Array]:
+    flat = inputs["INPUT"].reshape(-1).astype("<i8")
+    return [np.array([np.dot(flat, np.arange(1, flat.size + 1))], "<i8")]
+
+
+def _emit(_: Role, inputs: Mapping[str, Array]) -> Sequence[Array]:
+    numbers, texts = (int(count) for count in inputs["COUNTS"])
+    return [np.arange(1, numbers + 1, dtype="<i4"), objects([b"t%d" % k for k in range(1, texts + 1)])]
+
+
+def _text(_: Role, inputs: Mapping[str, Array]) -> Sequence[Array]:
+    array = inputs["INPUT"]
+    return [array, objects([b"%d" % int(element) for element in array.flat], array.shape)]
+
+
+def _table(role: Role, inputs: Mapping[str, Array]) -> Sequence[Array]:
+    (array,) = inputs.values()
+    output = role.outputs[0]
+    return [np.array([role.table[int(x) - 1] for x in array.flat], DATATYPES[output.datatype].dtype)]
+
+
+def _documented_binary(_: Role, inputs: Mapping[str, Array]) -> Sequence[Array]:
+    return [_pairs(inputs["input1"], inputs["input0"]).astype("<f4")]
+
+
+def _documented_mixed(_: Role, inputs: Mapping[str, Array]) -> Sequence[Array]:
+    total = inputs["input0"].astype("<f4") + inputs["input1"].astype("<f4")
+    return [_pairs(inputs["input2"], inputs["input0"]).astype("<f2"), total]
+
+
+def _pairs(first: Array, second: Array) -> Array:
+    """Return [3, 2]: row k is [element k of first, element k of second], elements counted row by row."""
+    return np.stack([first.reshape(-1)[:3].astype("<f8"), second.reshape(-1)[:3].astype("<f8")], axis=1)
+
+
+def _documented_all_outputs(_: Role, inputs: Mapping[str, Array]) -> Sequence[Array]:
+    a, b = inputs["input_tensor"].reshape(-1)
+    return [np.array([[a, b], [b, a], [0, 0]], "<f4").astype("<f2"), np.array([[a, b], [b, a]], "<f4")]
+
+
+def _documented_raw(_: Role, inputs: Mapping[str, Array]) -> Sequence[Array]:
+    return [inputs["input"][:3].reshape(3, 1), inputs["input"][1:].reshape(3, 1)]
+
+
+COMPUTE: Mapping[str, Compute] = {
+    "identity": _identity,
+    "cast": _cast,
+    "add_sub": _add_sub,
+    "length": _length,
+    "weighted_sum": _weighted_sum,
+    "emit": _emit,
+    "text": _text,
+    "table": _table,
+    "documented_binary": _documented_binary,
+    "documented_mixed": _documented_mixed,
+    "documented_all_outputs": _documented_all_outputs,
+    "documented_raw": _documented_raw,
+}

@@ -1,0 +1,202 @@
+"""The golden byte fixtures as the suite reads them: every case of `fixtures/valid` and `fixtures/invalid`, frozen.
+
+A case is one request, byte for byte, and what must be true of the answer. Reading copies bytes and turns JSON spellings
+into Python values ("NaN" into a float, {"hex": ...} into bytes); nothing is encoded here and no tensor is decoded.
+`fixtures/README.md` describes the files, `schemas/fixture.schema.json` is their schema.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from conformance.terms.data import folder
+from conformance.wire.request import Form
+
+Value = bool | int | float | bytes
+OutputForm = Form | Literal["either"]
+Level = Literal["MUST", "SHOULD", "MAY", "OBSERVE"]
+Framing = Literal["required", "absent_or_body_length", "either"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """The passage of a document that a case is taken from."""
+
+    document: str
+    section: str
+
+
+@dataclass(frozen=True)
+class Part:
+    """The bytes of one binary tensor in a request's body, in the order in which they lie there.
+
+    Attributes:
+        offset: first byte, counted from the start of the body.
+        size: bytes that the body really holds; an invalid case may declare another number.
+        values: elements in row-major order, or None where the bytes are no such tensor.
+    """
+
+    name: str
+    datatype: str
+    shape: tuple[int, ...]
+    offset: int
+    size: int
+    values: tuple[Value, ...] | None
+
+
+@dataclass(frozen=True)
+class Class:
+    """One element of a classification output; `label` is None where the model has no label for the index."""
+
+    value: int | float
+    index: int
+    label: str | None
+
+
+@dataclass(frozen=True)
+class Output:
+    """What one output of the answer must be.
+
+    Attributes:
+        form: how it comes; "either" where the documents leave it open.
+        values: elements in row-major order, or None for a classification.
+        binary: the tensor as binary data, whatever the form, or None for a classification.
+            Any NaN is right where this has one.
+        classes: elements in row-major order of a classification, or None.
+    """
+
+    name: str
+    datatype: str
+    shape: tuple[int, ...]
+    form: OutputForm
+    values: tuple[Value, ...] | None
+    binary: bytes | None
+    classes: tuple[Class, ...] | None
+
+
+@dataclass(frozen=True)
+class Case:
+    """One request and what must be true of its answer.
+
+    Attributes:
+        name: the folder's name, unique over all cases; an invalid case is named after its fault.
+        requirements: ledger ids; the first is the one that decides the level.
+        role: the role asked for. `path` holds the model name, which is the role's unless the case asks for a model
+            that does not exist.
+        headers: every header that matters, Content-Length among them.
+        body: the whole HTTP body; the first `json_length` bytes are the JSON part.
+        fault: None for a valid case, otherwise the one thing that is wrong.
+        may_refuse: a valid case that a server may also refuse, but not answer otherwise.
+        outputs: exactly the outputs of the answer. In an invalid case: what the answer must hold if the server, against
+            the advice of a SHOULD, answers; empty where nothing is said.
+        inference_header: what must hold of the answer's Inference-Header-Content-Length; None for an invalid case.
+        id: the id that the answer must carry, or None where the request has none.
+    """
+
+    name: str
+    title: str
+    requirements: tuple[str, ...]
+    source: Source | None
+    role: str
+    level: Level
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+    json_length: int
+    parts: tuple[Part, ...]
+    fault: str | None
+    may_refuse: bool
+    outputs: tuple[Output, ...]
+    inference_header: Framing | None
+    id: str | None  # the protocol's own name for it
+
+    @property
+    def valid(self) -> bool:
+        """Whether a server has to answer it."""
+        return self.fault is None
+
+    def path_for(self, model: str) -> str:
+        """Return the request's path where the target calls the role's model `model`."""
+        return self.path.replace(f"/models/{self.role}/", f"/models/{model}/")
+
+
+def load_all() -> tuple[Case, ...]:
+    """Return every case, the valid ones first, each kind by name.
+
+    Raises:
+        FileNotFoundError: the installation is incomplete.
+    """
+    return tuple(load(path.parent) for kind in ("valid", "invalid") for path in _case_files(kind))
+
+
+@cache
+def load(place: Path) -> Case:
+    """Return the case that lies in the folder `place`.
+
+    Raises:
+        FileNotFoundError: `case.json` or a file that it names is not there.
+    """
+    case = json.loads((place / "case.json").read_text(encoding="utf-8"))
+    request, answer = case["request"], case["answer"]
+    outputs = answer.get("outputs", answer.get("otherwise", []))
+    return Case(
+        name=case["name"],
+        title=case["title"],
+        requirements=tuple(case["requirements"]),
+        source=Source(**case["source"]) if case["source"] else None,
+        role=case["role"],
+        level=answer["level"],
+        path=request["path"],
+        headers=request["headers"],
+        body=(place / "request.bin").read_bytes(),
+        json_length=request["json_length"],
+        parts=tuple(_part(entry) for entry in request["tensors"]),
+        fault=answer.get("fault"),
+        may_refuse=answer.get("may_refuse", False),
+        outputs=tuple(read_output(place, entry) for entry in outputs),
+        inference_header=answer.get("inference_header"),
+        id=answer.get("id"),
+    )
+
+
+def _case_files(kind: str) -> list[Path]:
+    return sorted((folder("fixtures") / kind).glob("*/case.json"))
+
+
+def _part(entry: dict[str, Any]) -> Part:
+    return Part(**entry | {"shape": tuple(entry["shape"]), "values": _values(entry)})
+
+
+def read_output(place: Path, entry: dict[str, Any]) -> Output:
+    """Return what `case.json`, in the folder `place`, says of one output."""
+    return Output(
+        name=entry["name"],
+        datatype=entry["datatype"],
+        shape=tuple(entry["shape"]),
+        form=entry["form"],
+        values=_values(entry),
+        binary=(place / entry["binary"]).read_bytes() if "binary" in entry else None,
+        classes=tuple(Class(**{"label": None} | item) for item in entry["classes"]) if "classes" in entry else None,
+    )
+
+
+def _values(entry: dict[str, Any]) -> tuple[Value, ...] | None:
+    if "values" not in entry:
+        return None
+    return tuple(_value(entry["datatype"], item) for item in entry["values"])
+
+
+def _value(datatype: str, item: Any) -> Value:
+    if isinstance(item, dict):
+        return bytes.fromhex(item["hex"]) * int(item.get("times", 1))
+    if isinstance(item, str):
+        return item.encode("utf-8") if datatype == "BYTES" else float(item)
+    if datatype in ("FP16", "BF16", "FP32", "FP64"):
+        return float(item)
+    plain: bool | int = item
+    return plain

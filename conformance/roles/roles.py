@@ -1,0 +1,76 @@
+"""Model roles: the signatures that checks ask for, as `roles.toml` describes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from conformance.terms import data
+
+MAX_BATCH = 8
+
+
+# Datatypes that JSON has no representation for: a server may refuse them there.
+BINARY_ONLY = frozenset({"FP16", "BF16"})
+
+
+@dataclass(frozen=True, slots=True)
+class TensorSpec:
+    """A declared input or output: `shape` is without the batch dimension, -1 is a variable dimension."""
+
+    name: str
+    datatype: str
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """A model's signature and what it computes; the fields are those of `roles.toml`."""
+
+    name: str
+    purpose: str
+    compute: str
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+    batching: bool = False
+    labels: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    table: tuple[float, ...] = ()
+
+    @property
+    def is_json_capable(self) -> bool:
+        """Whether every tensor has a JSON form."""
+        return not any(spec.datatype in BINARY_ONLY for spec in (*self.inputs, *self.outputs))
+
+    @property
+    def is_optional(self) -> bool:
+        """Whether a server that lacks it is still judged whole.
+
+        No document of the extensions names BF16, and a model without dimensions cannot be deployed on every server.
+        """
+        specs = (*self.inputs, *self.outputs)
+        return any(spec.datatype == "BF16" or (not spec.shape and not self.batching) for spec in specs)
+
+
+@cache
+def load() -> Mapping[str, Role]:
+    """Return every role by name, in the order of `roles.toml`."""
+    return {name: _role(name, entry) for name, entry in data.toml("roles/roles.toml").items()}
+
+
+def _role(name: str, entry: Mapping[str, Any]) -> Role:
+    return Role(
+        name,
+        entry["purpose"],
+        entry["compute"],
+        _specs(entry["inputs"]),
+        _specs(entry["outputs"]),
+        entry.get("batching", False),
+        entry.get("labels", {}),
+        tuple(entry.get("table", ())),
+    )
+
+
+def _specs(entries: Sequence[Mapping[str, Any]]) -> tuple[TensorSpec, ...]:
+    return tuple(TensorSpec(entry["name"], entry["datatype"], tuple(entry["shape"])) for entry in entries)

@@ -1,0 +1,1 @@
+"""What a target offers: extensions, model roles, deployed models."""

@@ -1,0 +1,231 @@
+"""The survey of a target of which single models are to be judged, by their names, whatever they compute.
+
+A model is described by its metadata; inputs are guessed until it answers. What the target offers is probed with these
+models. Nothing is asked of the roles, none of which has to be deployed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+from conformance.roles.guessed_inputs import Given, GivenInputError, guesses
+from conformance.roles.roles import TensorSpec
+from conformance.survey import over_http as surveys
+from conformance.survey.deployed import (
+    FULL,
+    PLAIN,
+    Deployed,
+    as_tensor,
+    differing,
+    has_classes,
+    is_json_capable,
+    is_ordinary,
+    raw_body,
+    role_of,
+)
+from conformance.survey.survey import Survey
+from conformance.terms.extensions import OVER_HTTP
+from conformance.terms.text import safe
+from conformance.transport.exchange import FailureKind, Reply
+from conformance.transport.settings import SettingsError
+from conformance.transport.target import Target
+from conformance.wire.datatypes import DATATYPES
+from conformance.wire.finding import shown
+from conformance.wire.json_text import parse
+from conformance.wire.request import Output
+
+GUESSES = 48  # plain requests before a model counts as one that answers none
+
+HOW_TO_GIVE = (
+    "give inputs that it takes in the file of --target-config, a table [models.{model}.inputs.INPUT] for each,"
+    " with shape = [...] and data = [...]"
+)
+
+
+def take(
+    target: Target, names: Sequence[str], wanted: Sequence[str] = (), given: Mapping[str, Given] | None = None
+) -> Survey:
+    """Ask the target what it offers, and for these models.
+
+    Args:
+        target: a target that has not been surveyed.
+        names: of the models.
+        wanted: the extensions to judge, whether offered or not; empty: those that the target offers.
+        given: model -> inputs that a user knows better than to guess them.
+
+    Raises:
+        TargetLost: nobody answers.
+        SettingsError: there is no such model, or nothing can be asked of it; or what is given does not fit it.
+    """
+    survey = Survey()
+    surveys.read_server_metadata(target.get("/v2"), survey)
+    models = [find(target, name, (given or {}).get(name, {})) for name in dict.fromkeys(names)]
+    for extension in OVER_HTTP:
+        surveys.decide(survey, extension, wanted, _probe(target, extension, models))
+    survey.models = {model.name: model.to_dict() for model in models}
+    return survey
+
+
+# --- one model ----------------------------------------------------------------------------------------------------
+
+
+def find(target: Target, name: str, given: Given) -> Deployed:
+    """Return a model with inputs that it takes, or with the trouble that there is.
+
+    Raises:
+        TargetLost: nobody answers.
+        SettingsError: there is no such model, its metadata do not say what to send, or `given` does not fit it.
+    """
+    inputs, outputs = _signature(target, name)
+    model = Deployed(role_of(name, inputs, outputs), name, declared={spec.name: spec.datatype for spec in outputs})
+    try:
+        model, reply = _answering(target, _silenced(model), given)
+    except GivenInputError as error:
+        raise SettingsError(f"--target-config: models.{name}.{error}") from None
+    return model if reply is None else _observed(target, _with_outputs(model, reply), reply)
+
+
+def _signature(target: Target, name: str) -> tuple[list[TensorSpec], list[TensorSpec]]:
+    reply = target.get(Deployed(role_of(name, (), ()), name).path)
+    who = f"{target.settings.url} serves no model {safe(name, 100)}"
+    if not reply.succeeded:
+        raise SettingsError(f"{who}: {safe(reply.outcome())}")
+    document, _ = parse(reply.body)
+    if not isinstance(document, dict):
+        raise SettingsError(f"{who} with metadata: {safe(reply.body[:100].decode('utf-8', 'replace'))}")
+    inputs = _specs(name, document.get("inputs"))
+    if not inputs:
+        raise SettingsError(f"the metadata of {safe(name, 100)} list no inputs, so that nobody knows what to send")
+    return inputs, _specs(name, document.get("outputs"))
+
+
+def _specs(name: str, listed: Any) -> list[TensorSpec]:
+    return [_spec(name, item) for item in listed] if isinstance(listed, list) else []
+
+
+def _spec(model: str, item: Any) -> TensorSpec:
+    """Return a tensor of the metadata; a shape that is none is taken for that of one element."""
+    item = item if isinstance(item, dict) else {}
+    name, datatype, shape = item.get("name"), item.get("datatype"), item.get("shape")
+    if not isinstance(name, str) or datatype not in DATATYPES:
+        raise SettingsError(
+            f"the metadata of {safe(model, 100)} have a tensor {shown(name)} of datatype {shown(datatype)},"
+            " which is none of the protocol's"
+        )
+    sizes = shape if isinstance(shape, list) else []
+    return TensorSpec(name, datatype, tuple(size if type(size) is int and size >= 0 else -1 for size in sizes))
+
+
+def _silenced(model: Deployed) -> Deployed:
+    """Return the model with those outputs as binary-only whose datatype JSON does not carry."""
+    return replace(model, binary_only=tuple(s.name for s in model.role.outputs if not is_json_capable(s.datatype)))
+
+
+def _answering(target: Target, model: Deployed, given: Given) -> tuple[Deployed, Reply | None]:
+    """Return the model with inputs that it takes, and its answer; or with its trouble, and nothing."""
+    found, refusal = _taken(target, model, given)
+    if found is None and any(is_json_capable(spec.datatype) for spec in (*model.role.inputs, *model.role.outputs)):
+        found, _ = _taken(target, replace(model, json_trouble=refusal), given)
+    if found is not None:
+        return found
+    inputs = "the inputs that are given" if given else "inputs made from its metadata"
+    trouble = f"{model.name} answers no plain request with {inputs}: {refusal}; {HOW_TO_GIVE.format(model=model.name)}"
+    return replace(model, trouble=trouble), None
+
+
+def _taken(target: Target, model: Deployed, given: Given) -> tuple[tuple[Deployed, Reply] | None, str]:
+    """Return the model with the first inputs that it takes and the answer, or nothing; and the first refusal.
+
+    The first inputs fit the metadata best, so that their refusal says most.
+    """
+    best: tuple[Deployed, Reply] | None = None
+    refusal = ""
+    for tensors in islice(guesses(model.role.inputs, given), GUESSES):
+        if best and [tensor.shape for tensor in tensors] != [tensor.shape for tensor in best[0].tensors]:
+            continue
+        tried = replace(model, tensors=tensors, replies={})
+        reply = target.infer(tried.plain())
+        if not _answers(reply):
+            refusal = refusal or safe(reply.outcome())
+        elif _tells(reply):
+            return (tried, reply), refusal
+        else:
+            best = best or (tried, reply)
+        if _is_silent(reply):
+            break
+    return best, refusal
+
+
+def _answers(reply: Reply) -> bool:
+    return reply.succeeded and any(output.name for output in reply.answer.outputs)
+
+
+def _is_silent(reply: Reply) -> bool:
+    """Whether the model does not answer at all, so that asking goes on for too long."""
+    return reply.status is None and reply.has_failed(FailureKind.TIMEOUT)
+
+
+def _tells(reply: Reply) -> bool:
+    """Whether every output has elements, and JSON carries them: the better inputs."""
+    arrays = [output.array for output in reply.answer.outputs]
+    return all(array is not None and array.size and is_ordinary(array) for array in arrays)
+
+
+def _with_outputs(model: Deployed, reply: Reply) -> Deployed:
+    """Return the model with the outputs that it really has, and with its plain answer."""
+    if model.plain().outputs is None:
+        declared = {spec.name: spec for spec in model.role.outputs}
+        came = {output.name: output.datatype for output in reply.answer.outputs if output.name}
+        shapes = {name: declared[name].shape if name in declared else () for name in came}
+        found = tuple(TensorSpec(name, datatype, shapes[name]) for name, datatype in came.items())
+        model = replace(model, role=replace(model.role, outputs=found))
+    model.replies[PLAIN] = reply
+    return model
+
+
+def _observed(target: Target, model: Deployed, first: Reply) -> Deployed:
+    """Return the model with what two answers to a plain request, and one in binary data, show of its outputs."""
+    full = target.infer(model.full())
+    binary_only = tuple(name for name in model.outputs if name in model.binary_only or not _fits_json(full, name))
+    if binary_only != model.binary_only:
+        fitting = replace(model, binary_only=binary_only, json_trouble="", replies={})
+        reply = target.infer(fitting.plain())
+        if _answers(reply):
+            model, first = fitting, reply
+    model.replies.update({PLAIN: first, FULL: full})
+    again = target.infer(model.plain())
+    return replace(model, unsteady=tuple(differing(first, again)) if again.succeeded else ())
+
+
+def _fits_json(full: Reply, name: str) -> bool:
+    output = full.answer.output(name) if full.succeeded else None
+    tensor = as_tensor(output) if output and output.binary else None
+    return tensor is None or is_json_capable(tensor.datatype, tensor.array)
+
+
+# --- what is offered ----------------------------------------------------------------------------------------------
+
+
+def _probe(target: Target, extension: str, models: Sequence[Deployed]) -> Iterator[Reply]:
+    for model in models:
+        if model.trouble:
+            continue
+        if extension == "binary_tensor_data":
+            yield model.replies[FULL]
+        elif extension == "raw" and len(model.tensors) == 1:
+            yield from (target.infer(model.raw(raw_body(tensor))) for tensor in model.items() if tensor.elements)
+        elif extension == "classification":
+            yield from _classes(target, model)
+
+
+def _classes(target: Target, model: Deployed) -> Iterator[Reply]:
+    """Ask for the highest class of the first output that has classes."""
+    for output in model.replies[PLAIN].answer.outputs:
+        tensor = as_tensor(output)
+        if tensor is not None and has_classes(tensor):
+            wanted = [Output(tensor.name, classification=1)]
+            yield target.infer(model.request(send=model.sends, outputs=wanted))
+            return

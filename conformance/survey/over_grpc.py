@@ -1,0 +1,69 @@
+"""What a target offers over gRPC: its metadata, and a request for classes.
+
+Where HTTP is judged, too, the roles are those that were found there: a model that is served over HTTP alone shows as
+one that answers no plain request. Source: Open Inference Protocol, gRPC, "Server Metadata" and "Model Metadata".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from conformance.roles.model import Model
+from conformance.transport.exchange import Reply
+from conformance.transport.target import Target
+from conformance.wire.grpc_answer import response
+from conformance.wire.grpc_request import grpc_call, infer_message
+from conformance.wire.request import Output
+
+if TYPE_CHECKING:
+    from conformance.survey.survey import Survey
+
+EXTENSION, LISTED_AS = "classification_grpc", "classification"
+
+
+def read_server_metadata(target: Target, survey: Survey) -> None:
+    """Note what ServerMetadata says; name and version are HTTP's where that has them."""
+    reply = target.send(grpc_call("ServerMetadata"))
+    message = response(reply.body, "ServerMetadata") if reply.succeeded else None
+    if message is None:
+        survey.silence = survey.silence or reply.outcome()
+        return
+    survey.name = survey.name or message.name
+    survey.version = survey.version or message.version
+    survey.listed_grpc = list(message.extensions)
+
+
+def absence(target: Target, role: str) -> Reply | None:
+    """Return what shows that a role's model is not there: no metadata, and no answer to a plain request."""
+    model = target.model(role)
+    if model is None:
+        return None
+    reply = target.send(grpc_call("ModelMetadata", name=model.name, version=model.version))
+    if reply.succeeded or (model.role.is_json_capable and _plain(target, model).succeeded):
+        return None
+    return reply
+
+
+def _plain(target: Target, model: Model) -> Reply:
+    return target.send(infer_message(model.request(send="json")))
+
+
+def decide(target: Target, survey: Survey, wanted: Sequence[str], models: Iterable[Model]) -> None:
+    """Note whether classification over gRPC is offered; `models` are asked for a class when need be."""
+    if wanted:
+        if EXTENSION in wanted:
+            survey.offered[EXTENSION] = "asked for"
+        return
+    if LISTED_AS in survey.listed_grpc:
+        survey.offered[EXTENSION] = "listed"
+        return
+    refusal = "no model to probe it with"
+    for model in models:
+        wish = [Output(model.role.outputs[0].name, classification=1)]
+        reply = target.send(infer_message(model.request(send="json", outputs=wish)))
+        if reply.succeeded and any(output.datatype in ("BYTES", "STRING") for output in reply.answer.outputs):
+            survey.offered[EXTENSION] = "works"
+            return
+        refusal = reply.outcome()
+    survey.refusals[EXTENSION] = refusal

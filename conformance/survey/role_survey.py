@@ -1,0 +1,65 @@
+"""The survey of a target: the extensions that it lists, those that a probe shows to work, and the roles that it fills.
+
+The survey decides what is judged, never how: an extension that is neither listed nor working is not applicable, and so
+is a check whose role is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from conformance.roles.placement import Placement
+from conformance.roles.roles import load as load_roles
+from conformance.survey import over_grpc, over_http
+from conformance.survey.survey import Survey
+from conformance.terms.extensions import GRPC, HTTP, OVER_HTTP
+from conformance.terms.text import safe
+from conformance.transport.exchange import Reply
+from conformance.transport.settings import SettingsError
+from conformance.transport.target import Target
+
+# Says what shows that a role's model is not there, or None.
+Absence = Callable[[Target, str], Reply | None]
+
+
+def take(target: Target, wanted: Sequence[str] = (), placements: Mapping[str, Placement] | None = None) -> Survey:
+    """Ask the target what it offers, and note the roles in `target.roles`.
+
+    Args:
+        target: a target that has not been surveyed.
+        wanted: the extensions to judge, whether offered or not; empty: those that the target offers.
+        placements: role -> model; None looks for models of the roles' own names.
+
+    Raises:
+        TargetLost: nobody answers.
+        SettingsError: a role is placed on a model that the target does not serve.
+    """
+    survey, transports = Survey(), target.settings.transports
+    absence = over_http.absence if HTTP in transports else over_grpc.absence
+    if HTTP in transports:
+        over_http.read_server_metadata(target.get("/v2"), survey)
+    if GRPC in transports:
+        over_grpc.read_server_metadata(target, survey)
+    survey.roles = _find_roles(target, absence) if placements is None else _placed_roles(target, placements, absence)
+    for extension in OVER_HTTP if HTTP in transports else ():
+        over_http.decide(survey, extension, wanted, over_http.PROBES[extension](target))
+    if GRPC in transports:
+        over_grpc.decide(target, survey, wanted, over_http.probe_models(target, over_http.SCORED))
+    return survey
+
+
+def _find_roles(target: Target, absence: Absence) -> dict[str, str]:
+    """Return the roles of which a model has the name."""
+    target.roles = {role: role for role in load_roles()}
+    target.roles = {role: role for role in load_roles() if absence(target, role) is None}
+    return target.roles
+
+
+def _placed_roles(target: Target, placements: Mapping[str, Placement], absence: Absence) -> dict[str, str]:
+    """Return the roles of a map, all of which the target has to serve."""
+    target.placements = placements
+    target.roles = {role: placement.model for role, placement in placements.items()}
+    for role, name in target.roles.items():
+        if reply := absence(target, role):
+            raise SettingsError(f"role {role}: {target.settings.url} serves no model {name}: {safe(reply.outcome())}")
+    return target.roles

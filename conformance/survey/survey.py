@@ -1,0 +1,50 @@
+"""The record of what a target offers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from conformance.transport.credentials import hide
+
+
+@dataclass(slots=True)
+class Survey:
+    """What a target offers.
+
+    Attributes:
+        name: of the server, by its own metadata; likewise version.
+        listed: the extensions of its metadata, as they stand there; `listed_grpc`: of those over gRPC.
+        offered: extension -> how we know ("listed", "works", "asked for"); what is not offered is not here.
+        refusals: extension -> what the probe of an extension that is not offered was answered.
+        roles: role -> name of the model that fills it.
+        models: name -> what is known of a model that is judged by relations (`conformance.deployed`), as plain data.
+        silence: what a server without metadata answered instead, in a few words; else empty.
+    """
+
+    name: str | None = None
+    version: str | None = None
+    listed: list[str] = field(default_factory=list)
+    offered: dict[str, str] = field(default_factory=dict)
+    refusals: dict[str, str] = field(default_factory=dict)
+    roles: dict[str, str] = field(default_factory=dict)
+    models: dict[str, dict[str, Any]] = field(default_factory=dict)
+    silence: str = ""
+    listed_grpc: list[str] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, as workers and reports take it."""
+        return asdict(self)
+
+    def without(self, secrets: Sequence[str]) -> Survey:
+        """Return a survey whose texts of the server's hold none of these."""
+        return replace(
+            self,
+            name=self.name and hide(self.name, secrets),
+            version=self.version and hide(self.version, secrets),
+            listed=[hide(entry, secrets) for entry in self.listed],
+            listed_grpc=[hide(entry, secrets) for entry in self.listed_grpc],
+            refusals={extension: hide(text, secrets) for extension, text in self.refusals.items()},
+            silence=hide(self.silence, secrets),
+        )

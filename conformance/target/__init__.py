@@ -1,1 +1,0 @@
-"""Everything that touches a target: settings, connections, what it offers, and the record of each exchange."""

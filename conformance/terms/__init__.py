@@ -1,0 +1,1 @@
+"""The words that everything else uses: requirements, checks, outcomes, results, verdict."""

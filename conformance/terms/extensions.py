@@ -1,0 +1,21 @@
+"""The extensions that can be judged, and the transports that carry them."""
+
+from __future__ import annotations
+
+HTTP, GRPC = "http", "grpc"
+TRANSPORTS = (HTTP, GRPC)
+
+OVER_HTTP = ("binary_tensor_data", "raw", "classification")
+OVER_GRPC = ("classification_grpc",)
+EXTENSIONS = (*OVER_HTTP, *OVER_GRPC)
+
+# What a row needs beside the extension of its requirement (`Row.needs`), where that is one.
+BINARY = ("binary_tensor_data",)
+RAW = ("raw",)
+CLASSES = ("classification",)
+CLASSES_OVER_GRPC = ("classification_grpc",)
+
+
+def transport_of(area: str) -> str:
+    """Return the transport that the requirements of an area are about."""
+    return GRPC if area == GRPC else HTTP

@@ -1,0 +1,83 @@
+"""The result of one check on one row, as plain data: it travels from workers and into reports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from conformance.terms.check import label
+from conformance.terms.outcome import Outcome, Reason, ReasonKind
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What a person needs to understand one unmet requirement, as lines of safe text.
+
+    Attributes:
+        requirement: ledger id; `level`, `statement` and `source` are the ledger's.
+        bytes: annotated rows of hexadecimal, the first of them holding the first wrong byte; may be empty.
+        repeat: a shell command that sends the request again; empty where no request was sent.
+    """
+
+    requirement: str
+    level: str
+    statement: str
+    source: str
+    expected: str
+    actual: str
+    sent: str = ""
+    bytes: list[str] = field(default_factory=list)
+    repeat: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """The result of one check on one row.
+
+    Attributes:
+        requirements: the ledger ids that the row answers for.
+        message: one line that says why, for every outcome but pass and observed. For people: programs read `reason`.
+        reason: why there is no verdict, where there is none.
+        observation: what was observed, or empty.
+        exchanges: how many exchanges it took.
+    """
+
+    id: str
+    row: str
+    claim: str
+    area: str
+    extension: str
+    outcome: Outcome
+    requirements: list[str]
+    message: str = ""
+    observation: str = ""
+    duration_s: float = 0.0
+    exchanges: int = 0
+    failure: Failure | None = None
+    reason: Reason | None = None
+
+    @property
+    def label(self) -> str:
+        """The id with the row, as reports and baselines name it."""
+        return label(self.id, self.row)
+
+    def is_for(self, kind: ReasonKind) -> bool:
+        """Whether there is no verdict for a reason of this kind."""
+        return self.reason is not None and self.reason.kind is kind
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data: dicts, lists, texts and numbers."""
+        reason = {"kind": str(self.reason.kind), "subject": self.reason.subject} if self.reason else None
+        return {**asdict(self), "outcome": str(self.outcome), "reason": reason}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> CheckResult:
+        """Return the result that `to_dict` made plain."""
+        values = {item.name: data[item.name] for item in fields(cls)}
+        values["outcome"] = Outcome(values["outcome"])
+        if values["failure"]:
+            values["failure"] = Failure(**values["failure"])
+        if values["reason"]:
+            values["reason"] = Reason(ReasonKind(values["reason"]["kind"]), values["reason"]["subject"])
+        return cls(**values)

@@ -1,0 +1,183 @@
+"""The verdict of a run: computed from the results, by rules that anybody can apply again.
+
+conformant      every MUST that applies was judged and met
+nonconformant   a MUST is not met (or a SHOULD, when strict)
+incomplete      it cannot be said: target lost, nothing offered, something blocked or in error, or not all was run
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from conformance.terms import ledger
+from conformance.terms.extensions import EXTENSIONS, TRANSPORTS, transport_of
+from conformance.terms.outcome import UNMET, Outcome
+from conformance.terms.result import CheckResult
+
+Missing = Mapping[str, Collection[str]]
+
+EXIT_STATUS = {"conformant": 0, "nonconformant": 1, "incomplete": 6}
+
+# From best to worst: a requirement is as good as the worst of its checks.
+_WORST = (
+    Outcome.NOT_APPLICABLE,
+    Outcome.PASS,
+    Outcome.OBSERVED,
+    Outcome.ADVISORY,
+    Outcome.BLOCKED,
+    Outcome.ERROR,
+    Outcome.KNOWN_FAILURE,
+    Outcome.FAIL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a run says about its target.
+
+    Attributes:
+        verdict: `conformant`, `nonconformant` or `incomplete`.
+        why: one line for each reason; empty when conformant.
+    """
+
+    verdict: str
+    why: list[str] = field(default_factory=list)
+
+    @property
+    def exit_status(self) -> int:
+        """The exit status of the contract."""
+        return EXIT_STATUS[self.verdict]
+
+
+def conclude(
+    results: Sequence[CheckResult], missing: Collection[str] = (), lost: str | None = None, stopped: str = ""
+) -> Verdict:
+    """Return the verdict of a run.
+
+    Args:
+        results: of every check that was run.
+        missing: labels of the rows that should have been run and were not.
+        lost: why the target can no longer be reached, or None.
+        stopped: why the run was ended, where it was.
+    """
+    counts = Counter(result.outcome for result in results)
+    judged = counts.total() - counts[Outcome.NOT_APPLICABLE]
+    because = f": {stopped}" if stopped else ""
+    if lost:
+        return Verdict("incomplete", [f"the target is gone: {lost}", *_failures(counts)])
+    if missing:
+        return Verdict("incomplete", [f"{_checks(len(missing))} not run{because}", *_failures(counts)])
+    if counts[Outcome.FAIL] or counts[Outcome.KNOWN_FAILURE]:
+        return Verdict("nonconformant", _failures(counts))
+    if not judged:
+        return Verdict("incomplete", ["nothing could be judged"])
+    stuck = [f"{_checks(counts[o])} {word}" for o, word in _STUCK.items() if counts[o]]
+    return Verdict("incomplete", stuck) if stuck else Verdict("conformant")
+
+
+_STUCK = {Outcome.BLOCKED: "blocked", Outcome.ERROR: "in error"}
+
+
+def _failures(counts: Counter[Outcome]) -> list[str]:
+    new, known = counts[Outcome.FAIL], counts[Outcome.KNOWN_FAILURE]
+    return [*([f"{_checks(new)} failed"] if new else []), *([f"{_checks(known)} known to fail"] if known else [])]
+
+
+def _checks(count: int) -> str:
+    return f"{count} check" if count == 1 else f"{count} checks"
+
+
+def of_extensions(
+    results: Sequence[CheckResult], offered: Collection[str], missing: Missing = MappingProxyType({})
+) -> dict[str, dict[str, Any]]:
+    """Return for each extension, and for the protocol beneath them, whether it is offered, its verdict and counts.
+
+    Args:
+        results: of every check that was run.
+        offered: the extensions that are judged.
+        missing: labels of the rows that should have been run and were not, by extension.
+    """
+    extensions: dict[str, dict[str, Any]] = {}
+    for name in ("protocol", *EXTENSIONS):
+        own = [result for result in results if result.extension == name]
+        counts = Counter(str(result.outcome) for result in own)
+        is_offered = name == "protocol" or name in offered
+        verdict = conclude(own, missing.get(name, ())).verdict if is_offered else "not_applicable"
+        extensions[name] = {"offered": is_offered, "verdict": verdict, "counts": dict(sorted(counts.items()))}
+    return extensions
+
+
+@dataclass(frozen=True, slots=True)
+class Musts:
+    """How many MUSTs of the ledger were met, not met, could not be judged, and were not there to be judged."""
+
+    met: int
+    failed: int
+    stuck: int
+    absent: int
+
+    @property
+    def judged(self) -> int:
+        """How many were met or not met."""
+        return self.met + self.failed
+
+    @property
+    def total(self) -> int:
+        """How many there are."""
+        return self.met + self.failed + self.stuck + self.absent
+
+
+def musts(requirements: Iterable[Mapping[str, Any]]) -> Musts:
+    """Return the counts of the MUSTs among requirements as the report has them."""
+    counts = Counter(entry["verdict"] for entry in counted(requirements) if entry["level"] == "MUST")
+    met, absent = counts[Outcome.PASS], counts[Outcome.NOT_APPLICABLE]
+    failed = counts[Outcome.FAIL] + counts[Outcome.KNOWN_FAILURE]
+    return Musts(met, failed, counts.total() - met - failed - absent, absent)
+
+
+def counted(requirements: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the requirements that count in a run.
+
+    Those of HTTP count only where something was judged over HTTP, and those of gRPC where something was over gRPC.
+    """
+    entries = list(requirements)
+    judged = {transport_of(entry["area"]) for entry in entries if entry["verdict"] != Outcome.NOT_APPLICABLE}
+    return [entry for entry in entries if transport_of(entry["area"]) in (judged or TRANSPORTS)]
+
+
+def of_requirements(results: Sequence[CheckResult]) -> list[dict[str, Any]]:
+    """Return every requirement of the ledger with its verdict: that of the worst row which says something about it."""
+    rows: dict[str, list[CheckResult]] = {}
+    for result in results:
+        for requirement in result.requirements:
+            rows.setdefault(requirement, []).append(result)
+    return [_requirement(entry, rows.get(entry.id, [])) for entry in ledger.load().values()]
+
+
+def _requirement(entry: ledger.Requirement, results: Sequence[CheckResult]) -> dict[str, Any]:
+    verdicts = [said for result in results if (said := _says(result, entry)) is not None]
+    if results and not verdicts:
+        verdicts = [Outcome.BLOCKED]
+    return {
+        "id": entry.id,
+        "level": str(entry.level),
+        "area": str(entry.area),
+        "extension": str(entry.extension),
+        "verdict": str(max(verdicts, key=_WORST.index, default=Outcome.NOT_APPLICABLE)),
+        "checks": list(dict.fromkeys(result.id for result in results)),
+    }
+
+
+def _says(result: CheckResult, entry: ledger.Requirement) -> Outcome | None:
+    """Return what a result says about one of its requirements; nothing, when it stopped at another one."""
+    if result.failure is None:
+        if result.outcome is Outcome.OBSERVED and entry.level != "OBSERVE":
+            return Outcome.PASS
+        return Outcome.PASS if result.outcome is Outcome.FIXED else result.outcome
+    if result.failure.requirement != entry.id:
+        return None
+    return result.outcome if result.outcome in (Outcome.FAIL, Outcome.KNOWN_FAILURE) else UNMET[entry.level]

@@ -1,0 +1,127 @@
+"""The file behind `--target-config`: everything about one target in TOML, as `schemas/target.schema.json` has it.
+
+What the command line, the environment or pytest's ini file say of the same thing comes before the file. Errors are one
+line that names the file, the place in it, and what to do.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import re
+import tomllib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from conformance.roles import roles
+from conformance.roles.guessed_inputs import Given
+from conformance.roles.placement import Placement
+from conformance.terms import data
+from conformance.transport.settings import SettingsError
+from conformance.wire.request import Names
+
+
+@dataclass(frozen=True, slots=True)
+class TargetConfig:
+    """What a file says of a target; None and empty where it says nothing.
+
+    Attributes:
+        headers: each as "Name: value".
+        never: patterns of checks that are not run.
+        roles: role -> placement; None: models are found by the roles' own names.
+        models: model -> inputs for judging it by relations.
+    """
+
+    url: str | None = None
+    grpc: str | None = None
+    timeout: float | None = None
+    headers: tuple[str, ...] = ()
+    ca_file: str | None = None
+    insecure: bool = False
+    extensions: tuple[str, ...] = ()
+    never: tuple[str, ...] = ()
+    roles: Mapping[str, Placement] | None = None
+    models: Mapping[str, Given] = field(default_factory=dict)
+
+
+def load(path: Path) -> TargetConfig:
+    """Read the file.
+
+    Raises:
+        SettingsError: it cannot be read, is not TOML, does not fit the schema, or names what does not exist.
+    """
+    try:
+        entries = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingsError(f"--target-config {path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"--target-config {path}: not TOML: {error}") from error
+    try:
+        _fits_schema(entries)
+        return _read(entries, path.parent)
+    except SettingsError as error:
+        raise SettingsError(f"--target-config {path}: {error}") from None
+
+
+def _fits_schema(entries: Mapping[str, Any]) -> None:
+    from jsonschema import Draft202012Validator  # slow to import, and needed for a file alone
+    from jsonschema.exceptions import best_match
+
+    schema = json.loads((data.folder("schemas") / "target.schema.json").read_text(encoding="utf-8"))
+    error = best_match(Draft202012Validator(schema).iter_errors(entries))
+    if error is not None:
+        place = ".".join(str(part) for part in error.absolute_path)
+        raise SettingsError(f"{place}: {error.message}" if place else error.message)
+
+
+def _read(entries: Mapping[str, Any], folder: Path) -> TargetConfig:
+    tls = entries.get("tls", {})
+    headers = entries.get("headers", {})
+    return TargetConfig(
+        url=_expanded(entries["url"], "url") if "url" in entries else None,
+        grpc=_expanded(entries["grpc"], "grpc") if "grpc" in entries else None,
+        timeout=entries.get("timeout"),
+        headers=tuple(f"{name}: {_expanded(value, f'headers.{name}')}" for name, value in headers.items()),
+        ca_file=str(folder / tls["ca"]) if "ca" in tls else None,
+        insecure=tls.get("insecure", False),
+        extensions=tuple(entries.get("extensions", ())),
+        never=tuple(entries.get("never", ())),
+        roles={role: _placement(role, entry) for role, entry in entries["roles"].items()}
+        if "roles" in entries
+        else None,
+        models={
+            model: {name: (tuple(tensor["shape"]), tensor["data"]) for name, tensor in entry["inputs"].items()}
+            for model, entry in entries.get("models", {}).items()
+        },
+    )
+
+
+def _expanded(text: str, place: str) -> str:
+    """Return text with ${NAME} replaced from the environment."""
+
+    def value(found: re.Match[str]) -> str:
+        if found[1] not in os.environ:
+            raise SettingsError(f"{place}: the environment has no variable {found[1]}")
+        return os.environ[found[1]]
+
+    return re.sub(r"\$\{(\w+)\}", value, text)
+
+
+def _placement(role: str, entry: str | Mapping[str, Any]) -> Placement:
+    _known(role, roles.load(), "roles", "role")
+    if isinstance(entry, str):
+        return Placement(entry)
+    found = roles.load()[role]
+    for member, specs in (("inputs", found.inputs), ("outputs", found.outputs)):
+        for name in entry.get(member, {}):
+            _known(name, [spec.name for spec in specs], f"roles.{role}.{member}", "tensor")
+    return Placement(entry["model"], entry.get("version", ""), Names(entry.get("inputs", {}), entry.get("outputs", {})))
+
+
+def _known(name: str, names: Collection[str], place: str, kind: str) -> None:
+    if name not in names:
+        like = difflib.get_close_matches(name, names, 1) or sorted(names)[:4]
+        raise SettingsError(f"{place}: there is no {kind} {name!r}, but {', '.join(like)}")

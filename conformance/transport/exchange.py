@@ -1,0 +1,133 @@
+"""One request and what came back, kept as bytes: the evidence of a verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+
+from conformance.wire import grpc_answer
+from conformance.wire.grpc_request import GRPC_METHOD
+from conformance.wire.request import INFERENCE_HEADER, Message
+from conformance.wire.response import Answer, take_apart
+
+
+class FailureKind(StrEnum):
+    """What can go wrong on the way of a request or its answer."""
+
+    TIMEOUT = "timeout"  # no connection, no answer, or no next byte of it, in time
+    CLOSED = "closed"  # the connection ended without a byte of an answer
+    BROKEN = "broken"  # the connection was reset, or ended inside an answer
+    MALFORMED = "malformed"  # what came is not what the transport's own specification says
+    ENDLESS = "endless"  # the answer is longer, or takes longer, than anybody reads
+
+
+@dataclass(frozen=True, slots=True)
+class TransportFailure:
+    """What went wrong on the way: the kind for programs, a few words for people."""
+
+    kind: FailureKind
+    text: str
+
+    def __str__(self) -> str:
+        """Return the words."""
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A request and its answer.
+
+    Attributes:
+        number: the place of this exchange in its check, from 0.
+        url: where the request went, without credentials.
+        status: None where no answer came; over gRPC the HTTP status that stands for the code.
+        headers: of the answer, in wire order and with its own spelling.
+        body: of the answer, after HTTP's framing and without any decoding.
+        failure: what went wrong on the way, or None. A body cut short has status and failure.
+        elapsed: seconds.
+        note: how it was sent, where that was not in one piece.
+        code: of the status that a gRPC call ended with, by name; empty over HTTP. `details` is its message.
+    """
+
+    number: int
+    message: Message
+    url: str
+    status: int | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+    failure: TransportFailure | None = None
+    elapsed: float = 0.0
+    note: str = ""
+    code: str = ""
+    details: str = ""
+
+
+class Reply:
+    """An exchange as checks look at it; the answer is taken apart when first asked for."""
+
+    def __init__(self, exchange: Exchange) -> None:
+        self.exchange = exchange
+
+    @property
+    def status(self) -> int | None:
+        """The HTTP status, None where no answer came."""
+        return self.exchange.status
+
+    @property
+    def body(self) -> bytes:
+        """The body of the answer."""
+        return self.exchange.body
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether a whole answer with a 2xx status came."""
+        return self.exchange.failure is None and self.status is not None and 200 <= self.status < 300
+
+    def header(self, name: str) -> str | None:
+        """Return the value of a header of the answer, in any case; several are joined by commas (RFC 9110 5.3)."""
+        values = [value for key, value in self.exchange.headers if key.lower() == name.lower()]
+        return ", ".join(values) if values else None
+
+    @cached_property
+    def answer(self) -> Answer:
+        """The body taken apart; its outputs have the names of the role that the model fills."""
+        if self.is_over_grpc:
+            return grpc_answer.take_apart(self.body).renamed(self.exchange.message.names)
+        return take_apart(self.body, self.header(INFERENCE_HEADER)).renamed(self.exchange.message.names)
+
+    @property
+    def is_refusal(self) -> bool:
+        """Whether a whole answer came, and its status says that the request was refused."""
+        return self.exchange.failure is None and self.status is not None and self.status >= 400
+
+    @property
+    def is_cut_short(self) -> bool:
+        """Whether the head of a good answer came but not its whole body, which is a matter of its length alone."""
+        return self.exchange.failure is not None and self.status is not None and 200 <= self.status < 300
+
+    def has_failed(self, *kinds: FailureKind) -> bool:
+        """Whether something of these kinds went wrong on the way."""
+        return self.exchange.failure is not None and self.exchange.failure.kind in kinds
+
+    @property
+    def is_over_grpc(self) -> bool:
+        """Whether it is the end of a gRPC call."""
+        return self.exchange.message.method == GRPC_METHOD
+
+    @property
+    def status_line(self) -> str:
+        """The status for a person: `HTTP 200`, or a gRPC code."""
+        return self.exchange.code or f"HTTP {self.status}"
+
+    def outcome(self) -> str:
+        """What came back, on one line, for a person."""
+        if self.status is None:
+            return str(self.exchange.failure or "no answer")
+        cut = f", {self.exchange.failure}" if self.exchange.failure else ""
+        text = self._error_text() if not self.succeeded else f"{len(self.body)} bytes"
+        return f"{self.status_line}{cut}: {text}" if text else f"{self.status_line}{cut}"
+
+    def _error_text(self) -> str:
+        """What the server says of an error."""
+        return self.exchange.details[:200] if self.is_over_grpc else self.body[:200].decode("utf-8", "replace")

@@ -1,0 +1,55 @@
+"""The target over gRPC, as checks see it: requests that are made for HTTP are sent as gRPC messages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance.roles.model import Model
+from conformance.transport.exchange import Exchange, Reply
+from conformance.transport.target import Target
+from conformance.wire.grpc_request import Edit, grpc_call, infer_message
+from conformance.wire.request import InferRequest, Message
+
+
+class GrpcTarget:
+    """One target over gRPC.
+
+    Attributes:
+        over_http: the same target over HTTP, where that is judged as well.
+    """
+
+    outlives_errors = True
+    through_json: bool | None = False
+
+    def __init__(self, over_http: Target) -> None:
+        self.over_http = over_http
+
+    @property
+    def exchanges(self) -> list[Exchange]:
+        """What was sent in the scope, in order."""
+        return self.over_http.exchanges
+
+    def model(self, role: str, salt: int = 0) -> Model | None:
+        """Return the model that fills a role, or None where the target has none."""
+        return self.over_http.model(role, salt)
+
+    def infer(self, request: InferRequest, /, edit: Edit | None = None) -> Reply:
+        """Send an inference request on a kept connection; `edit` changes its message."""
+        return self.send(infer_message(request, edit))
+
+    def call(self, method: str, **fields: Any) -> Reply:
+        """Call a method with the fields of its request."""
+        return self.send(grpc_call(method, **fields))
+
+    def send(self, message: Message, *, fresh: bool = False) -> Reply:
+        """Send a call; `fresh` asks for a connection of its own."""
+        return self.over_http.send(message, fresh=fresh)
+
+    def message(self, request: InferRequest, /) -> Message:
+        """Return an inference request as it is sent over this transport."""
+        return infer_message(request)
+
+    def good_requests(self, model: Model) -> tuple[InferRequest, ...]:
+        """Return requests of which a server answers one: typed contents, where they can be had, then raw ones."""
+        typed = (model.request(send="json"),) if model.role.is_json_capable else ()
+        return (*typed, model.request(send="binary"))

@@ -1,0 +1,64 @@
+"""A recording in the place of a target: what a run sends again is answered as it was when it was recorded.
+
+Under `certify` and `quick` the requests are a function of the suite's version and options, so the recording has each of
+them. One that it does not have, or that differs, says that suite or options are others: the row is then in error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from conformance.transport.exchange import Exchange
+from conformance.transport.settings import Settings
+from conformance.transport.target import Call, Target
+from conformance.transport.unreachable import TargetLost
+from conformance.wire.request import Message
+
+
+class NotRecordedError(Exception):
+    """The recording has no such request; the message is one line."""
+
+
+class Replayed(Target):
+    """A target made of the calls of a recording.
+
+    Attributes:
+        used: scope and index of the calls that were asked for.
+    """
+
+    def __init__(self, settings: Settings, calls: Mapping[tuple[str, int], Call]) -> None:
+        super().__init__(settings)
+        self._recorded = calls
+        self.used: set[tuple[str, int]] = set()
+
+    def _exchanged(self, call: Call, exchange: Callable[[], Sequence[Exchange]]) -> Sequence[Exchange]:
+        """Return what was recorded of a call.
+
+        Raises:
+            NotRecordedError: nothing, or another request.
+            TargetLost: the target was lost.
+        """
+        del exchange
+        found = self._recorded.get((call.scope, call.index))
+        self.used.add((call.scope, call.index))
+        if found is None:
+            raise NotRecordedError(f"the recording has no call {call.index} of {call.scope}")
+        if found.lost:
+            self.lost = found.lost
+            raise TargetLost(found.lost)
+        for sent, recorded in zip(call.messages, found.messages, strict=False):
+            if difference := self._difference(sent, recorded):
+                raise NotRecordedError(f"call {call.index} of {call.scope} was recorded with another {difference}")
+        return [replace(one, message=sent) for sent, one in zip(call.messages, found.exchanges, strict=False)]
+
+    def _difference(self, sent: Message, recorded: Message) -> str | None:
+        """Return in what a recorded message is another one, or None; headers of the target's own are not compared."""
+        if (sent.method, self.settings.where(sent) + sent.path) != (recorded.method, recorded.path):
+            return "path"
+        if sent.headers != recorded.headers[: len(sent.headers)]:
+            return "header"
+        return "body" if sent.body != recorded.body else None
+
+    def close(self) -> None:
+        """Nothing is open."""

@@ -1,0 +1,199 @@
+"""How to reach a target: URL, headers, TLS and limits, from the command line or the environment."""
+
+from __future__ import annotations
+
+import ssl
+from base64 import b64encode
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from conformance.terms.extensions import GRPC, HTTP
+from conformance.transport import credentials
+from conformance.wire.grpc_request import GRPC_METHOD
+from conformance.wire.request import Message
+
+# Characters that RFC 9110 section 5.6.2 allows in a header name.
+_TOKEN = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+
+
+# Characters that gRPC allows in the key of metadata.
+_METADATA_KEY = frozenset("-_.0123456789abcdefghijklmnopqrstuvwxyz")
+
+
+class SettingsError(ValueError):
+    """The user's settings make no sense; the message is one line and says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class GrpcAddress:
+    """Where a server listens for gRPC, with TLS or without."""
+
+    host: str
+    port: int
+    tls: bool = False
+
+    @property
+    def target(self) -> str:
+        """As a channel is given it."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @property
+    def url(self) -> str:
+        """As messages and recordings name it."""
+        return f"grpc{'s' if self.tls else ''}://{self.target}"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How to reach a target.
+
+    Attributes:
+        url: base URL without credentials, query, or slash at the end.
+        headers: sent with every request; their values are secrets and never shown, Host excepted.
+        timeout: seconds to wait for a connection, and for the next byte of an answer.
+        max_answer: bytes of an answer's body that are read before it counts as endless.
+        grpc: where the server listens for gRPC; None where that is not judged. Where gRPC alone is, `url` is its.
+        segment_pause: seconds between the TCP segments of a body that is sent in pieces: long enough for a server to
+            see two reads.
+    """
+
+    url: str
+    headers: tuple[tuple[str, str], ...] = ()
+    ca_file: str | None = None
+    insecure: bool = False
+    timeout: float = 10.0
+    max_answer: int = 256 * 1024 * 1024
+    grpc: GrpcAddress | None = None
+    segment_pause: float = 0.01
+
+    @property
+    def grpc_address(self) -> GrpcAddress:
+        """Where the server listens for gRPC.
+
+        Raises:
+            SettingsError: nobody said so.
+        """
+        if self.grpc is None:
+            raise SettingsError("--target-grpc is not given")
+        return self.grpc
+
+    def where(self, message: Message) -> str:
+        """Return what stands in front of a message's path."""
+        return self.grpc_address.url if message.method == GRPC_METHOD else self.url
+
+    @property
+    def transports(self) -> tuple[str, ...]:
+        """What is judged: `http`, `grpc`, or both."""
+        return (*([HTTP] if self.url.startswith("http") else []), *([GRPC] if self.grpc else []))
+
+    @property
+    def deadline(self) -> float:
+        """Seconds that one whole answer may take, so that one that dribbles for ever ends."""
+        return 6 * self.timeout
+
+    @property
+    def base_path(self) -> str:
+        """The path in front of `/v2`; empty for most targets."""
+        return urlsplit(self.url).path
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must not be shown, wherever a server repeats it."""
+        return credentials.of(self.headers)
+
+    def ssl_context(self) -> ssl.SSLContext:
+        """Return the context for https, verifying unless `insecure`.
+
+        Raises:
+            SettingsError: the CA file cannot be read.
+        """
+        if not self.url.startswith("https:"):
+            return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        try:
+            context = ssl.create_default_context(cafile=self.ca_file)
+        except OSError as error:
+            raise SettingsError(f"--target-ca {self.ca_file}: cannot read certificates ({error})") from error
+        if self.insecure:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        return context
+
+
+def make(
+    url: str,
+    headers: Sequence[str] = (),
+    *,
+    ca_file: str | None = None,
+    insecure: bool = False,
+    timeout: float = 10.0,
+    grpc: str | None = None,
+) -> Settings:
+    """Make settings of what a user wrote.
+
+    Args:
+        url: of the HTTP side; empty, or that of gRPC, where gRPC alone is judged.
+        headers: each as "Name: value".
+        ca_file: certificates to verify TLS with.
+        insecure: do not verify.
+        timeout: in seconds.
+        grpc: `host:port`, with `grpcs://` in front for TLS.
+
+    Raises:
+        SettingsError: a URL, address or header that cannot be used, or a timeout that is not positive.
+    """
+    if not 0 < timeout < 3600:
+        raise SettingsError(f"--target-timeout {timeout:g}: give seconds between 0 and 3600")
+    listens = split_grpc(grpc) if grpc else None
+    address, authorization = (listens.url, []) if listens and url in ("", listens.url) else _split_url(url)
+    sent = (*authorization, *map(_header, headers))
+    for name, value in sent if listens else ():
+        if not value.isascii() or not set(name.lower()) <= _METADATA_KEY or name.lower().endswith("-bin"):
+            raise SettingsError(f"--target-header {name!r} cannot be sent over gRPC, whose metadata are ASCII")
+    return Settings(address, sent, ca_file, insecure, timeout, grpc=listens)
+
+
+def split_grpc(text: str) -> GrpcAddress:
+    """Return the address that a user wrote.
+
+    Raises:
+        SettingsError: it is none.
+    """
+    hint = "give HOST:PORT, or grpcs://HOST:PORT for TLS"
+    scheme, _, rest = text.rpartition("://")
+    try:
+        parts = urlsplit(f"//{rest}")
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise SettingsError(f"--target-grpc {text!r}: {error}; {hint}") from error
+    if scheme not in ("", "grpc", "grpcs") or not host or not port or parts.path.strip("/") or parts.username:
+        raise SettingsError(f"--target-grpc {text!r} is no address: {hint}")
+    return GrpcAddress(host, port, scheme == "grpcs")
+
+
+def _split_url(url: str) -> tuple[str, list[tuple[str, str]]]:
+    """Return the URL without credentials, and the Authorization header that they stand for."""
+    hint = "give http://HOST:PORT, https://HOST:PORT or 'reference'"
+    try:
+        parts = urlsplit(url)
+        port, host = parts.port, parts.hostname
+    except ValueError as error:
+        raise SettingsError(f"--target-url {url!r}: {error}; {hint}") from error
+    if parts.scheme not in ("http", "https") or not host:
+        raise SettingsError(f"--target-url {url!r} is no http or https URL: {hint}")
+    if parts.query or parts.fragment:
+        raise SettingsError(f"--target-url {url!r}: a base URL has no query or fragment; {hint}")
+    name = f"[{host}]" if ":" in host else host
+    netloc = name if port is None else f"{name}:{port}"
+    address = urlunsplit((parts.scheme, netloc, parts.path.rstrip("/"), "", ""))
+    if parts.username is None:
+        return address, []
+    credentials = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+    return address, [("Authorization", f"Basic {b64encode(credentials.encode()).decode()}")]
+
+
+def _header(text: str) -> tuple[str, str]:
+    name, colon, value = text.partition(":")
+    if not colon or not name or not set(name) <= _TOKEN or any(ord(c) < 32 or ord(c) > 255 for c in value):
+        raise SettingsError(f"--target-header {name!r}: write it as 'Name: value'")
+    return name, value.strip()

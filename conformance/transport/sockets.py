@@ -1,0 +1,181 @@
+"""Sends bytes exactly as given, where an HTTP library would tidy them up: segments, chunks, pipelines.
+
+Answers are read with h11, which knows HTTP's framing and reports what is malformed.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import pairwise
+from urllib.parse import urlsplit
+
+import h11
+
+from conformance.transport.exchange import Exchange, FailureKind, TransportFailure
+from conformance.transport.http_client import USER_AGENT
+from conformance.transport.settings import Settings
+from conformance.transport.unreachable import Unreachable, is_about_trust
+from conformance.wire.request import Message
+
+# Of so many segments some may as well run together: the pause between them is this part of the usual one.
+MANY, MANY_SHARE = 10, 5
+
+
+def render_head(settings: Settings, message: Message, *, chunked: bool = False) -> bytes:
+    """Return request line and headers; a header that the message names itself is not added."""
+    parts = urlsplit(settings.url)
+    framing = ("Transfer-Encoding", "chunked") if chunked else ("Content-Length", str(len(message.body)))
+    given = [*message.headers, *settings.headers]
+    names = {name.lower() for name, _ in given}
+    usual = [("Host", parts.netloc), ("User-Agent", USER_AGENT), ("Accept-Encoding", "identity"), framing]
+    headers = [*[header for header in usual if header[0].lower() not in names], *given]
+    lines = [f"{message.method} {parts.path}{message.path} HTTP/1.1", *[f"{name}: {value}" for name, value in headers]]
+    return "\r\n".join([*lines, "", ""]).encode("latin-1")
+
+
+def chunk(data: bytes) -> bytes:
+    """Return `data` as one chunk of a chunked body (RFC 9112 7.1)."""
+    return b"%x\r\n%b\r\n" % (len(data), data)
+
+
+def cut(body: bytes, places: Sequence[int]) -> list[bytes]:
+    """Return the body in pieces, cut at the given offsets; empty pieces are left out."""
+    edges = [0, *sorted(places), len(body)]
+    pieces = [body[start:end] for start, end in pairwise(edges)]
+    return [piece for piece in pieces if piece]
+
+
+class Connection:
+    """A connection on which bytes go out as they are.
+
+    Attributes:
+        is_kept: the last answer does not say that the connection closes; one of HTTP/1.0 does (RFC 9112 9.3).
+    """
+
+    def __init__(self, settings: Settings, raw: socket.socket) -> None:
+        self._settings = settings
+        self._socket = raw
+        self._left_over = b""
+        self._has_ended = False  # whether the server has closed its side
+        self.is_kept = True
+
+    def send(self, pieces: Sequence[bytes]) -> TransportFailure | None:
+        """Send pieces as TCP segments of their own; return what went wrong, or None."""
+        pause = self._settings.segment_pause / (1 if len(pieces) < MANY else MANY_SHARE)
+        try:
+            for index, piece in enumerate(pieces):
+                if index:
+                    time.sleep(pause)
+                self._socket.sendall(piece)
+        except TimeoutError:
+            text = f"the server stopped reading for {self._settings.timeout:g} s"
+            return TransportFailure(FailureKind.TIMEOUT, text)
+        except OSError as error:
+            text = f"connection broken while sending ({type(error).__name__})"
+            return TransportFailure(FailureKind.BROKEN, text)
+        return None
+
+    def receive(self, message: Message) -> Exchange:
+        """Read one answer to `message`; answers that came behind it are kept for the next call."""
+        parser = h11.Connection(h11.CLIENT, max_incomplete_event_size=256 * 1024)
+        parser.send(h11.Request(method=message.method, target=b"/", headers=[("Host", "x")]))
+        parser.send(h11.EndOfMessage())
+        started = time.monotonic()
+        exchange, body = Exchange(0, message, self._settings.url + message.path), bytearray()
+        try:
+            for event in self._events(parser, started):
+                if isinstance(event, h11.Response):
+                    headers = tuple((n.decode("latin-1"), v.decode("latin-1")) for n, v in event.headers.raw_items())
+                    exchange = replace(exchange, status=event.status_code, headers=headers)
+                elif isinstance(event, h11.Data):
+                    body += event.data
+        except _BrokenError as error:
+            exchange = replace(exchange, failure=error.failure)
+        self._left_over = parser.trailing_data[0]
+        self.is_kept = parser.their_state is h11.DONE
+        return replace(exchange, body=bytes(body), elapsed=time.monotonic() - started)
+
+    def _events(self, parser: h11.Connection, started: float) -> Iterator[h11.Event]:
+        """Yield the events of one answer up to its end.
+
+        Raises:
+            _BrokenError: the answer ends early, never, or is not HTTP.
+        """
+        size = 0
+        if self._left_over:
+            parser.receive_data(self._left_over)
+        while True:
+            try:
+                event = parser.next_event()
+            except h11.RemoteProtocolError as error:
+                if self._has_ended and size == 0 and not parser.trailing_data[0]:
+                    raise _closed() from error
+                raise _BrokenError(FailureKind.MALFORMED, f"malformed: {error}") from error
+            if event is h11.NEED_DATA:
+                data = self._read()
+                size += len(data)
+                if size > self._settings.max_answer or time.monotonic() - started > self._settings.deadline:
+                    raise _BrokenError(FailureKind.ENDLESS, "endless answer")
+                parser.receive_data(data)
+            elif isinstance(event, h11.EndOfMessage):
+                return
+            elif event is h11.PAUSED or isinstance(event, h11.ConnectionClosed):
+                raise _closed()
+            elif isinstance(event, h11.Event):
+                yield event
+
+    def _read(self) -> bytes:
+        try:
+            data = self._socket.recv(1 << 16)
+        except TimeoutError as error:
+            text = f"no answer within {self._settings.timeout:g} s"
+            raise _BrokenError(FailureKind.TIMEOUT, text) from error
+        except OSError as error:
+            text = f"connection broken ({type(error).__name__})"
+            raise _BrokenError(FailureKind.BROKEN, text) from error
+        self._has_ended = not data
+        return data
+
+
+class _BrokenError(Exception):
+    """An answer could not be read to its end."""
+
+    def __init__(self, kind: FailureKind, text: str) -> None:
+        super().__init__(text)
+        self.failure = TransportFailure(kind, text)
+
+
+def _closed() -> _BrokenError:
+    return _BrokenError(FailureKind.CLOSED, "connection closed without an answer")
+
+
+@contextmanager
+def connect(settings: Settings) -> Iterator[Connection]:
+    """Open a connection for bytes as they are.
+
+    Raises:
+        Unreachable: no connection could be made.
+    """
+    parts = urlsplit(settings.url)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    try:
+        raw = socket.create_connection((parts.hostname, port), timeout=settings.timeout)
+    except OSError as error:
+        raise Unreachable(f"cannot connect to {settings.url}: {error}") from error
+    with raw:
+        raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if parts.scheme != "https":
+            yield Connection(settings, raw)
+            return
+        try:
+            wrapped = settings.ssl_context().wrap_socket(raw, server_hostname=parts.hostname)
+        except OSError as error:
+            raise Unreachable(
+                f"cannot connect to {settings.url}: {error}", is_untrusted=is_about_trust(error)
+            ) from error
+        with wrapped:
+            yield Connection(settings, wrapped)

@@ -1,0 +1,30 @@
+"""No connection: for now, or for good."""
+
+from __future__ import annotations
+
+import ssl
+
+
+class TargetLost(Exception):  # noqa: N818 - a state of the target, not an error of ours
+    """The target takes no connection any more: what is left cannot be judged. The message is one line."""
+
+
+class Unreachable(Exception):  # noqa: N818 - a state of the target
+    """No connection could be made.
+
+    Attributes:
+        is_untrusted: the server is there, and its certificate is not to be trusted: to try again is in vain.
+    """
+
+    def __init__(self, text: str, *, is_untrusted: bool = False) -> None:
+        super().__init__(text)
+        self.is_untrusted = is_untrusted
+
+
+def is_about_trust(error: BaseException | None) -> bool:
+    """Say whether an error, or one that it came of, is a certificate that could not be verified."""
+    while error is not None:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return True
+        error = error.__cause__ or error.__context__
+    return False

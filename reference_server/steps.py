@@ -1,0 +1,86 @@
+"""The steps of the server that a fault can replace: the functions and methods of its modules, and what they take."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable, Iterator
+from types import FunctionType
+from typing import Any
+
+import reference_server
+
+# What is no step of an answer: the program around the server, and what makes it wrong.
+_ASIDE = ("__main__", "faults", "steps")
+
+Place = tuple[Any, str]
+
+
+def place(step: str) -> Place:
+    """Return the module or class that has a step, and the step's name there.
+
+    Args:
+        step: "module.function" or "module.Class.method", as `names` yields them.
+
+    Raises:
+        AttributeError: the server has no such step.
+    """
+    module, *classes, name = step.split(".")
+    owner: Any = importlib.import_module(f"reference_server.{module}")
+    for part in classes:
+        owner = getattr(owner, part)
+    getattr(owner, name)
+    return owner, name
+
+
+def names() -> Iterator[str]:
+    """Yield every step, module by module in the order of the text, without the methods that a class inherits.
+
+    Raises:
+        ImportError: what the modules of gRPC need is not installed.
+    """
+    for found in pkgutil.iter_modules(reference_server.__path__):
+        if found.name not in _ASIDE:
+            module = importlib.import_module(f"reference_server.{found.name}")
+            yield from (f"{found.name}.{name}" for name in _defined_in(module, module.__name__))
+
+
+def _defined_in(owner: Any, module: str) -> Iterator[str]:
+    for name, value in vars(owner).items():
+        if inspect.isclass(value) and value.__module__ == module:
+            yield from (f"{name}.{method}" for method in _defined_in(value, module))
+        elif inspect.isfunction(value) and value.__module__ == module and _is_written(value):
+            yield name
+
+
+def _is_written(function: FunctionType) -> bool:
+    """Say whether a function stands in a file; those of dataclasses are made."""
+    return function.__code__.co_filename != "<string>"
+
+
+def described(step: str) -> str:
+    """Return a step as a line: its name, what it takes, and the first line of its docstring."""
+    owner, name = place(step)
+    function = getattr(owner, name)
+    summary = (inspect.getdoc(function) or "").partition("\n")[0]
+    taken = ", ".join(inspect.signature(function).parameters)
+    return f"{step}({taken})" + (f": {summary}" if summary else "")
+
+
+def require_fit(body: Callable[..., Any], step: str) -> None:
+    """Require that a fault's body takes what the step takes, after the original.
+
+    Raises:
+        AttributeError: the server has no such step.
+        TypeError: the body takes something else.
+    """
+    owner, name = place(step)
+    parameters = inspect.signature(getattr(owner, name)).parameters.values()
+    given = [parameter.name for parameter in parameters if parameter.kind is parameter.POSITIONAL_OR_KEYWORD]
+    named = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
+    try:
+        inspect.signature(body).bind(None, *given, **dict.fromkeys(named))
+    except TypeError as error:
+        taken = inspect.signature(body)
+        raise TypeError(f"{body.__name__}{taken} cannot replace {described(step)}: {error}") from None

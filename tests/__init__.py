@@ -1,0 +1,1 @@
+"""What proves the suite. Helpers of many tests stand in `support`."""

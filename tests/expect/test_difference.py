@@ -1,0 +1,137 @@
+"""Where a value ends that JSON may bring near, and what a message says of one that is not: rows with the exact text."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from conformance.expect.difference import difference
+from conformance.wire.finding import Finding
+from conformance.wire.outputs import Output
+from conformance.wire.tensor import Tensor
+
+LARGEST = {
+    "FP16": 65504.0,
+    "BF16": (2 - 2**-7) * 2.0**127,
+    "FP32": 3.4028235e38,
+    "FP64": 1.7976931348623157e308,
+}
+
+
+def output(tensor: Tensor) -> Output:
+    """Return the tensor as an output that came as JSON."""
+    return Output(0, tensor.name, tensor.datatype, tensor.shape, False, None, array=tensor.array)
+
+
+def differ(datatype: str, expected: float, actual: float) -> bool:
+    right, wrong = (Tensor.of("OUT", datatype, [value]) for value in (expected, actual))
+    return difference(right, output(wrong), b"", through_json=True) is not None
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("datatype", LARGEST)
+def test_nothing_finite_is_near_infinity(datatype: str, sign: int) -> None:
+    infinite, largest = sign * math.inf, sign * LARGEST[datatype]
+    assert differ(datatype, infinite, largest)
+    assert differ(datatype, largest, infinite)
+    assert differ(datatype, infinite, 1.0)
+    assert differ(datatype, 1.0, infinite)
+    assert differ(datatype, infinite, -infinite)
+    assert differ(datatype, infinite, math.nan)
+    assert differ(datatype, largest, -largest)
+    assert not differ(datatype, infinite, infinite)
+    assert not differ(datatype, largest, largest)
+
+
+@pytest.mark.parametrize(
+    ("datatype", "expected", "actual", "apart"),
+    [
+        ("FP32", 3.4028235e38, 3.402823e38, False),
+        ("FP32", 3.4028235e38, 3.402821e38, False),
+        ("FP32", 3.4028235e38, 3.40282e38, True),
+        ("FP32", 3.4028235e38, 3.4027e38, True),
+        ("FP64", 1.7976931348623157e308, 1.797693134862315e308, False),
+        ("FP64", 1.7976931348623157e308, 1.79769313486e308, True),
+        ("FP32", 1e-45, 0.0, False),
+        ("FP32", 1e-44, 0.0, True),
+        ("FP16", 65504.0, 65472.0, False),
+        ("FP16", 65504.0, 65408.0, True),
+    ],
+)
+def test_huge_and_tiny_values_are_near_within_the_tolerance_or_a_unit_in_the_last_place(
+    datatype: str, expected: float, actual: float, apart: bool
+) -> None:
+    assert differ(datatype, expected, actual) == apart
+
+
+COUNT = Tensor.of("OUT", "INT32", list(range(1, 11)))
+MATRIX = Tensor.of("OUT", "INT16", [[1, 2, 3], [4, 5, 6]])
+LONG = b"x" * 50
+
+# right, wrong; what the message expects, and what it says has come
+TOLD = [
+    (
+        COUNT,
+        Tensor.of("OUT", "INT32", [1, 2, 3, 4, 5, 6, 7, -8, 9, 10]),
+        "element 7 of OUT INT32 [10] to be 8, in [... from element 5: 6, 7, 8, 9, ...]",
+        "-8, in [... from element 5: 6, 7, -8, 9, ...]",
+    ),
+    (
+        MATRIX,
+        Tensor.of("OUT", "INT16", [[1, 4, 2], [5, 3, 6]]),
+        "element [0, 1] of OUT INT16 [2, 3] to be 2, in [1, 2, 3, 4, ...]",
+        "4, in [1, 4, 2, 5, ...]",
+    ),
+    (
+        Tensor.of("OUT", "FP16", [65504.0, 0.1]),
+        Tensor.of("OUT", "FP16", [7.5, 0.1]),
+        "OUT FP16 [2] = [65504.0, 0.0999755859375]",
+        "[7.5, 0.0999755859375]: element 0 differs",
+    ),
+    (
+        Tensor.of("OUT", "BYTES", ["é\n", b"\xff\xfe"]),
+        Tensor.of("OUT", "BYTES", [b"\xe9\n", b"\xff\xfe"]),
+        'OUT BYTES [2] = ["é\\n", bytes ff fe]',
+        "[bytes e9 0a, bytes ff fe]: element 0 differs",
+    ),
+    (
+        Tensor.of("OUT", "BYTES", [LONG + b"a"]),
+        Tensor.of("OUT", "BYTES", [LONG + b"b"]),
+        'OUT BYTES [1] = ["xxxxxxxxxxxxxxxx"... (51 bytes)]',
+        '["xxxxxxxxxxxxxxxx"... (51 bytes)]: element 0 differs from byte 50 on',
+    ),
+    (
+        Tensor.of("OUT", "BYTES", ["x" * 15 + "é"]),
+        Tensor.of("OUT", "BYTES", ["x" * 15]),
+        'OUT BYTES [1] = ["xxxxxxxxxxxxxxx"... (17 bytes)]',
+        '["xxxxxxxxxxxxxxx"]',
+    ),
+    (
+        Tensor.of("OUT", "BOOL", [True, False]),
+        Tensor("OUT", "BOOL", (2,), np.array([0x3C, 0], np.uint8).view(np.bool_)),
+        "OUT BOOL [2] = [true, false]",
+        "[byte 3c, false]: element 0 differs",
+    ),
+    (COUNT, Tensor.of("OUT", "INT32", [1]), "OUT with shape [10]", "shape [1]"),
+    (COUNT, Tensor.of("OUT", "INT64", COUNT.array), "OUT with datatype INT32", "datatype INT64"),
+    (COUNT, MATRIX, "OUT with datatype INT32 and shape [10]", "datatype INT16 and shape [2, 3]"),
+]
+
+
+@pytest.mark.parametrize(("right", "wrong", "expected", "actual"), TOLD)
+def test_a_message_shows_the_first_wrong_element(right: Tensor, wrong: Tensor, expected: str, actual: str) -> None:
+    found = difference(right, output(wrong), b"", through_json=False)
+    assert found is not None
+    assert (found.expected, found.actual) == (expected, actual)
+
+
+def test_a_message_says_what_stands_where_there_is_no_datatype_or_shape() -> None:
+    wrong = Finding("shape-invalid", "outputs[0].shape", None, "an array of dimensions", "[-1]")
+    found = difference(COUNT, Output(0, "OUT", "", None, False, None, findings=(wrong,)), b"")
+    assert found is not None
+    assert (found.expected, found.actual) == (
+        "OUT with datatype INT32 and shape [10]",
+        "no datatype and shape [-1]",
+    )

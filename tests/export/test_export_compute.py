@@ -1,0 +1,189 @@
+"""What exported models compute is what the suite expects of them, and what arithmetic by hand says."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from conformance.export import server_format as formats
+from conformance.roles import roles
+from conformance.roles.model import Model
+
+TEMPLATES = Path(__file__).parents[2] / "conformance" / "export" / "templates"
+Array = np.ndarray[Any, Any]
+
+
+@pytest.fixture
+def compute(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    return load(monkeypatch, "all-servers", "role_compute")
+
+
+@pytest.fixture
+def tensors(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """Return Triton's side, with a backend that only passes on what it is given."""
+    tensor = SimpleNamespace(from_dlpack=lambda name, tensor: (name, tensor))
+    monkeypatch.setitem(sys.modules, "triton_python_backend_utils", SimpleNamespace(Tensor=tensor))
+    return load(monkeypatch, "triton-server", "triton_tensors")
+
+
+def load(monkeypatch: pytest.MonkeyPatch, folder: str, name: str) -> ModuleType:
+    monkeypatch.syspath_prepend(TEMPLATES / folder)
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    return importlib.import_module(name)
+
+
+def as_exported(array: Array, datatype: str) -> Array:
+    """Return a tensor of the suite as an exported model has it: BF16 as its bits."""
+    return array.view(np.uint16) if datatype == "BF16" else array
+
+
+@pytest.mark.parametrize("salt", [0, 77, 200])
+@pytest.mark.parametrize("name", roles.load())
+def test_models_compute_what_the_suite_expects(name: str, salt: int, compute: ModuleType) -> None:
+    model = Model(roles.load()[name], name, salt)
+    sample = model.sample(batch=1 + salt % 8)
+    role = formats.plain(model.role)
+    compute.check(role, [(tensor.name, tensor.datatype, tensor.shape) for tensor in reversed(sample)])
+    given = {tensor.name: as_exported(tensor.array, tensor.datatype) for tensor in reversed(sample)}
+    answered = compute.run(role, given)
+    for tensor, array in zip(model.expected(sample), answered, strict=True):
+        wanted = as_exported(tensor.array, tensor.datatype)
+        assert array.dtype == compute.DTYPES[tensor.datatype] == wanted.dtype
+        assert array.shape == tensor.shape
+        assert array.tolist() == wanted.tolist()
+
+
+CASES: list[tuple[str, dict[str, Array], list[Array]]] = [
+    # FP32 3f80_8000 is a tie between 3f80 and 3f81, 3f81_8000 between 3f81 and 3f82: the even one wins both times.
+    (
+        "cast_fp32_bf16",
+        {"INPUT": np.array([0x3F808000, 0x3F818000, 0x3F808001, 0x7F7FFFFF, 0xFF800000], "<u4").view("<f4")},
+        [np.array([0x3F80, 0x3F82, 0x3F81, 0x7F80, 0xFF80], "<u2")],
+    ),
+    ("cast_bf16_fp32", {"INPUT": np.array([0x3F80, 0xC040], "<u2")}, [np.array([1.0, -3.0], "<f4")]),
+    ("cast_fp32_fp16", {"INPUT": np.array([1e9, 0.5], "<f4")}, [np.array([np.inf, 0.5], "<f2")]),
+    (
+        "add_sub",
+        {"A": np.array([5, 2**31 - 1], "<i4"), "B": np.array([7, 1], "<i4")},
+        [np.array([12, -(2**31)], "<i4"), np.array([-2, 2**31 - 2], "<i4")],
+    ),
+    ("weighted_sum", {"INPUT": np.array([[2**31 - 1, 2], [3, 4]], "<i4")}, [np.array([2147483676], "<i8")]),
+    ("weighted_sum", {"INPUT": np.zeros((0, 3), "<i4")}, [np.array([0], "<i8")]),
+    (
+        "documented_binary",
+        {"input0": np.array([[1, 2], [3, 4]], "<u4"), "input1": np.array([True, False, True])},
+        [np.array([[1, 1], [0, 2], [1, 3]], "<f4")],
+    ),
+    (
+        "documented_all_outputs",
+        {"input_tensor": np.array([[1.5, -2]], "<f4")},
+        [np.array([[1.5, -2], [-2, 1.5], [0, 0]], "<f2"), np.array([[1.5, -2], [-2, 1.5]], "<f4")],
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "inputs", "outputs"), CASES)
+def test_models_compute_by_hand(
+    name: str, inputs: dict[str, Array], outputs: Sequence[Array], compute: ModuleType
+) -> None:
+    answered = compute.run(formats.plain(roles.load()[name]), inputs)
+    assert [(array.dtype, array.tolist()) for array in answered] == [(each.dtype, each.tolist()) for each in outputs]
+
+
+def test_nan_stays_nan_in_bf16(compute: ModuleType) -> None:
+    (bits,) = compute.run(
+        formats.plain(roles.load()["cast_fp32_bf16"]), {"INPUT": np.array([0x7F800001, 0xFFFFFFFF], "<u4").view("<f4")}
+    )
+    assert [(word & 0x7F80, word & 0x007F > 0) for word in bits.tolist()] == [(0x7F80, True), (0x7F80, True)]
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs", "message"),
+    [
+        ("add_sub", {"A": np.zeros(3, "<i4"), "B": np.zeros(1, "<i4")}, r"A has the shape \[3\] and B \[1\]"),
+        ("emit", {"COUNTS": np.array([-1, 2], "<i4")}, r"COUNTS is \[-1, 2\]"),
+        ("emit", {"COUNTS": np.array([1, 2**31 - 1], "<i4")}, "a count is 0 to 100000"),
+        ("documented_scores", {"input0": np.array([[0, 1], [2, 3]], "<u4")}, "each is a place from 1 to 4"),
+        ("documented_scores", {"input0": np.array([[1, 1], [2, 5]], "<u4")}, "each is a place from 1 to 4"),
+    ],
+)
+def test_values_that_models_refuse(name: str, inputs: dict[str, Array], message: str, compute: ModuleType) -> None:
+    with pytest.raises(compute.RefusedError, match=message):
+        compute.run(formats.plain(roles.load()[name]), inputs)
+
+
+GOOD = ("INPUT", "INT32", [2, 3])
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "message"),
+    [
+        ("fixed", [GOOD], ""),
+        ("batching", [("INPUT", "INT32", [8, 3])], ""),
+        ("rank2", [("INPUT", "INT32", [0, 3])], ""),
+        ("fixed", [], r"the inputs are \[\], not \['INPUT'\]"),
+        ("fixed", [GOOD, GOOD], r"the inputs are \['INPUT', 'INPUT'\], not \['INPUT'\]"),
+        ("fixed", [("OUTPUT", "INT32", [2, 3])], "the inputs are"),
+        ("fixed", [("INPUT", "INT64", [2, 3])], "input INPUT is INT64, not INT32"),
+        ("fixed", [("INPUT", "INT32", [3, 2])], r"input INPUT has the shape \[3, 2\], not \[2, 3\]"),
+        ("fixed", [("INPUT", "INT32", [2])], r"input INPUT has the shape \[2\]"),
+        ("rank2", [("INPUT", "INT32", [-1, 3])], r"input INPUT has the shape \[-1, 3\]"),
+        ("batching", [("INPUT", "INT32", [9, 3])], "input INPUT is a batch of 9, more than 8"),
+        ("batching", [("INPUT", "INT32", [3])], r"input INPUT has the shape \[3\], not \[-1, 3\]"),
+    ],
+)
+def test_inputs_are_held_against_the_role(
+    name: str, given: list[tuple[str, str, list[int]]], message: str, compute: ModuleType
+) -> None:
+    role = formats.plain(roles.load()[name])
+    if message:
+        with pytest.raises(compute.RefusedError, match=message):
+            compute.check(role, given)
+    else:
+        assert compute.check(role, given) is None
+
+
+# --- BF16 as Triton takes it ----------------------------------------------------------------------------------------
+
+
+class BackendTensor:
+    """A BF16 tensor as Triton's backend hands it over, made from what was written to it."""
+
+    def __init__(self, written: Any, shape: tuple[int, ...]) -> None:
+        self._written, self._shape = written, shape
+
+    def shape(self) -> tuple[int, ...]:
+        return self._shape
+
+    def to_dlpack(self) -> object:
+        return self._written.__dlpack__()
+
+
+@pytest.mark.parametrize("shape", [(4,), (2, 2), (1, 4, 1)])
+def test_bf16_goes_through_dlpack(shape: tuple[int, ...], tensors: ModuleType) -> None:
+    bits = np.array([0x3F80, 0xC040, 0x7FC1, 0x0001], "<u2").reshape(shape)
+    name, written = tensors.write("OUTPUT", bits, "BF16")
+    assert name == "OUTPUT"
+    assert written.__dlpack_device__() == (1, 0)
+    memory = tensors._tensor_of(written.__dlpack__())
+    assert (memory.code, memory.bits, memory.lanes, memory.ndim) == (4, 16, 1, len(shape))
+    again = tensors.read(BackendTensor(written, shape), "BF16")
+    assert again.shape == shape
+    assert again.tolist() == bits.tolist()
+
+
+def test_bf16_without_elements(tensors: ModuleType) -> None:
+    assert tensors.read(BackendTensor(None, (0, 3)), "BF16").shape == (0, 3)
+
+
+def test_a_view_is_written_row_by_row(tensors: ModuleType) -> None:
+    bits = np.arange(6, dtype="<u2").reshape(2, 3).T
+    _, written = tensors.write("OUTPUT", bits, "BF16")
+    assert tensors.read(BackendTensor(written, (3, 2)), "BF16").tolist() == [[0, 3], [1, 4], [2, 5]]

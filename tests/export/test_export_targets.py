@@ -1,0 +1,221 @@
+"""The recipes of real servers: their files, how a server is started and stopped, and how an outcome is compared."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import select
+import sys
+import tomllib
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import outcome
+import pytest
+import recipe
+import running
+from outcome import Known
+
+from conformance import checks
+from conformance.export import FORMATS
+from conformance.terms import ledger
+from conformance.terms.check import Check, Row, all_rows
+
+TARGETS = Path(__file__).parents[2] / "targets"
+ROWS = all_rows(checks.load())
+ENTRIES = [(name, known) for name in recipe.NAMES for known in recipe.load(name).known]
+
+
+# --- files -----------------------------------------------------------------------------------------------------------
+
+
+def test_there_is_a_recipe_for_each_format() -> None:
+    assert recipe.NAMES == ("kserve", "mlserver", "triton")
+    assert {recipe.load(name).format for name in recipe.NAMES} == set(FORMATS)
+
+
+@pytest.mark.parametrize("name", recipe.NAMES)
+def test_every_package_is_pinned(name: str) -> None:
+    lines = (TARGETS / name / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    pins = [line for line in lines if not line.startswith("#")]
+    assert pins
+    assert [pin for pin in pins if not re.fullmatch(r"[A-Za-z0-9_.-]+==[0-9][A-Za-z0-9.+]*", pin)] == []
+
+
+@pytest.mark.parametrize("name", recipe.NAMES)
+def test_a_recipe_names_no_place_that_is_not_there(name: str, tmp_path: Path) -> None:
+    target, place = recipe.load(name), recipe.Place(tmp_path)
+    texts = [*target.command, *target.environment.values(), *target.copies, *target.copies.values()]
+    filled = [place.fill(text, (8000, 8001, 8002)) for text in [*texts, target.library, target.library_hint]]
+    assert "{" not in "".join(filled)
+    assert any("8000" in text for text in filled)
+
+
+@pytest.mark.parametrize(("name", "known"), ENTRIES, ids=lambda value: getattr(value, "rows", value))
+def test_an_entry_fits_rows_of_the_suite_and_gives_a_reason(name: str, known: Known) -> None:
+    rows = [(check, row) for check, row in ROWS if check.id == known.check and fnmatchcase(row.id, known.rows)]
+    assert rows, f"{name}: no such check, or no such row"
+    assert known.requirement in ledger.load()
+    assert len(known.reason) > 20
+
+
+@pytest.mark.parametrize("name", recipe.NAMES)
+def test_no_row_is_known_twice(name: str) -> None:
+    entries = [known for each, known in ENTRIES if each == name]
+    assert [label(check, row) for check, row in ROWS if len(fitting(entries, check, row)) > 1] == []
+
+
+def fitting(entries: list[Known], check: Check, row: Row) -> list[Known]:
+    plain = {"id": check.id, "row": row.id}
+    return [known for known in entries if known.fits(plain)]
+
+
+def label(check: Check, row: Row) -> str:
+    return f"{check.id} [{row.id}]"
+
+
+# --- comparing -------------------------------------------------------------------------------------------------------
+
+
+def judged(row: str, result: str, requirement: str | None = None, check: str = "sizes.a-check") -> dict[str, Any]:
+    """Return a row of a report; with a requirement, it is the one that is not met."""
+    failure = {"requirement": requirement} if requirement else None
+    rows = {"id": check, "row": row, "outcome": result, "requirements": ["A-1", "B-2"]}
+    return {**rows, "message": "got 200", "failure": failure}
+
+
+def known(rows: str, requirement: str = "A-1") -> Known:
+    return Known("sizes.a-check", rows, requirement, "why")
+
+
+COMPARED: list[tuple[list[dict[str, Any]], list[Known], list[str]]] = [
+    ([judged("a", "pass"), judged("b", "observed"), judged("c", "not_applicable")], [], []),
+    ([judged("a", "fail", "A-1"), judged("b", "advisory", "B-2")], [known("a"), known("b", "B-2")], []),
+    ([judged("a-1", "fail", "A-1"), judged("a-2", "fail", "A-1"), judged("b", "pass")], [known("a-*")], []),
+    ([judged("a", "blocked"), judged("", "error", check="sizes.a-check")], [known("a"), known("", "B-2")], []),
+    ([judged("a-1", "fail", "A-1"), judged("a-2", "not_applicable")], [known("a-*")], []),
+    ([judged("a", "fail", "A-1")], [], ["UNEXPECTED  fail A-1 sizes.a-check [a]: got 200"]),
+    ([judged("a", "blocked")], [], ["UNEXPECTED  blocked A-1 B-2 sizes.a-check [a]: got 200"]),
+    (
+        [judged("a", "advisory", "B-2")],
+        [known("a")],
+        ["UNEXPECTED  advisory B-2 sizes.a-check [a]: got 200", "NOT SEEN    A-1 sizes.a-check [a]"],
+    ),
+    ([judged("a", "fail", "A-1", check="sizes.b-check")], [], ["UNEXPECTED  fail A-1 sizes.b-check [a]: got 200"]),
+    ([judged("a", "pass")], [known("a")], ["NOT SEEN    A-1 sizes.a-check [a]"]),
+    ([judged("a", "not_applicable")], [known("a")], ["NOT SEEN    A-1 sizes.a-check [a]"]),
+    (
+        [judged("a-1", "fail", "A-1"), judged("a-2", "pass")],
+        [known("a-*")],
+        ["NOT SEEN    A-1 sizes.a-check [a-2] is met; known by the pattern a-*"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("rows", "entries", "differences"), COMPARED)
+def test_rows_are_compared(rows: list[dict[str, Any]], entries: list[Known], differences: list[str]) -> None:
+    report = {"checks": rows, "verdict": "nonconformant", "why": []}
+    assert outcome.compare(report, entries, {}, 1) == differences
+
+
+@pytest.mark.parametrize(
+    ("wanted", "differences"),
+    [
+        ({}, []),
+        ({"exit_status": 6, "verdict": "incomplete", "why": ["http://* offers nothing"]}, []),
+        ({"exit_status": 1}, ["OUTCOME     exit status 6, known is 1"]),
+        ({"verdict": "conformant"}, ["OUTCOME     incomplete, known is conformant"]),
+        ({"why": ["the target is gone*"]}, ["OUTCOME     http://h offers nothing, known is the target is gone*"]),
+    ],
+)
+def test_the_ending_is_compared(wanted: dict[str, Any], differences: list[str]) -> None:
+    report = {"checks": [], "verdict": "incomplete", "why": ["http://h offers nothing"]}
+    assert outcome.compare(report, [], wanted, 6) == differences
+
+
+def test_what_only_a_baseline_needs_is_passed_over(tmp_path: Path) -> None:
+    entry = 'check = "c"\nrows = "*"\nrequirement = "R"\nreason = "why"\nissue = "https://x"\nmessage = "got"\n'
+    (tmp_path / "expected.toml").write_text(f"[[known]]\n{entry}")
+    assert outcome.read_known(tmp_path / "expected.toml") == [Known("c", "*", "R", "why")]
+
+
+# --- starting and stopping -------------------------------------------------------------------------------------------
+
+READY = """
+import subprocess, sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200 if self.path == "/v2/health/ready" else 404)
+        self.end_headers()
+child = "import sys, time; held = open(sys.argv[1], 'w'); print(flush=True); time.sleep(600)"
+child = [sys.executable, "-c", child, sys.argv[2]]
+subprocess.Popen(child, stdout=subprocess.PIPE).stdout.readline()
+HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+"""
+
+
+def test_a_server_is_started_and_stopped_with_its_children(tmp_path: Path) -> None:
+    (port,) = running.free_ports(1)
+    held = tmp_path / "held"  # by the child, as long as it lives
+    os.mkfifo(held)
+    reader = os.open(held, os.O_RDONLY | os.O_NONBLOCK)
+    server = running.start([sys.executable, "-c", READY, str(port), str(held)], tmp_path, {}, port, tmp_path)
+    try:
+        assert server.url == f"http://127.0.0.1:{port}"
+        server.check_alive()
+        assert select.select([reader], [], [], 0)[0] == []
+    finally:
+        server.stop()
+    assert select.select([reader], [], [], 10)[0] == [reader]
+    assert os.read(reader, 1) == b""
+    os.close(reader)
+    with pytest.raises(running.RecipeError, match="ended by itself with status -15"):
+        server.check_alive()
+
+
+def test_a_server_that_ends_is_told_with_its_last_lines(tmp_path: Path) -> None:
+    script = "print('no models'); raise SystemExit(3)"
+    with pytest.raises(running.RecipeError, match=r"ended by itself with status 3:\n    no models$"):
+        running.start([sys.executable, "-c", script], tmp_path, {}, running.free_ports(1)[0], tmp_path)
+
+
+def test_a_server_that_is_never_ready_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "START_LIMIT", 0.5)
+    script = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
+    with pytest.raises(running.RecipeError, match="is not ready after 0 s"):
+        running.start([sys.executable, "-c", script], tmp_path, {}, running.free_ports(1)[0], tmp_path)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "server.log").read_text()), 0)
+
+
+def test_free_ports_differ() -> None:
+    assert len(set(running.free_ports(20))) == 20
+
+
+def test_a_missing_library_is_named_with_where_it_comes_from(tmp_path: Path) -> None:
+    place = recipe.Place(tmp_path)
+    place.python.parent.mkdir(parents=True)
+    place.python.symlink_to(sys.executable)
+    there = dataclasses.replace(recipe.load("triton"), environment={}, library="libc.so.6")
+    recipe.needs_library(there, place)
+    missing = dataclasses.replace(there, library="libnone{version}.so")
+    with pytest.raises(
+        running.RecipeError, match=r"no shared library libnone3\.\d+\.so: Debian has it in the package lib"
+    ):
+        recipe.needs_library(missing, place)
+
+
+def test_tox_has_an_environment_for_each_recipe() -> None:
+    text = (TARGETS.parent / "tox.ini").read_text(encoding="utf-8")
+    (names,) = re.findall(r"\[testenv:\{(.*)\}\]", text)
+    assert sorted(names.split(",")) == list(recipe.NAMES)
+
+
+@pytest.mark.parametrize("name", recipe.NAMES)
+def test_a_recipe_says_how_its_run_ends(name: str) -> None:
+    ends = tomllib.loads((TARGETS / name / "recipe.toml").read_text(encoding="utf-8"))["outcome"]
+    status = {"conformant": 0, "nonconformant": 1, "incomplete": 6}
+    assert ends["exit_status"] == status[ends["verdict"]]

@@ -1,0 +1,107 @@
+"""The rules that hold the house up, as far as a program can see them."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from conformance import checks
+from conformance.roles import roles
+from conformance.terms import data, ledger
+from conformance.terms.check import Check, Row, all_rows
+from conformance.terms.extensions import GRPC, TRANSPORTS
+
+ROOT = Path(__file__).parents[2]
+ROWS = all_rows(checks.load())
+VENDORS = re.compile(r"\b(triton|kserve|ovms|openvino|mlserver|seldon|nvidia)\b", re.IGNORECASE)
+
+
+def imports(path: Path) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module.partition(".")[0])
+    return found
+
+
+@pytest.mark.parametrize(
+    ("judge", "judged"), [("conformance", "reference_server"), ("reference_server", "conformance")]
+)
+def test_judge_and_judged_share_no_code(judge: str, judged: str) -> None:
+    modules = list((ROOT / judge).rglob("*.py"))
+    assert len(modules) > 5
+    assert [path for path in modules if judged in imports(path)] == []
+
+
+def test_the_wire_knows_no_socket_and_no_pytest() -> None:
+    wire = {name for path in (ROOT / "conformance/wire").glob("*.py") for name in imports(path)}
+    assert wire & {"socket", "httpx", "h11", "pytest", "ssl", "hypothesis"} == set()
+
+
+@pytest.mark.parametrize("check", checks.load(), ids=lambda check: check.id)
+def test_a_check_is_named_for_its_area_and_makes_one_claim(check: Check) -> None:
+    assert re.fullmatch(r"[a-z]+\.[a-z0-9]+(-[a-z0-9]+)+", check.id)
+    assert re.fullmatch(r"[A-Z].*\.", check.claim), "the first line of the docstring is one sentence"
+    assert not check.name.startswith("_")
+
+
+@pytest.mark.parametrize(("check", "row"), ROWS, ids=lambda value: getattr(value, "id", None))
+def test_a_row_answers_for_something_in_its_area(check: Check, row: Row) -> None:
+    requirements = check.requirements(row)
+    assert requirements
+    assert set(requirements) <= set(ledger.load())
+    role = check.role_of(row)
+    assert role is None or role in roles.load()
+    assert check.area in ("golden", "errors") or check.area == ledger.requirement(requirements[0]).area
+
+
+def test_the_packages_are_the_areas() -> None:
+    areas = {str(entry.area) for entry in ledger.load().values()}
+    assert set(checks.PACKAGES) == areas | {"golden", checks.RELATIONS}
+
+
+def test_a_check_is_about_the_transports_that_it_speaks_over() -> None:
+    for check in checks.load():
+        assert set(check.over) <= set(TRANSPORTS)
+        assert check.is_over_grpc == (check.area == GRPC)
+
+
+def test_no_check_names_a_vendor() -> None:
+    named = {
+        path.name: VENDORS.findall(line)
+        for path in (ROOT / "conformance/checks").rglob("*.py")
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if VENDORS.search(line) and "Extension" not in line
+    }
+    assert named == {}
+
+
+@pytest.mark.parametrize("path", sorted(data.folder("schemas").glob("*.json")), ids=lambda path: path.stem)
+def test_schemas_are_schemas(path: Path) -> None:
+    schema = json.loads(path.read_text(encoding="utf-8"))
+    Draft202012Validator.check_schema(schema)
+    assert schema["$id"] == f"urn:oip-conformance:schema:{path.name.partition('.')[0].replace('_', '-')}:1"
+
+
+def test_versions_agree() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    from conformance import __version__
+
+    assert project["version"] == __version__
+
+
+def test_every_dependency_is_justified() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    page = (ROOT / "docs/dependencies.md").read_text()
+    names = [
+        re.split(r"[\[<>= ]", entry)[0] for entry in project["dependencies"] + project["optional-dependencies"]["dev"]
+    ]
+    assert [name for name in names if name not in page] == []

@@ -1,0 +1,233 @@
+"""The ledger file keeps its schema, and the module hands out what the file says."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from dataclasses import FrozenInstanceError
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from conformance.commands.requirements_page import render
+from conformance.terms import data, ledger
+from conformance.terms.ledger import Basis, Level, Requirement, Source
+
+IDS = tuple(ledger.load())
+
+
+def _schema() -> dict[str, Any]:
+    loaded: dict[str, Any] = json.loads((data.folder("schemas") / "ledger.schema.json").read_text(encoding="utf-8"))
+    return loaded
+
+
+def _entry(**changes: Any) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "level": "MUST",
+        "extension": "raw",
+        "area": "raw",
+        "basis": "literal",
+        "statement": "A claim.",
+        "sources": [{"document": "RFC 9110", "section": "5.1 Field Names"}],
+    }
+    return {key: value for key, value in {**entry, **changes}.items() if value is not None}
+
+
+def test_schema_is_a_schema() -> None:
+    Draft202012Validator.check_schema(_schema())
+
+
+def test_ledger_keeps_its_schema() -> None:
+    errors = Draft202012Validator(_schema()).iter_errors(data.toml("terms/ledger.toml"))
+    assert [f"{error.json_path}: {error.message}" for error in errors] == []
+
+
+def test_schema_accepts_a_plain_entry() -> None:
+    assert Draft202012Validator(_schema()).is_valid({"RAW-ONE": _entry()})
+
+
+@pytest.mark.parametrize(
+    ("requirement_id", "entry"),
+    [
+        ("raw-one", _entry()),
+        ("SOAP-ONE", _entry()),
+        ("RAW-ONE", _entry(level="must")),
+        ("RAW-ONE", _entry(extension="grpc")),
+        ("RAW-ONE", _entry(area="header")),
+        ("RAW-ONE", _entry(basis="implied")),
+        ("RAW-ONE", _entry(statement="a claim.")),
+        ("RAW-ONE", _entry(statement="A claim")),
+        ("RAW-ONE", _entry(statement=None)),
+        ("RAW-ONE", _entry(sources=[])),
+        ("RAW-ONE", _entry(sources=[{"document": "RFC 9110"}])),
+        ("RAW-ONE", _entry(sources=[{"document": "a wiki", "section": "1"}])),
+        ("RAW-ONE", _entry(note="It was decided so.")),
+        ("RAW-ONE", _entry(level="OBSERVE")),
+        ("RAW-ONE", _entry(level="OBSERVE", note="Decision: so be it.")),
+        ("RAW-ONE", _entry(comment="x")),
+    ],
+)
+def test_schema_refuses(requirement_id: str, entry: dict[str, Any]) -> None:
+    assert not Draft202012Validator(_schema()).is_valid({requirement_id: entry})
+
+
+def test_no_statement_stands_twice() -> None:
+    statements = Counter(entry.statement for entry in ledger.load().values())
+    assert [statement for statement, count in statements.items() if count > 1] == []
+
+
+def test_areas_are_not_scattered_and_keep_the_order_of_the_contract() -> None:
+    """An area is one stretch of the file, and the areas of the schema are those of the file."""
+    areas = [entry.area for entry in ledger.load().values()]
+    stretches = [area for position, area in enumerate(areas) if position == 0 or areas[position - 1] != area]
+    assert stretches == _schema()["$defs"]["requirement"]["properties"]["area"]["enum"]
+
+
+@pytest.mark.parametrize("requirement_id", [key for key in IDS if key.endswith("-I")])
+def test_request_side_has_an_answer_side(requirement_id: str) -> None:
+    assert requirement_id.removesuffix("-I") + "-O" in IDS
+
+
+@pytest.mark.parametrize("requirement_id", IDS)
+def test_notes_name_only_known_ids(requirement_id: str) -> None:
+    named = re.findall(r"\b(?:BIN|RAW|CLS|OIP|HTTP|GRPC)(?:-[A-Z0-9]+)+\b", ledger.requirement(requirement_id).note)
+    assert set(named) <= set(IDS)
+
+
+def test_requirement_is_what_the_file_says() -> None:
+    assert ledger.requirement("BIN-ORD-I") == Requirement(
+        id="BIN-ORD-I",
+        level=Level.MUST,
+        extension="binary_tensor_data",
+        area="ordering",
+        basis=Basis.LITERAL,
+        statement="The binary data of a request belong to its inputs in the order in which the JSON lists them, "
+        "not in the model's order.",
+        sources=(Source("Triton, Binary Tensor Data Extension", "Binary Tensor Request, paragraph 5"),),
+        note="Decision: the KServe page is silent on order, but its example follows it.",
+    )
+
+
+def test_ledger_cannot_be_changed() -> None:
+    with pytest.raises(FrozenInstanceError):
+        ledger.requirement("BIN-ORD-I").level = Level.MAY  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        ledger.load()["NEW"] = ledger.requirement("BIN-ORD-I")  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("section", "text"),
+    [
+        ("Tensor Data", 'RFC 9110, "Tensor Data"'),
+        ("Raw Binary Request, paragraph 2", 'RFC 9110, "Raw Binary Request", paragraph 2'),
+        ("Raw Binary Request, paragraphs 1 and 2", 'RFC 9110, "Raw Binary Request", paragraphs 1 and 2'),
+        ("HTTP/REST, example", 'RFC 9110, "HTTP/REST, example"'),
+    ],
+)
+def test_source_as_text(section: str, text: str) -> None:
+    assert str(Source("RFC 9110", section)) == text
+
+
+@pytest.mark.parametrize(
+    ("requirement_id", "message"),
+    [
+        ("BIN-ORD", "unknown requirement 'BIN-ORD'; did you mean BIN-ORD-O, BIN-ORD-I, BIN-BODY-O?"),
+        ("raw-one", "unknown requirement 'raw-one'; did you mean RAW-ONE, RAW-OUT, RAW-ENC?"),
+        ("", "unknown requirement ''"),
+        ("?", "unknown requirement '?'"),
+    ],
+)
+def test_unknown_requirement(requirement_id: str, message: str) -> None:
+    with pytest.raises(ledger.UnknownRequirementError) as caught:
+        ledger.requirement(requirement_id)
+    assert str(caught.value) == message
+
+
+ORDER_EXPLAINED = """\
+BIN-ORD-I
+  Level      MUST, literal
+  Extension  binary_tensor_data, area ordering
+  Statement  The binary data of a request belong to its inputs in the order in which the JSON lists
+             them, not in the model's order.
+  Source     Triton, Binary Tensor Data Extension, "Binary Tensor Request", paragraph 5
+  Note       Decision: the KServe page is silent on order, but its example follows it."""
+
+
+@pytest.mark.parametrize(
+    ("checks", "tail"),
+    [
+        (None, ""),
+        ({}, "\n  Checks     none"),
+        ({"BIN-ORD-O": ["ordering.other"]}, "\n  Checks     none"),
+        ({"BIN-ORD-I": ["ordering.a", "raw.b"]}, "\n  Checks     ordering.a\n             raw.b"),
+    ],
+)
+def test_explain(checks: dict[str, list[str]] | None, tail: str) -> None:
+    assert ledger.explain("BIN-ORD-I", checks) == ORDER_EXPLAINED + tail
+
+
+@pytest.mark.parametrize("requirement_id", IDS)
+def test_explain_fits_a_terminal(requirement_id: str) -> None:
+    lines = ledger.explain(requirement_id, {}).split("\n")
+    assert lines[0] == requirement_id
+    assert max(map(len, lines)) <= 100
+
+
+PAGE = """\
+| level | what it means | entries |
+|---|---|---|
+| MUST | the words of a document, or what follows from them; a server that does not meet it fails | 1 |
+| SHOULD | examples and good sense; a server that does not meet it is advised | 1 |
+| MAY | a server is free to offer it; judged only where it is offered | 0 |
+| OBSERVE | the text is silent or contradicts itself; recorded, never failed | 0 |
+
+## raw
+
+| id | level | extension | statement | source | checks |
+|---|---|---|---|---|---|
+| RAW-A | MUST (literal) | raw | A or B. | RFC 9110, "5.1"<br>RFC 9112, "6", paragraph 2 | `raw.one`<br>`raw.two` |
+
+## errors
+
+| id | level | extension | statement | source | checks |
+|---|---|---|---|---|---|
+| OIP-B | SHOULD (derived) | protocol | `a\\|b` is one. | RFC 9110, "5.1" | none |
+
+## Errata of the documents
+
+- **RAW-A** the example is wrong.
+
+## Decisions
+
+- **OIP-B** so be it.
+"""
+
+
+def test_page() -> None:
+    first = Source("RFC 9110", "5.1")
+    raw = Requirement(
+        "RAW-A",
+        Level.MUST,
+        "raw",
+        "raw",
+        Basis.LITERAL,
+        "A or B.",
+        (first, Source("RFC 9112", "6, paragraph 2")),
+        "Erratum: the example is wrong.",
+    )
+    oip = Requirement(
+        "OIP-B", Level.SHOULD, "protocol", "errors", Basis.DERIVED, "`a|b` is one.", (first,), "Decision: so be it."
+    )
+    page = render({"RAW-A": raw, "OIP-B": oip}, {"RAW-A": ["raw.one", "raw.two"]})
+    title, _, rest = page.partition("\n\n")
+    assert title == "# Requirements"
+    assert rest.partition("\n\n")[2] == PAGE
+
+
+def test_page_holds_every_entry_and_every_note() -> None:
+    page = render(ledger.load(), {})
+    for entry in ledger.load().values():
+        assert page.count(f"\n| {entry.id} | {entry.level} ({entry.basis}) |") == 1
+        assert page.count(f"\n- **{entry.id}** ") == bool(entry.note)

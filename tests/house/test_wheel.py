@@ -1,0 +1,39 @@
+"""A wheel of this tree, installed in an empty environment outside the checkout, judges the bundled server."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+from conformance.report.json_report import suite_digest
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(*command: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYTEST", "OIP_"))
+    }
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=600, check=False)
+
+
+def test_an_installed_wheel_judges_the_bundled_server(tmp_path: Path) -> None:
+    built = run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(tmp_path), cwd=ROOT)
+    assert built.returncode == 0, built.stdout + built.stderr
+    (wheel,) = tmp_path.glob("*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {"conformance/schemas/report.schema.json", "conformance/fixtures/README.md"} < set(names)
+    assert {f"conformance/report/templates/report.{kind}" for kind in ("html.jinja", "css", "js")} < set(names)
+    environment = tmp_path / "venv"
+    assert run(sys.executable, "-m", "venv", str(environment), cwd=tmp_path).returncode == 0
+    installed = run(str(environment / "bin/pip"), "install", "--quiet", str(wheel), cwd=tmp_path)
+    assert installed.returncode == 0, installed.stderr
+    judged = run(str(environment / "bin/pytest"), "--target-url=reference", "--conformance-report=r.json", cwd=tmp_path)
+    assert judged.returncode == 0, judged.stdout[-3000:] + judged.stderr
+    assert " is conformant " in judged.stdout.splitlines()[-1]
+    report = json.loads((tmp_path / "r.json").read_text())
+    assert report["suite"]["digest"] == suite_digest(), "the wheel is not the suite of the checkout"

@@ -1,0 +1,152 @@
+"""The block that a user reads when a check fails: exactly as it should look, and safe whatever a server sent."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from conformance.expect.unmet import Unmet
+from conformance.judging.failure import block, curl, curl_headers, describe
+from conformance.terms.outcome import Outcome
+from conformance.terms.result import CheckResult
+from conformance.terms.text import safe
+from conformance.transport.exchange import Exchange, Reply
+from conformance.transport.settings import Settings
+from conformance.wire.request import Message, frame
+from conformance.wire.tensor import Tensor
+
+HOST = Settings("http://h")
+REQUEST = frame(
+    "/v2/models/multi/infer",
+    {
+        "inputs": [{"name": "IN0", "shape": [2], "datatype": "INT32", "parameters": {"binary_data_size": 8}}],
+        "outputs": [{"name": "OUT0", "parameters": {"binary_data": True}}],
+    },
+    [Tensor.of("IN0", "INT32", [1, 2])],
+)
+HEAD = b'{"outputs":[{"name":"OUT0","datatype":"INT32","shape":[2],"parameters":{"binary_data_size":8}}]}'
+
+
+def exchange(body: bytes = HEAD + bytes.fromhex("03000000 61626301"), message: Message = REQUEST) -> Exchange:
+    headers = (("Inference-Header-Content-Length", str(len(HEAD))),)
+    return Exchange(0, message, "http://h/v2/models/multi/infer", 200, headers, body)
+
+
+def result(unmet: Unmet) -> CheckResult:
+    failure = describe(unmet, "BIN-ORD-O", HOST)
+    return CheckResult(
+        "ordering.response-follows-its-json", "INT32-BYTES", "Bytes follow the JSON.",
+        "ordering", "binary_tensor_data", Outcome.FAIL, ["BIN-ORD-O"], failure=failure,
+    )  # fmt: skip
+
+
+def test_a_failure_as_it_should_look() -> None:
+    unmet = Unmet("OUT0 INT32 [2] = [1, 2]", "[3, 23290465]", Reply(exchange()), offset=len(HEAD))
+    lines = block(result(unmet), "pytest --target-url=http://h")
+    assert lines[0].startswith("FAIL  ordering.response-follows-its-json [INT32-BYTES]")
+    assert lines[0].endswith("MUST  BIN-ORD-O")
+    assert lines[1] == "      Bytes follow the JSON."
+    assert lines[2].startswith("      Requires  ")
+    assert lines[3].startswith('      Source    Triton, Binary Tensor Data Extension, "Binary Tensor Request"')
+    assert lines[4:7] == [
+        "      Sent      POST /v2/models/multi/infer, 164 bytes, inputs IN0 INT32 [2] binary, "
+        'outputs OUT0 {"binary_data": true}, inference header 156',
+        "      Expected  OUT0 INT32 [2] = [1, 2]",
+        "      Actual    [3, 23290465]",
+    ]
+    assert lines[7:9] == [
+        '      0058  65 22 3a 38 7d 7d 5d 7d  e":8}}]}',
+        "      0060  03 00 00 00 61 62 63 01  ....abc.   <- tensor 0 OUT0 INT32 element 0",
+    ]
+    assert lines[-2].startswith("      Repeat    echo eyJp")
+    assert lines[-1] == "      Rerun     pytest --target-url=http://h -k ordering.response-follows-its-json"
+
+
+NASTY = "\x1b[31mred\x1b[0m \u202eevil\u2066 <script>alert(1)</script>\r\nFAIL  forged\x00"
+
+
+def test_nothing_a_server_sends_reaches_the_terminal_raw() -> None:
+    body = json.dumps({"error": NASTY}, ensure_ascii=False).encode() + b"\xff\x1b]0;title\x07"
+    unmet = Unmet(f"a {NASTY}", f"b {NASTY}" + "x" * 10_000_000, Reply(exchange(body)), offset=3)
+    text = "\n".join(block(result(unmet), "pytest"))
+    assert not set(text) & set("\x1b\x00\x07\r\u202e\u2066")
+    assert len(text) < 5000
+    assert not any(line.startswith("FAIL  forged") for line in text.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain ü猫", "plain ü猫"),
+        ("a\nb", r"a\nb"),
+        ("\u202e", r"\u202e"),
+        ("x" * 400, "x" * 300 + "... (400 characters)"),
+    ],
+)
+def test_safe(text: str, shown: str) -> None:
+    assert safe(text) == shown
+
+
+class Recorder(BaseHTTPRequestHandler):
+    """Keeps what came."""
+
+    seen: list[tuple[str, dict[str, str], bytes]]
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.seen.append((self.path, {name.lower(): value for name, value in self.headers.items()}, body))
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        """Stay quiet."""
+
+
+@pytest.mark.parametrize("as_file", [False, True])
+@pytest.mark.parametrize("message", [REQUEST, REQUEST.with_body(b'{"it\'s": "$HOME `x`"}')], ids=["binary", "text"])
+def test_the_curl_line_sends_the_same_bytes(tmp_path: Path, as_file: bool, message: Message) -> None:
+    Recorder.seen = []
+    file = tmp_path / "request body.bin"
+    file.write_bytes(message.body)
+    with HTTPServer(("127.0.0.1", 0), Recorder) as server:
+        thread = Thread(target=server.handle_request)
+        thread.start()
+        sent = Exchange(0, message, f"http://127.0.0.1:{server.server_port}{REQUEST.path}")
+        command = curl(sent, HOST, str(file) if as_file else None)
+        subprocess.run(["bash", "-c", command], check=True, capture_output=True, timeout=30)
+        thread.join()
+    ((path, headers, body),) = Recorder.seen
+    assert (path, body) == (REQUEST.path, message.body)
+    assert headers["inference-header-content-length"] == str(REQUEST.json_length)
+    assert headers["content-type"] == "application/octet-stream"
+
+
+def test_the_curl_line_keeps_secrets() -> None:
+    settings = Settings("http://h", (("Authorization", "hunter2"), ("X-Key", "hunter3"), ("Host", "models")))
+    command = curl(exchange(), settings)
+    assert "hunter" not in command
+    assert {"Authorization: ...", "X-Key: ...", "Host: models"} <= set(shlex.split(command))
+
+
+@pytest.mark.parametrize(
+    ("message", "options"),
+    [
+        (Message("/x", method="GET"), []),
+        (Message("/x"), ["-H", "Content-Type:"]),
+        (Message("/x", body=b"{}"), ["-H", "Content-Type:"]),
+        (Message("/x", (("Content-Type", "a/b"), ("Empty", "")), b"{}"), ["-H", "Content-Type: a/b", "-H", "Empty;"]),
+        (Message("/x", (("Content-Type", "a/b"),), b"x" * 2**20), ["-H", "Content-Type: a/b", "-H", "Expect:"]),
+    ],
+)
+def test_curl_adds_no_headers_of_its_own(message: Message, options: list[str]) -> None:
+    assert curl_headers(message, []) == options
+
+
+def test_a_large_body_is_not_put_into_the_command() -> None:
+    assert curl(exchange(message=REQUEST.with_body(b"x" * 5000)), HOST).startswith("(a body of 5000 bytes: ")

@@ -1,0 +1,77 @@
+"""The rules by which results become a verdict."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.terms.outcome import Outcome
+from conformance.terms.result import CheckResult, Failure
+from conformance.terms.verdict import conclude, of_extensions, of_requirements
+
+
+def result(outcome: Outcome, requirement: str = "BIN-ORD-O", unmet: str | None = None, **fields: str) -> CheckResult:
+    failure = Failure(unmet, "MUST", "", "", "a", "b") if unmet else None
+    return CheckResult(
+        fields.get("id", "ordering.x"), fields.get("row", ""), "X.", "ordering", fields.get("extension", "raw"),
+        outcome, fields.get("requirements", requirement).split(), failure=failure,
+    )  # fmt: skip
+
+
+PASS, FAIL, ADVISORY, OBSERVED = Outcome.PASS, Outcome.FAIL, Outcome.ADVISORY, Outcome.OBSERVED
+NOT_APPLICABLE, BLOCKED, ERROR = Outcome.NOT_APPLICABLE, Outcome.BLOCKED, Outcome.ERROR
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "verdict", "exit_status"),
+    [
+        ([PASS], "conformant", 0),
+        ([PASS, ADVISORY, OBSERVED, NOT_APPLICABLE], "conformant", 0),
+        ([PASS, FAIL], "nonconformant", 1),
+        ([PASS, BLOCKED], "incomplete", 6),
+        ([PASS, ERROR], "incomplete", 6),
+        ([FAIL, BLOCKED, ERROR], "nonconformant", 1),
+        ([NOT_APPLICABLE, NOT_APPLICABLE], "incomplete", 6),
+        ([], "incomplete", 6),
+    ],
+)
+def test_conclude(outcomes: list[Outcome], verdict: str, exit_status: int) -> None:
+    concluded = conclude([result(outcome) for outcome in outcomes])
+    assert (concluded.verdict, concluded.exit_status) == (verdict, exit_status)
+    assert bool(concluded.why) == (verdict != "conformant")
+
+
+def test_missing_checks_and_a_lost_target_are_never_conformant() -> None:
+    assert conclude([result(PASS)], missing=["a[b]"]).why == ["1 check not run"]
+    assert conclude([result(FAIL)], missing=["a[b]"]).verdict == "incomplete"
+    assert conclude([result(FAIL)], lost="refused").why == ["the target is gone: refused", "1 check failed"]
+
+
+def test_extensions_are_judged_apart() -> None:
+    results = [result(PASS, extension="raw"), result(FAIL, extension="classification")]
+    extensions = of_extensions(results, ["raw", "classification"])
+    assert extensions["raw"] == {"offered": True, "verdict": "conformant", "counts": {"pass": 1}}
+    assert extensions["classification"] == {"offered": True, "verdict": "nonconformant", "counts": {"fail": 1}}
+    assert extensions["binary_tensor_data"] == {"offered": False, "verdict": "not_applicable", "counts": {}}
+
+
+@pytest.mark.parametrize(
+    ("results", "verdicts"),
+    [
+        ([result(PASS), result(FAIL, unmet="BIN-ORD-O")], {"BIN-ORD-O": "fail"}),
+        ([result(PASS), result(NOT_APPLICABLE)], {"BIN-ORD-O": "pass"}),
+        ([result(NOT_APPLICABLE)], {"BIN-ORD-O": "not_applicable"}),
+        ([result(BLOCKED), result(PASS)], {"BIN-ORD-O": "blocked"}),
+        # a check that stopped at one of its requirements says nothing about the other
+        (
+            [result(FAIL, requirements="OIP-ERR OIP-ERR-STATUS", unmet="OIP-ERR")],
+            {"OIP-ERR": "fail", "OIP-ERR-STATUS": "blocked"},
+        ),
+        (
+            [result(ADVISORY, requirements="OIP-ERR OIP-ERR-STATUS", unmet="OIP-ERR-STATUS"), result(PASS, "OIP-ERR")],
+            {"OIP-ERR": "pass", "OIP-ERR-STATUS": "advisory"},
+        ),
+    ],
+)
+def test_requirements(results: list[CheckResult], verdicts: dict[str, str]) -> None:
+    found = {entry["id"]: entry["verdict"] for entry in of_requirements(results)}
+    assert {name: found[name] for name in verdicts} == verdicts

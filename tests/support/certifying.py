@@ -1,0 +1,13 @@
+"""Runs of `certify` as tests want them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from conformance.commands.main import main
+
+WHO = ("--vendor=V", "--product=P", "--product-version=1", "--contact=c", "--profile=classification")
+
+
+def certified(folder: Path, *arguments: str) -> int:
+    return main(["certify", *arguments, *WHO, "-o", str(folder)])

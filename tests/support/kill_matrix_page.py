@@ -1,0 +1,52 @@
+"""The page of the kill matrix: every fault, what it breaks, who caught it, and the first message that a user reads."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping
+
+from reference_server import faults
+from reference_server.faults import Fault
+from tests.support.matrix import Miss, Sighting, run
+
+HEAD = """# Kill matrix
+
+Written by `python -m tests.support.kill_matrix_page > docs/kill-matrix.md`, which runs the suite against every fault of
+the reference server (`python -m reference_server --list-faults`). Each fault makes exactly the checks of the
+requirements fail that it breaks, or advise where those are a SHOULD. The first requirement is what the fault is about;
+the others cannot help seeing it. The last column is the first line that the server's author reads.
+
+"""
+TABLE = "| fault | what the server does | breaks | caught by | message |\n|---|---|---|---|---|\n"
+
+
+def render(known: Mapping[str, Fault], sightings: Mapping[str, Sighting]) -> str:
+    """Return the page, ending in a newline."""
+    parts = [HEAD]
+    for area in dict.fromkeys(fault.area for fault in known.values()):
+        lines = [_line(fault, sightings[name]) for name, fault in known.items() if fault.area == area]
+        parts.append(f"## {area}\n\n{TABLE}{''.join(lines)}\n")
+    return "".join(parts).rstrip() + "\n"
+
+
+def _line(fault: Fault, sighting: Sighting) -> str:
+    misses = sorted(sighting.of("fail", "advisory"), key=lambda miss: miss.requirement not in fault.breaks[:1])
+    caught = list(dict.fromkeys(f"`{miss.check}`" for miss in misses))
+    shown = ", ".join(caught[:4]) + (f" and {len(caught) - 4} more" if len(caught) > 4 else "")
+    breaks = ", ".join(fault.breaks) or "nearly everything"
+    cells = (f"`{fault.name}`", fault.summary, breaks, shown or "the run itself", _first(misses, sighting))
+    return f"| {' | '.join(_cell(cell) for cell in cells)} |\n"
+
+
+def _first(misses: list[Miss], sighting: Sighting) -> str:
+    first = (misses or sighting.misses)[0]
+    return re.sub(r"127\.0\.0\.1:[0-9]+", "127.0.0.1:PORT", first.message[:300])
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
+
+
+if __name__ == "__main__":
+    sys.stdout.write(render(faults.load(), run(faults.load, faults.load())))

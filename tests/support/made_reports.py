@@ -1,0 +1,155 @@
+"""Small reports made by hand, for tests of pages: one of each kind, and one in which every text is an attack."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import jsonschema
+
+from conformance.report.json_report import digest
+from conformance.terms import data
+
+Report = dict[str, Any]
+
+# What a server could write to break out of a page, a terminal, a log of a CI system, or a comment there.
+HOSTILE = (
+    "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&amp; "
+    "\x1b[31mred\x1b]0;title\x07 \u202eevil\u2066"
+    " NUL\x00 \r\n::error::forged\r::set-output name=x::y\n##[error]forged ##vso[task.complete] "
+    "`tick` ```fence``` | pipe | [go](http://evil.example) <http://evil.example> www.evil.example @everyone "
+    "{{ 7*7 }} {% x %}"
+)
+
+
+def requirement(identity: str, level: str, verdict: str, **changes: Any) -> Report:
+    return {
+        "id": identity, "level": level, "area": "ordering", "extension": "binary_tensor_data", "verdict": verdict,
+        "checks": ["ordering.x"],
+    } | changes  # fmt: skip
+
+
+def failure(requirement: str = "BIN-ORD-O", **changes: Any) -> Report:
+    return {
+        "requirement": requirement, "level": "MUST", "statement": "Bytes follow `outputs`.", "source": 'Document, "S"',
+        "expected": "OUT0 INT32 [2] = [1, 2]", "actual": "[3, 4]: element 0 differs", "sent": "POST /v2, 164 bytes",
+        "bytes": ["0058  65 22  e\"", "0060  03 00  ..   <- tensor 0 OUT0 INT32 element 0"],
+        "repeat": "curl -sS http://h/v2",
+    } | changes  # fmt: skip
+
+
+def check(identity: str = "ordering.x", row: str = "", outcome: str = "pass", **changes: Any) -> Report:
+    unmet = failure() if outcome in ("fail", "advisory") else None
+    return {
+        "id": identity, "row": row, "claim": "Bytes follow the JSON.", "area": "ordering", "outcome": outcome,
+        "requirements": ["BIN-ORD-O"], "message": "expected a, got b" if unmet else "", "observation": "",
+        "duration_s": 0.5, "exchanges": [0], "failure": unmet, "reason": None,
+    } | changes  # fmt: skip
+
+
+def report(verdict: str = "conformant", *, complete: bool = True, **changes: Any) -> Report:
+    """Return a report that fits the schema."""
+    made: Report = {
+        "schema": 1,
+        "suite": {"name": "oip-conformance", "version": "0.1.0", "digest": "0123456789abcdef" * 4},
+        "started": "2026-01-02T03:04:05+00:00",
+        "finished": "2026-01-02T03:05:35+00:00",
+        "options": {"profile": "certify", "strict": False, "extensions": [], "timeout_s": 10, "headers": []},
+        "seed": None,
+        "target": {
+            "url": "http://127.0.0.1:8000", "name": "alpha", "version": "1.2", "roles": {"multi": "multi"},
+            "extensions_listed": ["binary_tensor_data"], "extensions_offered": ["binary_tensor_data"],
+        },
+        "verdict": verdict,
+        "why": [],
+        "extensions": {
+            "binary_tensor_data": {"offered": True, "verdict": verdict, "counts": {}},
+            "raw": {"offered": False, "verdict": "not_applicable", "counts": {}},
+        },
+        "requirements": [requirement("BIN-ORD-O", "MUST", "pass"), requirement("BIN-ORD-I", "MUST", "pass")],
+        "checks": [check()],
+    } | changes  # fmt: skip
+    made["footer"] = {"complete": complete, "checks": len(made["checks"]), "digest": digest(made)}
+    schema = json.loads((data.folder("schemas") / "report.schema.json").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator(schema).validate(made)
+    return made
+
+
+CONFORMANT = report()
+
+NONCONFORMANT = report(
+    "nonconformant",
+    why=["2 checks failed"],
+    requirements=[
+        requirement("BIN-ORD-O", "MUST", "fail"),
+        requirement("BIN-ORD-I", "MUST", "not_applicable"),
+        requirement("BIN-IHCL-O", "MUST", "blocked"),
+        requirement("BIN-NEG-EXTRA", "SHOULD", "advisory"),
+        requirement("BIN-BDO-L", "OBSERVE", "observed"),
+    ],
+    checks=[
+        *(check(row=name) for name in ("one", "two", "three")),
+        check(row="four", outcome="fail"),
+        check(row="five", outcome="fail"),
+        check("ordering.stuck", "a", "blocked", requirements=["BIN-IHCL-O"], message="m answers no plain request"),
+        check("ordering.stuck", "b", "blocked", requirements=["BIN-IHCL-O"], message="m answers no plain request"),
+        check("ordering.advice", "", "advisory", requirements=["BIN-NEG-EXTRA"],
+              failure=failure("BIN-NEG-EXTRA", level="SHOULD")),
+        check("ordering.open", "", "observed", requirements=["BIN-BDO-L"], observation="JSON, no inference header"),
+        check("ordering.absent", "", "not_applicable", requirements=["BIN-ORD-I"],
+              message="no model for the role multi",
+              reason={"kind": "no_model", "subject": "multi"}),
+        check("ordering.large", "", "not_applicable", message="too large for the target: HTTP 413"),
+    ],
+)  # fmt: skip
+
+CUT_SHORT = report(
+    "incomplete", complete=False, why=["2 checks not run: interrupted", "1 check failed"],
+    requirements=[
+        requirement("BIN-ORD-O", "MUST", "fail"),
+        requirement("BIN-ORD-I", "MUST", "not_applicable", checks=[]),
+    ],
+    checks=[check(outcome="fail")],
+)  # fmt: skip
+
+GATED = report(
+    "nonconformant", why=["3 checks failed"],
+    gate={"passed": False, "known": ["ordering.x [old]"], "new": ["ordering.x [new]"], "fixed": ["ordering.x [met]"],
+          "stale": ["ordering.gone[*]: names nothing"]},
+    requirements=[requirement("BIN-ORD-O", "MUST", "fail"), requirement("BIN-ORD-I", "MUST", "known_failure")],
+    checks=[
+        check(row="new", outcome="fail"),
+        check(row="old", outcome="known_failure", requirements=["BIN-ORD-I"], failure=failure("BIN-ORD-I")),
+        check(row="met", outcome="fixed", message="listed as a known failure, and met"),
+    ],
+)  # fmt: skip
+
+NOTHING = report(
+    "incomplete", complete=False, why=["cannot connect to http://127.0.0.1:8000: refused"], requirements=[], checks=[],
+    extensions={}, target=CONFORMANT["target"] | {"name": None, "version": None, "roles": {}, "extensions_listed": []},
+)  # fmt: skip
+
+_TEXTS = ("statement", "source", "expected", "actual", "sent", "repeat")
+_HOSTILE_FAILURE = failure(**dict.fromkeys(_TEXTS, HOSTILE), bytes=[HOSTILE, f"{HOSTILE}   <- {HOSTILE}"])
+ATTACK = report(
+    "nonconformant",
+    why=[HOSTILE],
+    target=CONFORMANT["target"] | {"name": HOSTILE, "version": HOSTILE, "extensions_listed": [HOSTILE]},
+    requirements=NONCONFORMANT["requirements"],
+    checks=[
+        check(row=HOSTILE, outcome=outcome, claim=HOSTILE, message=HOSTILE, observation=HOSTILE, failure=unmet)
+        for outcome, unmet in (
+            *((outcome, _HOSTILE_FAILURE) for outcome in ("fail", "advisory")),
+            *((outcome, None) for outcome in ("error", "blocked", "observed", "not_applicable", "pass")),
+        )
+    ],
+)  # fmt: skip
+
+ALL = {
+    "conformant": CONFORMANT,
+    "nonconformant": NONCONFORMANT,
+    "cut short": CUT_SHORT,
+    "gated": GATED,
+    "nothing judged": NOTHING,
+    "attack": ATTACK,
+}

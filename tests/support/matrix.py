@@ -1,0 +1,266 @@
+"""Runs the suite against servers that are wrong, or different and right: many in one process, one after the other.
+
+The server runs in a thread of this process, so that switching it from one fault to the next costs nothing; the suite
+talks to it over HTTP as to any other.
+"""
+
+from __future__ import annotations
+
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cache
+from multiprocessing import get_context
+from typing import Any
+
+import uvicorn
+
+from conformance.judging.selection import collected_rows
+from conformance.judging.session import Session
+from conformance.roles import roles
+from conformance.survey.survey import Survey
+from conformance.terms.check import Check, Row
+from conformance.terms.extensions import EXTENSIONS, GRPC, HTTP
+from conformance.terms.outcome import Outcome
+from conformance.terms.result import CheckResult
+from conformance.transport import settings
+from conformance.transport.target import Target
+from reference_server import app, faults, models
+from reference_server.faults import Fault, switched_on
+from reference_server.uvicorn_config import uvicorn_config
+from tests.support.reach import Rows, reached, relevant
+
+PROCESSES = 2
+# Between the segments of a request, in seconds. The server is in the same process and sees two reads after the shortest
+# pause; a fault in the reading itself gets one that a busy machine cannot fill.
+SHORT_PAUSE, LONG_PAUSE = 0.002, 0.02
+# A fault that stalls costs this much at each row that meets it; every honest answer comes in a fraction of it.
+TIMEOUT = 5.0
+# A target that answers nothing any more is given up after so many rows in error.
+PATIENCE = 25
+LARGEST_MESSAGE = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """A row that was not passed: what it came to, on which requirement, and its message."""
+
+    check: str
+    row: str
+    outcome: str
+    requirement: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """What a run saw of one server.
+
+    Attributes:
+        touched: whether the steps that the fault replaces were ever taken.
+        seconds: how long the run took.
+    """
+
+    name: str
+    touched: bool
+    misses: list[Miss] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def of(self, *outcomes: str) -> list[Miss]:
+        """Return the rows with these outcomes."""
+        return [miss for miss in self.misses if miss.outcome in outcomes]
+
+
+class Server:
+    """The reference server in a thread; `replace` puts another application in its place."""
+
+    def __init__(self) -> None:
+        self.models = models.load()
+        self.replace()
+        self._socket = socket.create_server(("127.0.0.1", 0), backlog=512)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+        config = uvicorn_config(self._dispatch, log_level="critical", keep_alive_seconds=5, shutdown_seconds=1)
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]}, daemon=True)
+        self._thread.start()
+        while not self._server.started:
+            time.sleep(0.01)
+
+    def replace(self) -> None:
+        """Make the application anew, from the steps as they are now."""
+        self._app = app.create(self.models)
+
+    async def _dispatch(self, scope: Any, receive: Any, send: Any) -> None:
+        await self._app(scope, receive, send)
+
+    def stop(self) -> None:
+        """Stop the server."""
+        self._server.should_exit = True
+        self._thread.join(timeout=5)
+        self._socket.close()
+
+
+def judge_rows(
+    url: str, rows: Iterable[tuple[Check, Row]], grpc: str | None = None, *, pause: float = SHORT_PAUSE
+) -> Iterator[CheckResult]:
+    """Yield the result of each row, every extension being asked for; stop when nothing is answered any more.
+
+    Args:
+        url: of the server.
+        rows: to be judged.
+        grpc: where gRPC is judged, or None.
+        pause: seconds between the segments of a body that is sent in pieces.
+    """
+    reached_by = replace(settings.make(url, timeout=TIMEOUT, grpc=grpc), segment_pause=pause)
+    survey = Survey(offered=dict.fromkeys(EXTENSIONS, ""), roles={role: role for role in roles.load()})
+    errors = 0
+    with Session(Target(reached_by), survey) as session:
+        for check, row in rows:
+            result = session.judge(check, row)
+            yield result
+            errors += result.outcome is Outcome.ERROR
+            if errors > PATIENCE:
+                break
+
+
+def see(server: Server, fault: Fault, rows: Rows) -> Sighting:
+    """Run rows against the server with a fault switched on."""
+    started, calls = time.monotonic(), []
+    body = fault.body
+
+    def counted(*arguments: Any, **named: Any) -> Any:
+        calls.append(1)
+        return body(*arguments, **named)
+
+    counted.__wrapped__ = body  # type: ignore[attr-defined]
+    with switched_on(Fault(fault.name, fault.steps, fault.breaks, counted, fault.broad)):
+        results = list(_judged(server, fault, rows))
+    server.replace()
+    misses = [_miss(r) for r in results if r.outcome not in (Outcome.PASS, Outcome.OBSERVED, Outcome.NOT_APPLICABLE)]
+    return Sighting(fault.name, bool(calls), misses, round(time.monotonic() - started, 2))
+
+
+def _judged(server: Server, fault: Fault, rows: Rows) -> Iterator[CheckResult]:
+    """Yield the results of rows against the server as its steps are now, over gRPC where the fault is there alone."""
+    reads = any(step.startswith("http_") for step in fault.steps)
+    if not fault.over_grpc:
+        server.replace()
+        yield from judge_rows(server.url, rows, pause=LONG_PAUSE if reads else SHORT_PAUSE)
+        return
+    with serving_grpc(server) as address:
+        yield from judge_rows(server.url, rows, address)
+
+
+@contextmanager
+def serving_grpc(server: Server) -> Iterator[str]:
+    """Serve the models over gRPC, too, made of the steps as they are now."""
+    from reference_server.grpc_server import GrpcServer
+
+    with GrpcServer(server.models, "127.0.0.1", 0, LARGEST_MESSAGE) as started:
+        yield started.address
+
+
+def _miss(result: CheckResult) -> Miss:
+    requirement = result.failure.requirement if result.failure else result.requirements[0]
+    return Miss(result.id, result.row, str(result.outcome), requirement, result.message)
+
+
+@contextmanager
+def serving() -> Iterator[Server]:
+    """Run a server."""
+    server = Server()
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+@cache
+def _server() -> Server:
+    """Return the one server of a worker process."""
+    return Server()
+
+
+def _rows(profile: str, *, over_grpc: bool) -> Rows:
+    """Return the rows of a profile, and all golden ones: each asks for much at once, and may blame too much."""
+    transports = (GRPC,) if over_grpc else (HTTP,)
+    chosen = {(check.id, row.id) for check, row in collected_rows(profile, dangerous=True, transports=transports)}
+    every = collected_rows("certify", dangerous=True, transports=transports)
+    return [(check, row) for check, row in every if (check.id, row.id) in chosen or _is_golden(check.id)]
+
+
+def _is_golden(check: str) -> bool:
+    return check.startswith("golden.")
+
+
+@cache
+def _steps_of_rows(load: Callable[[], dict[str, Fault]], profile: str, over_grpc: bool) -> list[frozenset[str]]:
+    """Return the steps of the server that each row of a profile takes, found once in a worker process."""
+    faulty = [fault for fault in load().values() if fault.over_grpc == over_grpc]
+    honest = Fault("", ("grpc_",) if over_grpc else ("",), (), lambda: None)
+
+    def judge(rows: Rows) -> Iterator[CheckResult]:
+        return _judged(_server(), honest, rows)
+
+    steps = {step for fault in faulty for step in fault.steps}
+    found = reached(_rows(profile, over_grpc=over_grpc), sorted(steps), judge)
+    _server().replace()
+    return found
+
+
+def _see_in_worker(load: Callable[[], dict[str, Fault]], name: str) -> Sighting:
+    fault = load()[name]
+    profile = "certify" if fault.large else "quick"
+    rows = _rows(profile, over_grpc=fault.over_grpc)
+    return see(_server(), fault, relevant(fault, rows, _steps_of_rows(load, profile, fault.over_grpc)))
+
+
+def run(load: Callable[[], dict[str, Fault]], names: Iterable[str]) -> dict[str, Sighting]:
+    """Run the suite against every named fault, several at a time.
+
+    Args:
+        load: a module-level function that returns the faults by name.
+        names: of the faults to run.
+    """
+    with ProcessPoolExecutor(PROCESSES, mp_context=get_context("spawn")) as pool:
+        futures = {name: pool.submit(_see_in_worker, load, name) for name in names}
+        return {name: future.result() for name, future in futures.items()}
+
+
+def complaints(sighting: Sighting, fault: Fault) -> list[str]:
+    """Return what is wrong with a fault or with the suite, one line each; empty when the fault is killed exactly."""
+    failed = {miss.requirement for miss in sighting.of("fail", "advisory")}
+    wrong = [] if sighting.touched else ["void: no step of the fault was ever taken"]
+    if fault.broad:
+        return wrong if failed or sighting.of("error") else [*wrong, "silent: no check sees it"]
+    if not failed:
+        return [*wrong, "silent: no check sees it"]
+    wrong += [f"{identity}: broken, and no check fails" for identity in fault.breaks if identity not in failed]
+    for identity in sorted(failed - set(fault.breaks)):
+        first = next(miss for miss in sighting.of("fail", "advisory") if miss.requirement == identity)
+        wrong.append(f"{identity}: not broken, but {first.check} [{first.row}] says: {first.message}")
+    return wrong + [f"in error: {miss.check} [{miss.row}]: {miss.message}" for miss in sighting.of("error")]
+
+
+def main(names: list[str]) -> None:
+    """Print what the suite sees of some faults, for their author."""
+    known = faults.load()
+    for name, sighting in run(faults.load, names or known).items():
+        print(f"{name} ({sighting.seconds} s): {', '.join(known[name].breaks)}")  # noqa: T201
+        seen: dict[tuple[str, str, str], list[Miss]] = {}
+        for miss in sighting.misses:
+            seen.setdefault((miss.outcome, miss.requirement, miss.check), []).append(miss)
+        for (outcome, requirement, check), misses in seen.items():
+            rows = f"{len(misses)} x [{misses[0].row}]"
+            print(f"    {outcome:9} {requirement:18} {check} {rows}: {misses[0].message[:200]}")  # noqa: T201
+        print("".join(f"    !! {line[:300]}\n" for line in complaints(sighting, known[name])) or "    killed exactly")  # noqa: T201
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

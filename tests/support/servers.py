@@ -1,0 +1,178 @@
+"""Small HTTP servers for runs of the suite: a JSON-only one, one that dies halfway, and how to run pytest on them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+PYTEST = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--color=no")
+
+
+class JsonOnly(BaseHTTPRequestHandler):
+    """An OIP server with one model, identity_int32, that knows no extension."""
+
+    protocol_version = "HTTP/1.1"
+    wbufsize = -1  # head and body in one write: two would wait for each other (Nagle's algorithm)
+
+    def do_GET(self) -> None:
+        known = {
+            "/v2": {"name": "json\x1b[31m-only", "version": "1", "extensions": []},
+            "/v2/models/identity_int32": {"name": "identity_int32", "inputs": [], "outputs": []},
+        }
+        self._answer(200 if self.path in known else 404, known.get(self.path, {"error": "unknown"}))
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        try:
+            tensor = json.loads(body)["inputs"][0]
+            output = {**tensor, "name": "OUTPUT", "data": tensor["data"]}
+        except (ValueError, TypeError, LookupError):
+            self._answer(400, {"error": "not an inference request"})
+        else:
+            self._answer(200, {"model_name": "identity_int32", "outputs": [output]})
+
+    def _answer(self, status: int, document: dict[str, Any]) -> None:
+        body = json.dumps(document).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        """Stay quiet."""
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128  # the suite opens 32 connections at once
+
+
+@contextmanager
+def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    """Serve with a handler; yields the URL."""
+    with _Server(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@contextmanager
+def bundled(*options: str, program: tuple[str, ...] = ("-m", "reference_server")) -> Iterator[str]:
+    """Start the reference server, or a variant of it, as a process of its own with these options; yields the URL."""
+    command = [sys.executable, *program, "--port", "0", *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().strip()
+        finally:
+            process.terminate()
+
+
+@contextmanager
+def proxied(upstream: str, connections: int) -> Iterator[str]:
+    """Pass so many connections on to a server, then take none any more; yields the URL."""
+    host, _, port = upstream.removeprefix("http://").rpartition(":")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = listener.getsockname()
+        thread = threading.Thread(target=_pass_on, args=(listener, (host, int(port)), connections))
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{address[1]}"
+        finally:
+            with suppress(OSError):
+                listener.shutdown(socket.SHUT_RDWR)
+            thread.join()
+
+
+def _pass_on(listener: socket.socket, upstream: tuple[str, int], connections: int) -> None:
+    pairs = []
+    with suppress(OSError):
+        for _ in range(connections):
+            near, _ = listener.accept()
+            far = socket.create_connection(upstream)
+            pairs += [near, far]
+            for a, b in ((near, far), (far, near)):
+                threading.Thread(target=_pump, args=(a, b), daemon=True).start()
+        listener.shutdown(socket.SHUT_RDWR)
+    listener.close()
+    for end in pairs:
+        with suppress(OSError):
+            end.shutdown(socket.SHUT_RDWR)
+        end.close()
+
+
+def _pump(source: socket.socket, sink: socket.socket) -> None:
+    try:
+        while data := source.recv(65536):
+            sink.sendall(data)
+        sink.shutdown(socket.SHUT_WR)
+    except OSError:
+        return
+
+
+def judge(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run pytest in a folder with these arguments; colours off, nothing of this test run's own environment."""
+    return subprocess.run(
+        [*PYTEST, *arguments],
+        cwd=folder,
+        env=_environment() | environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run `oip-conformance` in a folder with these arguments."""
+    program = "import sys; from conformance.commands.main import main; sys.exit(main())"
+    return subprocess.run(
+        [sys.executable, "-c", program, *arguments], cwd=folder, capture_output=True, text=True, check=False
+    )
+
+
+# pytest, which heeds SIGINT although these tests may be a shell's background job, where it is ignored.
+HEEDING_SIGINT = (
+    "import signal, sys, pytest; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    "sys.exit(pytest.main(sys.argv[1:]))"
+)
+
+
+def judge_and_interrupt(folder: Path, *arguments: str, after: str) -> subprocess.CompletedProcess[str]:
+    """Run pytest likewise, and send it SIGINT once its output has a line with the text `after`."""
+    with subprocess.Popen(
+        [sys.executable, "-c", HEEDING_SIGINT, *PYTEST[3:], *arguments],
+        cwd=folder,
+        env=_environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        seen = []
+        for line in process.stdout or ():
+            seen.append(line)
+            if after in line:
+                break
+        process.send_signal(signal.SIGINT)
+        rest, errors = process.communicate(timeout=60)
+    return subprocess.CompletedProcess(process.args, process.returncode, "".join(seen) + rest, errors)
+
+
+def _environment() -> dict[str, str]:
+    own = ("PYTEST", "OIP_", "GITHUB_")
+    return {name: value for name, value in os.environ.items() if not name.startswith(own)}

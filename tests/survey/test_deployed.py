@@ -1,0 +1,265 @@
+"""Deployed models as they are described: guessed inputs, what JSON carries, what differs, and the way to workers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pytest
+
+from conformance.checks.relations.plain_answer import orders, some
+from conformance.roles.guessed_inputs import ELEMENTS_LIMIT, GivenInputError, guesses
+from conformance.roles.roles import TensorSpec
+from conformance.survey.deployed import (
+    Deployed,
+    differing,
+    has_classes,
+    is_json_capable,
+    of_dict,
+    raw_body,
+    role_of,
+)
+from conformance.transport.exchange import Exchange, Reply
+from conformance.wire.request import Message
+from conformance.wire.tensor import Tensor
+
+Shape = tuple[int, ...]
+
+
+def spec(datatype: str, *shape: int, name: str = "X") -> TensorSpec:
+    return TensorSpec(name, datatype, shape)
+
+
+def deployed(inputs: Sequence[TensorSpec], tensors: Sequence[Tensor], **fields: Any) -> Deployed:
+    role = role_of("m", inputs, [spec("FP32", -1, name="Y"), spec("BYTES", 1, name="Z")])
+    return Deployed(role, "m", tensors=tuple(tensors), **fields)
+
+
+# --- guesses ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("shape", "first", "among"),
+    [
+        ((4,), (4,), {(2, 4), (1, 4)}),
+        ((-1,), (3,), {(1,), (16,), (224,), (2, 3), (1, 3), ()}),
+        ((-1, 4), (2, 4), {(1, 4), (1, 1, 4), (4,)}),
+        ((-1, -1), (2, 3), {(1, 3), (1, 1), (1, 16), (1, 64)}),
+        ((-1, 3, -1, -1), (2, 3, 3, 3), {(1, 3, 64, 64), (1, 3, 224, 224), (3, 3, 3)}),
+        ((3, -1, -1), (3, 3, 3), {(1, 3, 224, 224), (3, 64, 64)}),
+        ((), (), {(1,), (2,)}),
+    ],
+)
+def test_guesses_fit_the_metadata_first(shape: Shape, first: Shape, among: set[Shape]) -> None:
+    shapes = [tensors[0].shape for tensors in guesses([TensorSpec("X", "FP32", shape)], {})]
+    assert shapes[0] == first
+    assert among <= set(shapes)
+    assert len(shapes) <= 48
+
+
+@pytest.mark.parametrize(
+    ("datatype", "elements"),
+    [
+        ("INT64", [[1, 0, 0], [0, 1, 1], [1, 1, 0]]),
+        ("UINT8", [[1, 0, 0], [0, 1, 1], [1, 1, 0]]),
+        ("BOOL", [[True, False, False], [False, True, True], [True, True, False]]),
+        ("FP16", [[0.125, 0.75, 0.375], [0.5, 0.125, 0.75], [0.875, 0.5, 0.125]]),
+        ("BYTES", [[f' é "{k}\\{n}"{"x" * k}'.encode() for k in range(3)] for n in range(3)]),
+    ],
+)
+def test_first_guesses_are_small_and_differ_between_inputs(datatype: str, elements: list[list[Any]]) -> None:
+    specs = [spec(datatype, -1, name=name) for name in "ABC"]
+    first = next(guesses(specs, {}))
+    assert [tensor.name for tensor in first] == ["A", "B", "C"]
+    assert [tensor.array.tolist() for tensor in first] == elements
+
+
+def test_other_elements_follow_when_no_shape_was_taken() -> None:
+    specs = [spec("INT32", 2, name="A"), spec("FP32", 2, name="B"), spec("BYTES", 2, name="C")]
+    values = [[t.array.tolist() for t in tensors] for tensors in guesses(specs, {}) if tensors[0].shape == (2,)]
+    assert values[1:] == [
+        [[1, 2], [2.0, 3.0], [b"3", b"10"]],
+        [[1, 1], [1.0, 1.0], [b"{}", b"{}"]],
+        [[0, 0], [0.0, 0.0], [b"0", b"0"]],
+    ]
+
+
+def test_no_guess_is_enormous() -> None:
+    found = [tensors[0] for tensors in guesses([spec("FP32", -1, -1, -1, -1)], {})]
+    assert max(tensor.elements for tensor in found) <= ELEMENTS_LIMIT
+    assert (1, 224, 224, 224) not in [tensor.shape for tensor in found]
+
+
+def test_guesses_are_the_same_every_time() -> None:
+    runs = [[t.to_bytes() for (t,) in guesses([spec("BYTES", -1, 2)], {})] for _ in range(2)]
+    assert runs[0] == runs[1]
+
+
+def test_given_inputs_are_sent_alone_first_and_then_with_the_others() -> None:
+    specs = [spec("INT32", -1, name="A"), spec("FP32", -1, name="B")]
+    first, second = islice(guesses(specs, {"B": ((1, 2), [0.5, 7])}), 2)
+    assert [(t.name, t.shape, t.array.tolist()) for t in first] == [("B", (1, 2), [[0.5, 7.0]])]
+    assert [t.name for t in second] == ["A", "B"]
+    assert len(list(guesses(specs[1:], {"B": ((1, 2), [0.5, 7])}))) == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"Z": ((1,), [1])}, "inputs.Z: the model has no such input, but A, T"),
+        ({"A": ((3,), [1, 2])}, "inputs.A: 2 elements of data for shape [3]"),
+        ({"A": ((2,), [1, 2.5])}, "inputs.A: data is no INT32"),
+        ({"A": ((1,), [2**40])}, "inputs.A: data is no INT32"),
+        ({"A": ((1,), ["one"])}, "inputs.A: data is no INT32"),
+        ({"T": ((1,), [1])}, "inputs.T: data is no BYTES"),
+    ],
+)
+def test_what_is_given_has_to_fit(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(GivenInputError) as caught:
+        next(guesses([spec("INT32", -1, name="A"), spec("BYTES", -1, name="T")], given))
+    assert str(caught.value).startswith(message)
+
+
+# --- tensors ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("datatype", "elements", "json_capable", "classes"),
+    [
+        ("FP32", [1.5], True, True),
+        ("FP32", [1.5, float("nan")], False, False),
+        ("FP64", [float("-inf")], False, False),
+        ("INT64", [2**60], True, True),
+        ("BOOL", [True], True, False),
+        ("FP16", [1.5], False, False),
+        ("BF16", [1.5], False, False),
+        ("BYTES", ["é"], True, False),
+        ("BYTES", [b"\xff"], False, False),
+        ("UINT8", [], True, False),
+    ],
+)
+def test_what_json_carries_and_what_has_classes(
+    datatype: str, elements: list[Any], json_capable: bool, classes: bool
+) -> None:
+    tensor = Tensor.of("Y", datatype, elements)
+    assert is_json_capable(datatype, tensor.array) == json_capable
+    assert has_classes(tensor) == classes
+
+
+@pytest.mark.parametrize(
+    ("declared", "sent", "items"),
+    [
+        ((2, 3), (2, 3), [(2, 3)]),
+        ((-1, 3), (2, 3), [(1, 3)]),
+        ((-1,), (3,), [(3,), (1,)]),
+        ((3,), (2, 3), [(1, 3)]),
+        ((2, -1), (2, 3), [(2, 3)]),
+        ((), (1,), [(1,)]),
+    ],
+)
+def test_a_raw_request_holds_one_item_wherever_there_may_be_a_batch(
+    declared: Shape, sent: Shape, items: list[Shape]
+) -> None:
+    tensor = Tensor.of("X", "INT32", np.arange(np.prod(sent), dtype="<i4"), sent)
+    assert [t.shape for t in deployed([spec("INT32", *declared)], [tensor]).items()] == items
+
+
+def test_raw_bodies() -> None:
+    assert raw_body(Tensor.of("X", "UINT16", [1, 515])) == bytes.fromhex("0100 0302")
+    assert raw_body(Tensor.of("X", "BYTES", ["é"])) == b"\xc3\xa9"
+
+
+# --- requests ---------------------------------------------------------------------------------------------------------
+
+NUMBERS, HALVES = Tensor.of("X", "INT32", [1, 2]), Tensor.of("H", "FP16", [0.5])
+
+
+@pytest.mark.parametrize(
+    ("fields", "plain"),
+    [
+        ({}, {"X": "json", "H": "binary", "outputs": None}),
+        ({"binary_only": ("Z",)}, {"X": "json", "H": "binary", "outputs": {"Y": None, "Z": True}}),
+        ({"json_trouble": "HTTP 400"}, {"X": "binary", "H": "binary", "outputs": {"Y": True, "Z": True}}),
+    ],
+)
+def test_the_plain_request_is_json_as_far_as_json_goes(fields: dict[str, Any], plain: dict[str, Any]) -> None:
+    document = deployed([spec("INT32", -1), spec("FP16", -1, name="H")], [NUMBERS, HALVES], **fields).plain().document()
+    forms = {item["name"]: "json" if "data" in item else "binary" for item in document["inputs"]}
+    listed = document.get("outputs")
+    outputs = None if listed is None else {o["name"]: o.get("parameters", {}).get("binary_data") for o in listed}
+    assert {**forms, "outputs": outputs} == plain
+
+
+def test_the_mixed_request_has_texts_as_json() -> None:
+    document = deployed([spec("INT32", -1)], [NUMBERS]).mixed().document()
+    assert [(o["name"], o["parameters"]["binary_data"]) for o in document["outputs"]] == [("Y", True), ("Z", False)]
+    assert document["id"] == "é猫"
+
+
+def test_a_model_reaches_workers_as_plain_data() -> None:
+    texts = Tensor.of("T", "BYTES", [["é", b"\xff\x00"]])
+    infinite = Tensor.of("X", "FP32", [float("inf"), 0.1])
+    model = deployed(
+        [spec("FP32", -1), spec("BYTES", -1, 2, name="T")],
+        [infinite, texts],
+        declared={"Y": "FP64"},
+        binary_only=("Y",),
+        unsteady=("Z",),
+        trouble="t",
+        json_trouble="j",
+    )
+    back = of_dict(json.loads(json.dumps(model.to_dict())))
+    assert (back.role, back.name, back.declared) == (model.role, model.name, model.declared)
+    assert (back.binary_only, back.unsteady, back.trouble, back.json_trouble) == (("Y",), ("Z",), "t", "j")
+    assert [t.to_bytes() for t in back.tensors] == [t.to_bytes() for t in model.tensors]
+    assert [t.shape for t in back.tensors] == [(2,), (1, 2)]
+
+
+# --- answers ----------------------------------------------------------------------------------------------------------
+
+
+def reply(*outputs: tuple[str, list[float]]) -> Reply:
+    described = [{"name": n, "datatype": "FP32", "shape": [len(data)], "data": data} for n, data in outputs]
+    body = json.dumps({"model_name": "m", "outputs": described}).encode()
+    return Reply(Exchange(0, Message("/p"), "http://x/p", 200, (), body))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "names"),
+    [
+        (reply(("A", [1.0]), ("B", [2.0])), reply(("B", [2.0]), ("A", [1.0])), []),
+        (reply(("A", [1.0]), ("B", [2.0])), reply(("A", [1.0]), ("B", [2.0000002])), ["B"]),
+        (reply(("A", [1.0])), reply(("A", [1.0, 1.0])), ["A"]),
+        (reply(("A", [1.0])), reply(("B", [1.0])), ["A", "B"]),
+        (reply(("A", [0.0])), reply(("A", [-0.0])), ["A"]),
+    ],
+)
+def test_outputs_that_differ_between_two_answers(first: Reply, second: Reply, names: list[str]) -> None:
+    assert differing(first, second) == names
+    assert differing(first, second, ["nobody"]) == []
+
+
+# --- choices ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        ("AB", ["BA"]),
+        ("ABC", ["ACB", "BAC", "BCA", "CAB", "CBA"]),
+        ("ABCD", ["DCBA", "BCDA", "BACD"]),
+    ],
+)
+def test_orders(names: str, expected: list[str]) -> None:
+    assert ["".join(order) for order in orders(tuple(names))] == expected
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [("AB", ["A", "B"]), ("ABC", ["A", "B", "C", "BC", "AC", "AB"]), ("ABCD", ["AC", "BD", "A", "D"])],
+)
+def test_some(names: str, expected: list[str]) -> None:
+    assert ["".join(choice) for choice in some(tuple(names))] == expected

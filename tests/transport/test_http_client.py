@@ -1,0 +1,130 @@
+"""How requests are sent and answers read: kept connections, and every way in which a server can misbehave."""
+
+from __future__ import annotations
+
+import gzip
+import socket
+import time
+
+import pytest
+
+from conformance.transport.exchange import FailureKind
+from conformance.transport.http_client import HttpClient
+from conformance.transport.settings import Settings
+from conformance.transport.unreachable import Unreachable
+from conformance.wire.request import Message
+from tests.support.scripted import answers, read_request, scripted
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+BAD = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 2\r\n\r\nno"
+POST = Message("/v2/models/m/infer", (("Content-Type", "application/json"),), b"{}")
+
+
+def sender(url: str, **settings: float) -> HttpClient:
+    return HttpClient(
+        Settings(url, timeout=settings.pop("timeout", 2.0), max_answer=int(settings.pop("max_answer", 1000)))
+    )
+
+
+def test_a_kept_connection_is_used_again() -> None:
+    with scripted(answers(OK, OK), answers(BAD)) as url:
+        client = sender(url)
+        assert [client.send(POST).status, client.send(POST).status] == [200, 200]
+        client.close()
+
+
+def test_an_error_ends_the_connection() -> None:
+    with scripted(answers(BAD, OK), answers(OK)) as url:
+        client = sender(url)
+        assert [client.send(POST).status, client.send(POST).body] == [400, b"ok"]
+        client.close()
+
+
+def test_a_connection_closed_meanwhile_is_no_failure() -> None:
+    with scripted(answers(OK), answers(OK)) as url:
+        client = sender(url)
+        first = client.send(POST)
+        time.sleep(0.05)
+        second = client.send(POST)
+        client.close()
+    assert (first.status, second.status, second.failure) == (200, 200, None)
+
+
+def test_what_is_sent() -> None:
+    seen: list[bytes] = []
+
+    def script(connection: socket.socket) -> None:
+        seen.append(read_request(connection))
+        connection.sendall(OK)
+
+    with scripted(script) as url:
+        client = HttpClient(Settings(url + "/base", (("Host", "gateway"), ("Authorization", "t"))))
+        client.send(POST, fresh=True)
+        client.close()
+    head, _, body = seen[0].partition(b"\r\n\r\n")
+    lines = head.split(b"\r\n")
+    assert (lines[0], body) == (b"POST /base/v2/models/m/infer HTTP/1.1", b"{}")
+    assert {b"Host: gateway", b"Authorization: t", b"Accept-Encoding: identity", b"Content-Length: 2"} < set(lines)
+    assert b"Content-Type: application/json" in lines
+
+
+def test_nothing_is_decoded() -> None:
+    packed = gzip.compress(b"0" * 100_000)
+    head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(packed)
+    with scripted(answers(head + packed)) as url:
+        client = sender(url)
+        assert client.send(POST).body == packed
+        client.close()
+
+
+def _hang(connection: socket.socket) -> None:
+    read_request(connection)
+    time.sleep(0.6)
+
+
+def _dribble(connection: socket.socket) -> None:
+    read_request(connection)
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
+    for _ in range(40):
+        connection.sendall(b".")
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize(
+    ("script", "status", "kind", "text"),
+    [
+        (answers(b""), None, FailureKind.CLOSED, "connection closed without an answer"),
+        (_hang, None, FailureKind.TIMEOUT, "no answer within 0.2 s"),
+        (_dribble, 200, FailureKind.ENDLESS, "answer not complete within 1.2 s"),
+        (
+            answers(OK.replace(b"2\r\n", b"9\r\n")),
+            200,
+            FailureKind.MALFORMED,
+            "malformed HTTP answer: peer closed connection",
+        ),
+        (answers(b"nonsense\r\n\r\n"), None, FailureKind.MALFORMED, "malformed HTTP answer: illegal status line"),
+        (
+            answers(b"HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n" + b"x" * 5000),
+            200,
+            FailureKind.ENDLESS,
+            "answer longer than 1000 bytes",
+        ),
+    ],
+    ids=["silent", "hanging", "dribbling", "cut", "nonsense", "endless"],
+)
+def test_a_bad_answer_is_kept_not_raised(script: object, status: int | None, kind: FailureKind, text: str) -> None:
+    with scripted(script) as url:  # type: ignore[arg-type]
+        client = sender(url, timeout=0.2)
+        exchange = client.send(POST)
+        client.close()
+    assert exchange.status == status
+    assert exchange.failure is not None
+    assert exchange.failure.kind is kind
+    assert str(exchange.failure).startswith(text)
+
+
+def test_no_server() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    with pytest.raises(Unreachable, match=f"cannot connect to http://127.0.0.1:{port}"):
+        sender(f"http://127.0.0.1:{port}").send(POST)

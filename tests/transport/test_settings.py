@@ -1,0 +1,67 @@
+"""What users write, and the one line that tells them what is wrong with it."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.transport.settings import SettingsError, make
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("http://host:8000", "http://host:8000"),
+        ("http://host:8000/", "http://host:8000"),
+        ("https://host/gateway/", "https://host/gateway"),
+        ("http://[::1]:8000", "http://[::1]:8000"),
+        ("http://user:secret@host:8000", "http://host:8000"),
+    ],
+)
+def test_urls(url: str, expected: str) -> None:
+    assert make(url).url == expected
+
+
+def test_credentials_become_a_header() -> None:
+    # base64("user:p@ss"), by hand: 75 73 65 72 3a 70 40 73 73
+    assert make("http://user:p%40ss@host").headers == (("Authorization", "Basic dXNlcjpwQHNz"),)
+
+
+def test_headers() -> None:
+    assert make("http://host", ["Host: a", "X-Key:b:c"]).headers == (("Host", "a"), ("X-Key", "b:c"))
+
+
+HINT = "give http://HOST:PORT, https://HOST:PORT or 'reference'"
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("host:8000", f"--target-url 'host:8000' is no http or https URL: {HINT}"),
+        ("ftp://host", f"--target-url 'ftp://host' is no http or https URL: {HINT}"),
+        ("http://", f"--target-url 'http://' is no http or https URL: {HINT}"),
+        ("http://host?x=1", f"--target-url 'http://host?x=1': a base URL has no query or fragment; {HINT}"),
+        ("http://host:port", "--target-url 'http://host:port': Port could not be cast to integer value as 'port'"),
+    ],
+)
+def test_bad_urls(url: str, message: str) -> None:
+    with pytest.raises(SettingsError) as error:
+        make(url)
+    assert str(error.value).startswith(message)
+
+
+@pytest.mark.parametrize("header", ["novalue", ": x", "a b: c", "a: b\nc: d"])
+def test_bad_headers(header: str) -> None:
+    with pytest.raises(SettingsError, match="write it as 'Name: value'"):
+        make("http://host", [header])
+
+
+def test_a_secret_does_not_appear_in_the_error() -> None:
+    with pytest.raises(SettingsError) as error:
+        make("http://host", ["Bad Name: hunter2"])
+    assert "hunter2" not in str(error.value)
+
+
+@pytest.mark.parametrize("timeout", [0, -1, 4000])
+def test_bad_timeouts(timeout: float) -> None:
+    with pytest.raises(SettingsError, match="give seconds between 0 and 3600"):
+        make("http://host", timeout=timeout)
