@@ -63,7 +63,7 @@ def described(step: str) -> str:
     """Return a step as a line: its name, what it takes, and the first line of its docstring."""
     owner, name = place(step)
     function = getattr(owner, name)
-    summary = (inspect.getdoc(function) or "").partition("\n")[0]
+    summary = (function.__doc__ or "").strip().partition("\n")[0]
     taken = ", ".join(inspect.signature(function).parameters)
     return f"{step}({taken})" + (f": {summary}" if summary else "")
 

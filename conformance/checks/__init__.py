@@ -1,7 +1,8 @@
 """The suite: a package for each area, in which every module is made of checks. `support` explains how one is written.
 
-A check belongs to the suite by standing in a module of an area's package. Its area is the first part of its id, which
-is that of the package but for checks that run over gRPC as over HTTP: these stand side by side.
+A check belongs to the suite by standing in a module of an area's package. A package may put its modules into an `ORDER`,
+that of runs and reports; nothing else hangs on it, and a module that is not named comes last. The area of a check is the first part of its id, which is that of the package but for checks that run over gRPC as over HTTP:
+these stand side by side.
 """
 
 from __future__ import annotations
@@ -42,10 +43,12 @@ AREAS = tuple(area for area in PACKAGES if area != RELATIONS)
 
 
 def modules_of(package: str) -> Iterator[ModuleType]:
-    """Yield the modules of an area's package, by name."""
-    path = importlib.import_module(f"{__name__}.{package}").__path__
-    for found in sorted(pkgutil.iter_modules(path), key=lambda module: module.name):
-        yield importlib.import_module(f"{__name__}.{package}.{found.name}")
+    """Yield the modules of an area's package: those of its `ORDER`, then all others by name."""
+    home = importlib.import_module(f"{__name__}.{package}")
+    names = sorted(found.name for found in pkgutil.iter_modules(home.__path__))
+    order = getattr(home, "ORDER", ())
+    for name in sorted(names, key=lambda name: order.index(name) if name in order else len(order)):
+        yield importlib.import_module(f"{__name__}.{package}.{name}")
 
 
 @cache
@@ -63,8 +66,10 @@ def _every() -> tuple[Check, ...]:
 
 @cache
 def of_area(area: str) -> tuple[Check, ...]:
-    """Return the checks of one area."""
-    return tuple(check for check in _every() if check.area == area)
+    """Return the checks of one area, those of its own package first."""
+    home = f"{__name__}.{PACKAGES[area]}."
+    found = [check for check in _every() if check.area == area]
+    return tuple(sorted(found, key=lambda check: not check.body.__module__.startswith(home)))
 
 
 @cache

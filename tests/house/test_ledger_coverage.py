@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from pathlib import Path
 
+from conformance import checks
 from conformance.checks import answers_by_requirement
 from conformance.commands.requirements_page import render
 from conformance.terms import ledger
@@ -27,3 +30,21 @@ def test_requirements_page_is_fresh() -> None:
     assert PAGE.read_text(encoding="utf-8") == fresh, (
         "stale; write it with: oip-conformance requirements > docs/requirements.md"
     )
+
+
+def ids_in_the_code() -> set[str]:
+    """Return every text of the checks and expectations that looks like the id of a requirement."""
+    home = Path(checks.__file__).parents[1]
+    files = [path for folder in ("checks", "expect") for path in (home / folder).rglob("*.py")]
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in files]
+    texts = {node.value for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+    areas = "|".join({identity.partition("-")[0] for identity in ledger.load()})
+    return {
+        text for text in texts if isinstance(text, str) and re.fullmatch(f"({areas})[A-Z_]*-[A-Z0-9-]*[A-Z0-9]", text)
+    }
+
+
+def test_ids_in_the_code_are_known() -> None:
+    found = ids_in_the_code()
+    assert len(found) > 100
+    assert sorted(found - set(ledger.load())) == []

@@ -33,6 +33,7 @@ from conformance.transport.target import Target
 from reference_server import app, faults, models
 from reference_server.faults import Fault, switched_on
 from reference_server.uvicorn_config import uvicorn_config
+from tests.support import variations
 from tests.support.reach import Rows, reached, relevant
 
 PROCESSES = 2
@@ -248,18 +249,38 @@ def complaints(sighting: Sighting, fault: Fault) -> list[str]:
     return wrong + [f"in error: {miss.check} [{miss.row}]: {miss.message}" for miss in sighting.of("error")]
 
 
+def strays(sighting: Sighting, variation: Fault) -> list[str]:
+    """Return what an honest server was wrongly found, one line each: more than the advice that it is due."""
+    wrong = [] if sighting.touched else ["void: no step of the variation was ever taken"]
+    stray = [m for m in sighting.misses if m.outcome != "advisory" or m.requirement not in variation.breaks]
+    wrong += [f"{miss.outcome}: {miss.requirement}, {miss.check} [{miss.row}]: {miss.message}" for miss in stray]
+    advised = {miss.requirement for miss in sighting.misses}
+    return wrong + [f"{identity}: no advice" for identity in variation.breaks if identity not in advised]
+
+
 def main(names: list[str]) -> None:
-    """Print what the suite sees of some faults, for their author."""
-    known = faults.load()
-    for name, sighting in run(faults.load, names or known).items():
-        print(f"{name} ({sighting.seconds} s): {', '.join(known[name].breaks)}")  # noqa: T201
-        seen: dict[tuple[str, str, str], list[Miss]] = {}
-        for miss in sighting.misses:
-            seen.setdefault((miss.outcome, miss.requirement, miss.check), []).append(miss)
-        for (outcome, requirement, check), misses in seen.items():
-            rows = f"{len(misses)} x [{misses[0].row}]"
-            print(f"    {outcome:9} {requirement:18} {check} {rows}: {misses[0].message[:200]}")  # noqa: T201
-        print("".join(f"    !! {line[:300]}\n" for line in complaints(sighting, known[name])) or "    killed exactly")  # noqa: T201
+    """Print what the suite sees of some faults and variations, or of all, for their author."""
+    unknown = set(names) - {*faults.load(), *variations.load()}
+    if unknown:
+        raise SystemExit(f"no fault and no variation: {', '.join(sorted(unknown))}")
+    for load, judge, praise in (
+        (faults.load, complaints, "killed exactly"),
+        (variations.load, strays, "fails nothing"),
+    ):
+        known = load()
+        for name, sighting in run(load, [name for name in names or known if name in known]).items():
+            print(f"{name} ({sighting.seconds} s): {', '.join(known[name].breaks)}")  # noqa: T201
+            _print(sighting, judge(sighting, known[name]) or [praise])
+
+
+def _print(sighting: Sighting, conclusions: list[str]) -> None:
+    seen: dict[tuple[str, str, str], list[Miss]] = {}
+    for miss in sighting.misses:
+        seen.setdefault((miss.outcome, miss.requirement, miss.check), []).append(miss)
+    for (outcome, requirement, check), misses in seen.items():
+        rows = f"{len(misses)} x [{misses[0].row}]"
+        print(f"    {outcome:9} {requirement:18} {check} {rows}: {misses[0].message[:200]}")  # noqa: T201
+    print(*[f"    => {line[:300]}" for line in conclusions], sep="\n")  # noqa: T201
 
 
 if __name__ == "__main__":

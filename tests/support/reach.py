@@ -14,8 +14,9 @@ from conformance.terms.result import CheckResult
 from reference_server.faults import Fault, switched_on
 
 Rows = list[tuple[Check, Row]]
-# What happens to a connection shows in the exchanges that come after it, in other rows.
-LASTING = "http_protocol."
+# What happens to a connection shows in the exchanges that come after it, in other rows; the methods of gRPC are named
+# when the server starts, whichever row comes first.
+LASTING = ("http_protocol.", "grpc_methods.by_name")
 
 
 def reached(rows: Rows, steps: Iterable[str], judge: Callable[[Rows], Iterable[CheckResult]]) -> list[frozenset[str]]:

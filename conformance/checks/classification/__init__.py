@@ -1,1 +1,3 @@
 """Classification: an output as its highest elements, each a text `value:index[:label]`."""
+
+ORDER = ("forms", "limits", "texts", "counts", "shapes", "ranking", "same_as_http")

@@ -83,7 +83,7 @@ def _expect_outputs(case: GrpcCase, model: Model, reply: Reply) -> None:
     names = sorted(output.name for output in case.outputs)
     if sorted(reply.answer.names()) != names:
         found = f"outputs {shown(list(reply.answer.names()))}"
-        raise Unmet(f"outputs {shown(names)}", found, reply, requirement="GRPC_METHOD-OUT")
+        raise Unmet(f"outputs {shown(names)}", found, reply, requirement="GRPC-OUT")
     for output in case.outputs:
         if output.classes is None:
             expect(reply).tensors([_tensor(output)], through_json=False)
@@ -95,8 +95,8 @@ def _expect_case_classes(case: GrpcCase, model: Model, reply: Reply, output: Exp
     try:
         expect_classes(model, reply, output)
     except Unmet as unmet:
-        if "GRPC_METHOD-CLS-BATCH" in case.requirements and unmet.requirement in OF_A_LIST:
-            unmet.requirement = "GRPC_METHOD-CLS-BATCH"
+        if "GRPC-CLS-BATCH" in case.requirements and unmet.requirement in OF_A_LIST:
+            unmet.requirement = "GRPC-CLS-BATCH"
         raise
 
 

@@ -1,1 +1,3 @@
 """What the server says about itself and its models."""
+
+ORDER = ("server", "models")

@@ -131,3 +131,10 @@ def answers_come_in_small_chunks(original: Any, head: bytes, binary: Sequence[An
     """Answers come in chunks that end anywhere."""
     found: Response = original(head, binary)
     return _InSmallChunks(bytes(found.body), headers=dict(found.headers))
+
+
+@variation("http_protocol.OipHttpProtocol.on_header")
+def no_100_continue_before_the_answer(original: Any, protocol: Any, name: bytes, value: bytes) -> None:
+    """No 100 Continue is sent: the body is there already."""
+    original(protocol, name, value)
+    protocol.expect_100_continue = False
