@@ -68,7 +68,7 @@ class Check:
         id: `area.claim-in-few-words`; never changes.
         answers: ledger ids; an `Unmet` that names none is about the first.
         role: the model role that it needs, or None.
-        over: the transports that it speaks over; all of them have to be judged.
+        over: the transports that it judges; all of them have to be given.
         explores: draws from Hypothesis; runs under the `explore` profile alone.
         infers: rests on a model that answers a plain request; else the row is blocked.
         also: checks that share the body, each over another transport.

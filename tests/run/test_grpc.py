@@ -63,7 +63,7 @@ def faulty(name: str) -> Iterator[tuple[str, str]]:
 # --- what is judged --------------------------------------------------------------------------------------------------
 
 
-def test_both_doors_of_the_bundled_server_are_conformant(tmp_path: Path) -> None:
+def test_both_transports_of_the_bundled_server_are_conformant(tmp_path: Path) -> None:
     run = judge(tmp_path, "--target-url=reference", "--conformance-profile=quick", "--conformance-report=r.json")
     assert run.returncode == 0, run.stdout[-2000:]
     assert f"is conformant ({len(MUSTS)} of {len(MUSTS)} MUSTs judged)" in run.stdout.splitlines()[-1]
