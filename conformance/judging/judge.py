@@ -71,7 +71,7 @@ class Judge:
             round(time.monotonic() - started, 6),
             exchanges,
             said.failure,
-            said.reason,
+            said.reason and Reason(said.reason.kind, hide(said.reason.subject, secrets)),
         )
 
     # --- before ---

@@ -1,8 +1,8 @@
 """A deployed model that fills no role: its signature is what its metadata say, and what it computes is its own affair.
 
 It can still be judged by relations: the same tensors in two forms get the same answer. For that the survey finds inputs
-that it takes (`inputs.guesses`), once, and sees whether it gives one answer twice. What JSON cannot carry, FP16 by
-definition, NaN and strings that are not UTF-8 in the model's own outputs, travels as binary data throughout.
+that it takes (`roles.guessed_inputs`), once, and sees whether it gives one answer twice. What JSON cannot carry, FP16
+by definition, NaN and strings that are not UTF-8 in the model's own outputs, travels as binary data throughout.
 """
 
 from __future__ import annotations

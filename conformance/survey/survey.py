@@ -19,7 +19,7 @@ class Survey:
         offered: extension -> how we know ("listed", "works", "asked for"); what is not offered is not here.
         refusals: extension -> what the probe of an extension that is not offered was answered.
         roles: role -> name of the model that fills it.
-        models: name -> what is known of a model that is judged by relations (`conformance.deployed`), as plain data.
+        models: name -> what is known of a model that is judged by relations (`survey.deployed`), as plain data.
         silence: what a server without metadata answered instead, in a few words; else empty.
     """
 

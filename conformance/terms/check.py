@@ -101,7 +101,7 @@ class Check:
 
     @property
     def is_over_grpc(self) -> bool:
-        """Whether it speaks gRPC, alone or beside HTTP."""
+        """Whether it judges a server over gRPC, alone or beside HTTP."""
         return GRPC in self.over
 
     def requirements(self, row: Row) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.checks.support.binary_sides import Side, expect_survival
-from conformance.checks.support.datatypes import SPOKEN_IN_JSON, identity
+from conformance.checks.support.datatypes import JSON_CAPABLE, identity
 from conformance.checks.support.exploring import explore
 from conformance.roles.drawn_values import tensors as drawn_tensors
 from conformance.roles.model import Model
@@ -15,7 +15,7 @@ from conformance.transport.target import Target
 
 def drawn_rows(side: str, **others: str) -> list[Row]:
     """Return a row for each datatype, with the requirement of its own where it has one; `others` are more roles."""
-    roles = {datatype: identity(datatype) for datatype in SPOKEN_IN_JSON} | others
+    roles = {datatype: identity(datatype) for datatype in JSON_CAPABLE} | others
     own = {name: name for name in ("BOOL", "BYTES", "FP16")} | {"string_length": "BYTES"}
     return [Row(name, role=role, answers=(f"BIN-ENC-{own.get(name, 'ALL')}-{side}",)) for name, role in roles.items()]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.checks.support.binary_sides import in_one_order
-from conformance.checks.support.datatypes import SPOKEN_IN_JSON, per_datatype
+from conformance.checks.support.datatypes import JSON_CAPABLE, per_datatype
 from conformance.expect import attribution
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import Blocked, Unmet
@@ -15,7 +15,7 @@ from conformance.wire.tensor import Tensor
 
 # --- one tensor in two forms ------------------------------------------------------------------------------------------
 
-EQUAL = (*per_datatype(SPOKEN_IN_JSON), *[Row(role, role=role) for role in ("rank3", "rank2_bytes")])
+EQUAL = (*per_datatype(JSON_CAPABLE), *[Row(role, role=role) for role in ("rank3", "rank2_bytes")])
 
 
 @check("datatypes.inputs-are-equal-in-both-forms", answers="BIN-EQ-I")

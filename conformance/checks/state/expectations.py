@@ -18,7 +18,7 @@ from conformance.wire.request import Form
     Row("long-json", ("json", 1000)),
     Row("binary", ("binary", 3), needs=BINARY),
     Row("long-binary", ("binary", 1000), needs=BINARY),
-    Row("binary-1MiB", ("binary", 256 * 1024), needs=BINARY, thorough=True),
+    Row("binary-512KiB", ("binary", 128 * 1024), needs=BINARY, thorough=True),
 )
 def expect_100_continue_is_answered(target: Target, model: Model, form: Form, length: int) -> None:
     """A request with `Expect: 100-continue` is answered as it is without."""

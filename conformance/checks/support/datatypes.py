@@ -9,9 +9,7 @@ from conformance.wire.datatypes import INTEGERS
 
 # Datatypes whose size is all that is said of them: BOOL, FP16 and BYTES have requirements of their own.
 PLAIN = (*INTEGERS, "FP32", "FP64")
-
-
-SPOKEN_IN_JSON = ("BOOL", *PLAIN, "BYTES")
+JSON_CAPABLE = ("BOOL", *PLAIN, "BYTES")
 
 
 def identity(datatype: str) -> str:

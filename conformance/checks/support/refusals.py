@@ -41,7 +41,7 @@ class Refusal:
         requirement: the ledger id under which it has to be refused.
         role: of the model that it goes to.
         message: makes it.
-        needs: extensions without which nobody can tell what is refused.
+        needs: extensions without which it cannot be told what is refused.
         unknown: it names what does not exist, or is no message: over gRPC codes other than INVALID_ARGUMENT fit, too.
     """
 
