@@ -31,6 +31,7 @@ PACKAGES: Mapping[str, str] = {
     "errors": "errors",
     "state": "state",
     "golden": "golden",
+    "walk": "walk",
     "grpc": "grpc_calls",
     "relations": "relations",
 }

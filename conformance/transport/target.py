@@ -22,6 +22,8 @@ from conformance.transport import sockets
 from conformance.transport.exchange import Exchange, FailureKind, Reply
 from conformance.transport.grpc_client import GrpcClient
 from conformance.transport.http_client import HttpClient
+from conformance.transport.line import Line, alone
+from conformance.transport.manner import Manner
 from conformance.transport.settings import Settings
 from conformance.transport.unreachable import TargetLost, Unreachable
 from conformance.wire.grpc_request import GRPC_METHOD, grpc_call, infer_message
@@ -83,6 +85,10 @@ class Target:
         return HttpClient(self.settings)
 
     @cached_property
+    def _line(self) -> Line:
+        return Line(self.settings)
+
+    @cached_property
     def _grpc(self) -> GrpcClient:
         return GrpcClient(self.settings)
 
@@ -101,7 +107,7 @@ class Target:
 
     def close(self) -> None:
         """Close every connection."""
-        for one in ("_http", "_grpc"):
+        for one in ("_http", "_line", "_grpc"):
             if one in vars(self):
                 vars(self)[one].close()
 
@@ -207,6 +213,30 @@ class Target:
         def exchanges() -> list[Exchange]:
             with ThreadPoolExecutor(len(messages)) as pool:
                 return [replace(found, note=note + found.note) for found in pool.map(self._send_fresh, messages)]
+
+        return self._call(messages, exchanges)
+
+    def send_in(self, manner: Manner, message: Message, *, fresh: bool = False) -> Reply:
+        """Send a message in a manner, on a line that is kept for such messages; `fresh` opens another one."""
+
+        def exchange() -> Exchange:
+            if fresh:
+                self._line.close()
+            return self._line.exchange(message, manner)
+
+        return self._call([message], lambda: [self._patiently(exchange)])[0]
+
+    def send_together_in(self, manners: Sequence[Manner], messages: Sequence[Message]) -> list[Reply]:
+        """Send all messages at the same time, each in its manner and on a connection of its own; replies in order."""
+        note = f"one of {len(messages)} in flight"
+
+        def send(sent: tuple[Manner, Message]) -> Exchange:
+            found = self._patiently(lambda: alone(self.settings, sent[1], sent[0]))
+            return replace(found, note=", ".join(filter(None, (found.note, note))))
+
+        def exchanges() -> list[Exchange]:
+            with ThreadPoolExecutor(len(messages)) as pool:
+                return list(pool.map(send, zip(manners, messages, strict=True)))
 
         return self._call(messages, exchanges)
 

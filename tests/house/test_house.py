@@ -60,12 +60,12 @@ def test_a_row_answers_for_something_in_its_area(check: Check, row: Row) -> None
     assert set(requirements) <= set(ledger.load())
     role = check.role_of(row)
     assert role is None or role in roles.load()
-    assert check.area in ("golden", "errors") or check.area == ledger.requirement(requirements[0]).area
+    assert check.area in ("golden", "errors", "walk") or check.area == ledger.requirement(requirements[0]).area
 
 
 def test_the_packages_are_the_areas() -> None:
     areas = {str(entry.area) for entry in ledger.load().values()}
-    assert set(checks.PACKAGES) == areas | {"golden", checks.RELATIONS}
+    assert set(checks.PACKAGES) == areas | {"golden", "walk", checks.RELATIONS}
 
 
 def test_a_check_is_about_the_transports_that_it_speaks_over() -> None:

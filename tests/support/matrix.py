@@ -20,6 +20,7 @@ from typing import Any
 
 import uvicorn
 
+from conformance.checks.walk.axes import KINDS
 from conformance.judging.selection import collected_rows
 from conformance.judging.session import Session
 from conformance.roles import roles
@@ -45,6 +46,10 @@ TIMEOUT = 5.0
 # A target that answers nothing any more is given up after so many rows in error.
 PATIENCE = 25
 LARGEST_MESSAGE = 64 * 1024 * 1024
+MET = (Outcome.PASS, Outcome.OBSERVED, Outcome.NOT_APPLICABLE)
+WALK = "walk"
+# Role and part of those rows of the walk that every honest server has to pass.
+GLIMPSED = (("multi", "brief"), ("raw_variable", "brief"), ("scores_batching_labelled", "brief"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +135,8 @@ def judge_rows(
                 break
 
 
-def see(server: Server, fault: Fault, rows: Rows) -> Sighting:
-    """Run rows against the server with a fault switched on."""
+def see(server: Server, fault: Fault, rows: Rows, *, first: bool = False) -> Sighting:
+    """Run rows against the server with a fault switched on; all of them, or up to the first that is missed."""
     started, calls = time.monotonic(), []
     body = fault.body
 
@@ -141,10 +146,19 @@ def see(server: Server, fault: Fault, rows: Rows) -> Sighting:
 
     counted.__wrapped__ = body  # type: ignore[attr-defined]
     with switched_on(Fault(fault.name, fault.steps, fault.breaks, counted, fault.broad)):
-        results = list(_judged(server, fault, rows))
+        results = _up_to_a_miss(_judged(server, fault, rows)) if first else list(_judged(server, fault, rows))
     server.replace()
-    misses = [_miss(r) for r in results if r.outcome not in (Outcome.PASS, Outcome.OBSERVED, Outcome.NOT_APPLICABLE)]
+    misses = [_miss(r) for r in results if r.outcome not in MET]
     return Sighting(fault.name, bool(calls), misses, round(time.monotonic() - started, 2))
+
+
+def _up_to_a_miss(results: Iterator[CheckResult]) -> list[CheckResult]:
+    found: list[CheckResult] = []
+    for result in results:
+        found.append(result)
+        if result.outcome not in MET:
+            break
+    return found
 
 
 def _judged(server: Server, fault: Fault, rows: Rows) -> Iterator[CheckResult]:
@@ -189,15 +203,26 @@ def _server() -> Server:
 
 
 def _rows(profile: str, *, over_grpc: bool) -> Rows:
-    """Return the rows of a profile, and all golden ones: each asks for much at once, and may blame too much."""
+    """Return the rows of a profile without the walk, and all golden ones, which ask for much at once."""
     transports = (GRPC,) if over_grpc else (HTTP,)
     chosen = {(check.id, row.id) for check, row in collected_rows(profile, dangerous=True, transports=transports)}
     every = collected_rows("certify", dangerous=True, transports=transports)
-    return [(check, row) for check, row in every if (check.id, row.id) in chosen or _is_golden(check.id)]
+    return [
+        (check, row)
+        for check, row in every
+        if check.area != WALK and ((check.id, row.id) in chosen or check.id.startswith("golden."))
+    ]
 
 
-def _is_golden(check: str) -> bool:
-    return check.startswith("golden.")
+def walk_rows(kind: str) -> Rows:
+    """Return the rows of the walk that send requests of a kind, the brief ones first."""
+    found = [(check, row) for check, row in collected_rows("certify") if check.area == WALK and row.values[0] == kind]
+    return sorted(found, key=lambda case: case[1].thorough)
+
+
+def glimpses() -> Rows:
+    """Return a few rows of the walk, for servers that are honest in a way of their own."""
+    return [case for kind in KINDS for case in walk_rows(kind) if case[1].values[1:] in GLIMPSED]
 
 
 @cache
@@ -217,9 +242,13 @@ def _steps_of_rows(load: Callable[[], dict[str, Fault]], profile: str, over_grpc
 
 def _see_in_worker(load: Callable[[], dict[str, Fault]], name: str) -> Sighting:
     fault = load()[name]
+    if fault.walks:
+        return see(_server(), fault, walk_rows(fault.walks), first=True)
     profile = "certify" if fault.large else "quick"
     rows = _rows(profile, over_grpc=fault.over_grpc)
-    return see(_server(), fault, relevant(fault, rows, _steps_of_rows(load, profile, fault.over_grpc)))
+    found = relevant(fault, rows, _steps_of_rows(load, profile, fault.over_grpc))
+    is_honest = load is variations.load and not fault.over_grpc
+    return see(_server(), fault, [*found, *glimpses()] if is_honest else found)
 
 
 def run(load: Callable[[], dict[str, Fault]], names: Iterable[str]) -> dict[str, Sighting]:
@@ -242,6 +271,12 @@ def complaints(sighting: Sighting, fault: Fault) -> list[str]:
         return wrong if failed or sighting.of("error") else [*wrong, "silent: no check sees it"]
     if not failed:
         return [*wrong, "silent: no check sees it"]
+    if fault.walks:
+        first = sighting.of("fail", "advisory")[0]
+        named = (
+            [] if first.requirement == fault.breaks[0] else [f"{first.requirement}, not {fault.breaks[0]}, is named"]
+        )
+        return [*wrong, *named]
     wrong += [f"{identity}: broken, and no check fails" for identity in fault.breaks if identity not in failed]
     for identity in sorted(failed - set(fault.breaks)):
         first = next(miss for miss in sighting.of("fail", "advisory") if miss.requirement == identity)

@@ -1,0 +1,211 @@
+"""The axes of the walk, over HTTP: what can be said of one exchange, and which values never meet.
+
+The first value of an axis is neutral: the plainest way there is. What a value means in bytes stands where it is used:
+`tensors` (what is sent), `requests` (what is asked for), `json_writing` (how the JSON is spelled), `ways` (how the
+message travels) and `company` (what comes before it and beside it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from conformance.checks.walk.covering import Step
+from conformance.roles.roles import Role, load
+
+PLAIN_INTEGERS = ("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64")
+_JSON_ROLES = (
+    "identity_int32",
+    *(f"identity_{name}" for name in ("bool", *PLAIN_INTEGERS, "fp32", "fp64", "bytes") if name != "int32"),
+    *("rank2", "rank3", "rank2_bytes", "batching", "fixed", "multi", "add_sub", "weighted_sum", "string_length"),
+    *("cast_int32_fp32", "raw_two_outputs"),
+)
+_BINARY_ROLES = (*_JSON_ROLES, "identity_fp16", "cast_fp16_fp32", "cast_fp32_fp16", "rank4")
+_RAW_ROLES = (
+    "identity_int32",
+    *(f"identity_{name}" for name in ("bool", *PLAIN_INTEGERS, "fp16", "fp32", "fp64") if name != "int32"),
+    *("cast_int32_fp32", "cast_fp16_fp32", "fixed", "raw_variable", "raw_middle", "raw_batching"),
+    *("raw_batching_variable", "raw_two_outputs"),
+)
+_SCORED_ROLES = (
+    *("scores", "scores_labelled", "scores_some_labels", "scores_odd_labels", "scores_batching"),
+    *("scores_batching_labelled", "scores_rank2", "scores_batching_rank2", "scores_two_outputs"),
+    *("identity_fp32", "identity_int32", "identity_uint8", "identity_int64", "identity_fp64"),
+)
+
+COUNTS = tuple(
+    map(str, (0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 63, 64, 65, 255, 256, 257, 4095, 4096, 4097, 65535, 65536, 65537))
+)
+LARGE, HUGE = 4095, 65535
+# The roles with which it is seen what that many elements do; to the others it is no more than slow.
+_HUGE_ROLES = ("identity_int32", "identity_uint8", "identity_bool", "identity_fp16", "identity_fp64", "cast_int32_fp32")
+
+_MOST_CLASSES = 257  # that a step asks for; to rank more takes longer than it is worth
+
+# Of the request, whatever way it takes: axis -> values.
+CONTENTS: Mapping[str, Sequence[str]] = {
+    "count": ("own", *COUNTS),
+    "place": ("every", "first", "second", "last"),
+    "values": ("ramp", "equal", "ones", "corners", "corner-first", "corner-middle", "corner-ninth", "corner-last"),
+    "order": ("declared", "reversed", "rotated"),
+    "outputs": ("unlisted", "listed", "reversed", "last-alone", "last-first"),
+    "id": ("none", "ascii", "two-bytes", "three-bytes", "four-bytes", "quotes", "long"),
+}
+FORMS: Mapping[str, Sequence[str]] = {
+    "send": ("json", "binary", "mixed"),
+    "want": ("nothing", "json", "binary", "all-binary", "json-of-all-binary", "mixed", "no-binary"),
+}
+WRITING: Mapping[str, Sequence[str]] = {
+    "members": ("usual", "reversed", "sorted"),
+    "escapes": ("none", "ascii", "names", "every"),
+    "spaces": ("none", "blanks", "lines"),
+    "unknown": ("none", "top", "input", "output", "parameters"),
+}
+NUMBERS: Mapping[str, Sequence[str]] = {
+    "numbers": ("usual", "exponents", "capitals", "long"),
+    "nesting": ("flat", "nested"),
+}
+WAYS: Mapping[str, Sequence[str]] = {
+    "path": ("plain", "version"),
+    "header_case": ("usual", "lower", "upper"),
+    "coding": ("none", "gzip", "gzip-members", "deflate"),
+    "answer_coding": ("identity", "gzip"),
+    "framing": ("length", "one-chunk", "many-chunks", "upper-hex", "extensions", "trailers", "segments"),
+    "http": ("1.1", "1.0"),
+    "connection": ("kept", "fresh", "closing"),
+}
+BEFORE = (
+    *("nothing", "near", "larger", "smaller", "other-form", "with-id", "all-binary-asked", "classes-asked", "chunked"),
+    *("unknown-model", "unknown-output", "broken-json", "wrong-size", "refused-option"),
+)
+COMPANY: Mapping[str, Sequence[str]] = {"before": BEFORE, "beside": ("nothing", "one", "other-model", "many")}
+
+# Kind of request -> its axes. Every kind is an array of its own, since each rests on an extension of its own.
+KINDS: Mapping[str, Mapping[str, Sequence[str]]] = {
+    "json": {"role": _JSON_ROLES, **CONTENTS, **WRITING, **NUMBERS, **WAYS, **COMPANY},
+    "binary": {"role": _BINARY_ROLES, **CONTENTS, **FORMS, **WRITING, **WAYS, **COMPANY},
+    "raw": {"role": _RAW_ROLES, "count": CONTENTS["count"], "values": CONTENTS["values"], **WAYS, **COMPANY},
+    "classes": {
+        "role": _SCORED_ROLES,
+        "classes": ("1", "2", "all"),
+        "count": ("own", *[count for count in COUNTS if int(count) < HUGE]),
+        **{axis: CONTENTS[axis] for axis in ("values", "id")},
+        "send": ("json", "binary"),
+        "want": ("nothing", "json", "binary"),
+        **WRITING,
+        **WAYS,
+        **COMPANY,
+    },
+}
+# What a step is where its kind has no such axis.
+NEUTRAL: Step = {
+    axis: values[0]
+    for axis, values in {**CONTENTS, **FORMS, **WRITING, **NUMBERS, **WAYS, **COMPANY, "classes": ("none",)}.items()
+}
+# The order in which a step that went wrong is made plain: what is farthest from the tensors first.
+AXES = tuple(dict.fromkeys(("beside", "before", *WAYS, *WRITING, *NUMBERS, "id", *CONTENTS, "classes", "want", "send")))
+
+
+def is_excluded(kind: str, a: str, v: str, b: str, w: str) -> bool:
+    """Whether two values of two axes never meet in a kind of request."""
+    both = {a: v, b: w}
+    return any(rule(kind, both) for rule in _RULES) or is_invalid(both)
+
+
+def is_invalid(step: Step) -> bool:
+    """Whether values make no request that a server has to answer; axes that are not given are as they have to be."""
+    return _invalid(step) or ("role" in step and _invalid_by_role(load()[step["role"]], step))
+
+
+def is_heavy(axis: str, value: str) -> bool:
+    """Whether a value makes a step slow."""
+    return (axis == "count" and value.isdecimal() and int(value) >= LARGE) or (axis, value) == ("beside", "many")
+
+
+def _is(step: Step, **values: Sequence[str]) -> bool:
+    """Whether a step has one of the values on each of some axes."""
+    return all(step.get(axis) in allowed for axis, allowed in values.items())
+
+
+def _count(step: Step) -> int:
+    return int(step["count"]) if step.get("count", "own") != "own" else 1
+
+
+def _invalid(step: Step) -> bool:
+    """Whether values that are no matter of the role never meet."""
+    chunked = ("one-chunk", "many-chunks", "upper-hex", "extensions", "trailers")
+    slow = _count(step) >= LARGE
+    return (
+        _is(step, http=["1.0"], framing=chunked)
+        or _is(step, http=["1.0"], before=["chunked"])
+        or _is(step, connection=["fresh"], before=[name for name in BEFORE if name != "nothing"])
+        or (slow and _is(step, beside=["many"]))
+        or (_count(step) >= HUGE and _is(step, beside=["one", "other-model"]))
+        or (slow and _is(step, escapes=["every"]))
+        or (slow and _is(step, numbers=["exponents", "capitals", "long"]))
+        or (_count(step) == 0 and _is(step, values=["corners", "corner-first", "corner-middle", "corner-last"]))
+        or (0 <= _count(step) < 9 and "count" in step and _is(step, values=["corner-ninth"]))
+    )
+
+
+def _invalid_by_role(role: Role, step: Step) -> bool:
+    """Whether a role has no such request."""
+    variable = any(size < 0 for spec in role.inputs for size in spec.shape) or role.batching
+    strings = any(spec.datatype == "BYTES" for spec in role.inputs)
+    plain_rank = all(len(spec.shape) == 1 for spec in role.inputs) and not role.batching
+    floats = any(spec.datatype in ("FP32", "FP64") for spec in role.inputs)
+    return (
+        ("count" in step and step["count"] != "own" and not variable)
+        or (_count(step) > LARGE and (strings or not plain_rank))
+        or (_count(step) >= HUGE and role.name not in _HUGE_ROLES)
+        or (_count(step) == 0 and (role.batching or role.compute == "weighted_sum" or "SCORES" in str(role.outputs)))
+        or (_count(step) > 8 and role.batching)
+        or (step.get("place", "every") != "every" and role.name != "multi")
+        or (step.get("order", "declared") != "declared" and len(role.inputs) == 1)
+        or (_is(step, outputs=["reversed", "last-alone", "last-first"]) and len(role.outputs) == 1)
+        or (_is(step, send=["mixed"]) and len(role.inputs) == 1)
+        or (_is(step, want=["mixed"]) and len(role.outputs) == 1)
+        or (_is(step, send=["json"]) and not is_json_capable(role.inputs))
+        or (
+            _is(step, want=["nothing", "json", "no-binary", "json-of-all-binary"]) and not is_json_capable(role.outputs)
+        )
+        or (step.get("numbers", "usual") != "usual" and not floats)
+        or (step.get("values", "ramp") not in ("ramp", "equal") and role.compute in ("add_sub", "weighted_sum"))
+    )
+
+
+def is_json_capable(tensors: Sequence[object]) -> bool:
+    """Whether JSON has a form for some tensors of a role: it has none for FP16 and BF16."""
+    return not any(getattr(spec, "datatype", "") in ("FP16", "BF16") for spec in tensors)
+
+
+def _is_of_another_kind(kind: str, step: Step) -> bool:
+    """Whether a step has nothing binary in it, and yet stands among those that do."""
+    return kind == "binary" and _is(step, send=["json"], want=["nothing", "json", "no-binary"])
+
+
+def _is_without_classes(kind: str, step: Step) -> bool:
+    """Whether a step among those with classes asks for more of them than there are, or for classes of nothing."""
+    return kind == "classes" and (
+        _is(step, count=["0"])
+        or _is(step, classes=["2"], count=["1"])
+        or (_count(step) > _MOST_CLASSES and _is(step, classes=["all"]))
+    )
+
+
+def _is_a_binary_size(kind: str, step: Step) -> bool:
+    """Whether the request before has a wrong size in it, which takes binary data."""
+    return kind == "json" and _is(step, before=["wrong-size", "all-binary-asked", "other-form", "refused-option"])
+
+
+def _is_a_raw_batch(kind: str, step: Step) -> bool:
+    """Whether a raw request has a batch of its own, where it can be one item alone."""
+    role = load()[step["role"]] if "role" in step else None
+    return kind == "raw" and role is not None and role.batching and step.get("count", "own") != "own"
+
+
+def _is_a_class(kind: str, step: Step) -> bool:
+    """Whether the request before asks for classes, which is a matter of that extension."""
+    return kind != "classes" and _is(step, before=["classes-asked"])
+
+
+_RULES = (_is_of_another_kind, _is_without_classes, _is_a_binary_size, _is_a_raw_batch, _is_a_class)

@@ -1,0 +1,144 @@
+"""The requirement that a step breaks: read from what is left of it when everything that does not matter is plain.
+
+What is farthest from the tensors is the cause where it is left: a request that goes wrong in chunks alone is about
+chunks, whatever else is needed. Nearer to them the answer itself says what is wrong with it, in its frame, its id or its
+outputs; where it does not, the forms do in which its tensors travel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from conformance.checks.walk.axes import NEUTRAL
+from conformance.checks.walk.company import REFUSED
+from conformance.checks.walk.covering import Step
+from conformance.checks.walk.shrinking import Shrunk
+from conformance.expect.unmet import Unmet
+from conformance.roles.roles import Role
+from conformance.transport.exchange import Reply
+
+ISOLATION = "HTTP-ISOLATION"
+# The first of these axes that is left names the requirement.
+_REMOTE: Mapping[str, str] = {
+    "beside": ISOLATION,
+    "coding": "HTTP-CODING-I",
+    "answer_coding": "HTTP-CODING-O",
+    "framing": "HTTP-CHUNKED",
+    "http": "OIP-ANSWER",
+    "connection": "OIP-ANSWER",
+    "path": "OIP-EP",
+    "header_case": "BIN-HDR-CASE",
+    "unknown": "OIP-MEMBERS",
+}
+_WRITING = ("members", "escapes", "spaces", "numbers")
+_OF_DATATYPE = {"BOOL": "BOOL", "BYTES": "BYTES", "FP16": "FP16"}
+
+
+def requirement(found: Shrunk, role: Role) -> str | None:
+    """Return the requirement that is broken; None for the first of the check's."""
+    if found.earlier or not found.is_lasting:
+        return ISOLATION
+    left = remaining(found.step)
+    if "before" in left:
+        return "OIP-ALIVE" if left["before"] in REFUSED and not _is_answered(found.unmet) else ISOLATION
+    for axis, named in _REMOTE.items():
+        if axis in left:
+            return "HTTP-SEGMENTS" if left[axis] == "segments" else named
+    return found.unmet.requirement or _of_contents(found, left, role)
+
+
+def remaining(step: Step) -> dict[str, str]:
+    """Return what is not neutral about a step, without its role."""
+    return {axis: value for axis, value in step.items() if axis != "role" and NEUTRAL.get(axis) != value}
+
+
+def _is_answered(unmet: Unmet) -> bool:
+    return unmet.reply is not None and unmet.reply.succeeded
+
+
+def _of_contents(found: Shrunk, left: Step, role: Role) -> str | None:
+    """Return the requirement about the tensors, their forms, or the JSON around them."""
+    send, want = found.step["send"], found.step["want"]
+    if found.step["classes"] != "none":
+        return None if _is_answered(found.unmet) else "CLS-HTTP-NUM"
+    if send == "raw":
+        return _of_raw(found.unmet, left, role)
+    if "members" in left and send != "json":
+        return "BIN-SIZE-I"
+    if any(axis in left for axis in (*_WRITING, "id")):
+        return "BIN-IHCL-I" if send != "json" else "OIP-ANSWER"
+    if "nesting" in left:
+        return "OIP-DATA"
+    if send != "json":
+        return _of_inputs(send, left, role)
+    if want not in ("nothing", "json", "no-binary"):
+        return _of_outputs(want, left, role)
+    return "OIP-ANSWER"
+
+
+def _of_raw(unmet: Unmet, left: Step, role: Role) -> str:
+    if not left.keys() - {"send", "want"} and not _is_answered(unmet):
+        return "RAW-IHCL0"
+    if role.batching:
+        return "RAW-B1"
+    is_variable = "count" in left and any(size < 0 for size in role.inputs[0].shape)
+    return "RAW-VAR" if is_variable and not _is_answered(unmet) else "RAW-ENC"
+
+
+def _of_inputs(send: str, left: Step, role: Role) -> str:
+    if send == "mixed":
+        return "BIN-MIX-I"
+    if "order" in left:
+        return "BIN-ORD-I"
+    return f"BIN-ENC-{_encoding(role.inputs)}-I"
+
+
+def _of_outputs(want: str, left: Step, role: Role) -> str:
+    if want == "mixed":
+        return "BIN-MIX-O"
+    if "outputs" in left and len(role.outputs) > 1:
+        return "BIN-ORD-O"
+    return f"BIN-ENC-{_encoding(role.outputs)}-O"
+
+
+def _encoding(tensors: tuple[object, ...]) -> str:
+    """Return which requirement is about the elements of some tensors: that of their one datatype, or that of all."""
+    datatypes = {getattr(spec, "datatype", "") for spec in tensors}
+    shapes = [getattr(spec, "shape", ()) for spec in tensors]
+    if any(len(shape) > 1 for shape in shapes):
+        return "ROW"
+    return _OF_DATATYPE.get(datatypes.pop(), "ALL") if len(datatypes) == 1 else "ALL"
+
+
+# --- what is nobody's fault -----------------------------------------------------------------------------------------
+
+# With these left, a refusal is an answer: no document makes a server take them.
+_REFUSABLE = ("coding", "unknown", "http")
+_NO_CHUNKS = (411, 501)  # a length is required; this transfer coding is not implemented
+_TOO_MUCH = (413, 429, 503)
+_LARGE = 64 * 1024  # bytes
+
+
+def is_declined(found: Shrunk) -> bool:
+    """Whether a server may refuse what is left of a step, as it did."""
+    reply, left = found.unmet.reply, remaining(found.step)
+    if reply is None or not reply.is_refusal:
+        return False
+    if any(axis in left for axis in _REFUSABLE) or left.keys() == {"path"}:
+        return True
+    if "framing" in left and reply.status in _NO_CHUNKS:
+        return True
+    return reply.status in _TOO_MUCH and (_is_large(reply) or "beside" in left)
+
+
+def is_like_a_limit(found: Shrunk) -> bool:
+    """Whether a refusal may be for a limit of the server's own: on elements, on the length of an id, or on bytes."""
+    reply, left = found.unmet.reply, remaining(found.step)
+    if reply is None or not reply.is_refusal:
+        return False
+    plain = left.keys() <= {"count", "place", "id", "send", "want", "classes"}
+    return (plain and ("count" in left or left.get("id") == "long")) or ("count" in left and _is_large(reply))
+
+
+def _is_large(reply: Reply) -> bool:
+    return len(reply.exchange.message.body) >= _LARGE

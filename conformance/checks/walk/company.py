@@ -1,0 +1,120 @@
+"""What comes before a step's request on its connection, and what runs beside it on others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from conformance.checks.walk.axes import is_json_capable
+from conformance.checks.walk.covering import Step
+from conformance.checks.walk.expected import EARLIER_IDS
+from conformance.checks.walk.requests import Asked, asked
+from conformance.checks.walk.tensors import near
+from conformance.roles.model import Model
+from conformance.transport.manner import PLAIN, Manner
+from conformance.wire.request import InferRequest, Message, Output
+
+Sent = tuple[Manner, Message]
+_EARLIER, _REFUSED_EARLIER = EARLIER_IDS
+
+# In flight beside the request of a step.
+BESIDE: Mapping[str, int] = {"nothing": 0, "one": 1, "other-model": 1, "many": 31}
+OTHER_MODEL = ("identity_int32", "identity_uint8")
+# What the request before is refused for.
+REFUSED = ("unknown-model", "unknown-output", "broken-json", "wrong-size", "refused-option")
+
+
+def before(step: Step, main: Asked) -> Sent | None:
+    """Return what is sent before a step's request, on the same connection; None where that is nothing."""
+    kind = step["before"]
+    if kind == "nothing":
+        return None
+    if kind == "chunked":
+        return Manner(chunks=(1,)), _good(main).message()
+    if kind in ("near", "larger", "smaller"):
+        return PLAIN, _like(step, main, kind)
+    return PLAIN, _OTHERS[kind](main)
+
+
+def _like(step: Step, main: Asked, kind: str) -> Message:
+    """Return the request with other tensors: almost the same ones, more elements, or fewer."""
+    if kind == "near":
+        return asked(step, main.model, 0, near(main.tensors)).message
+    count = {"larger": "300", "smaller": "1"}[kind] if step["count"] != "own" else "own"
+    if main.model.role.batching and count != "own":
+        count = {"larger": "4", "smaller": "1"}[kind]
+    return asked({**step, "count": count, "place": "every", "values": "ramp"}, main.model, 91).message
+
+
+def _good(main: Asked) -> InferRequest:
+    """Return the plainest request to the same model, with tensors of its own."""
+    model = replace(main.model, salt=(main.model.salt + 59) % 256)
+    sent = "json" if is_json_capable(model.role.inputs) else "binary"
+    return model.request(send=sent, want=None if is_json_capable(model.role.outputs) else "binary")
+
+
+def _other_form(main: Asked) -> Message:
+    model = replace(main.model, salt=(main.model.salt + 61) % 256)
+    return model.request(send="binary", want="binary").message()
+
+
+def _with_id(main: Asked) -> Message:
+    return replace(_good(main), id=_EARLIER).message()
+
+
+def _all_binary_asked(main: Asked) -> Message:
+    return replace(_good(main), outputs=None, binary_data_output=True).message()
+
+
+def _classes_asked(main: Asked) -> Message:
+    return replace(_good(main), outputs=(Output(main.model.role.outputs[0].name, classification=1),)).message()
+
+
+def _unknown_model(main: Asked) -> Message:
+    message = _good(main).message()
+    return replace(message, path="/v2/models/no-such-model/infer")
+
+
+def _unknown_output(main: Asked) -> Message:
+    return replace(_good(main), outputs=(Output("NO_SUCH_OUTPUT"),), id=_REFUSED_EARLIER).message()
+
+
+def _broken_json(main: Asked) -> Message:
+    message = _good(main).message()
+    return message.with_body(message.body[: message.json_length - 1])
+
+
+def _wrong_size(main: Asked) -> Message:
+    message = main.model.request(send="binary", binary_data_output=True, request_id=_REFUSED_EARLIER).message()
+    return message.with_body(message.body + b"\x00\x00\x00")
+
+
+def _refused_option(main: Asked) -> Message:
+    """Return a request with every option there is that is refused for one thing alone, an unknown input."""
+    request = replace(_good(main), binary_data_output=True, id=_REFUSED_EARLIER)
+    return request.edited(lambda document: document["inputs"][0].update(name="NO_SUCH_INPUT"))
+
+
+_OTHERS: Mapping[str, Callable[[Asked], Message]] = {
+    "other-form": _other_form,
+    "with-id": _with_id,
+    "all-binary-asked": _all_binary_asked,
+    "classes-asked": _classes_asked,
+    "unknown-model": _unknown_model,
+    "unknown-output": _unknown_output,
+    "broken-json": _broken_json,
+    "wrong-size": _wrong_size,
+    "refused-option": _refused_option,
+}
+
+
+def beside(step: Step, model: Model, other: Model | None, salt: int) -> list[Asked]:
+    """Return the requests that are in flight together with a step's: like it, with tensors of their own."""
+    number = BESIDE[step["beside"]]
+    if step["beside"] == "other-model" and other is not None:
+        plain = {**step, "count": "own", "place": "every", "values": "ramp", "order": "declared", "outputs": "unlisted"}
+        return [asked({**plain, **_PLAIN_FORMS, "id": "none"}, other, salt + 1)]
+    return [asked({**step, "values": "ramp"}, model, salt + 1 + k) for k in range(number)]
+
+
+_PLAIN_FORMS = {"send": "json", "want": "nothing", "classes": "none", "numbers": "usual", "nesting": "flat"}

@@ -1,0 +1,166 @@
+"""What is expected of the answer to a step: everything that the documents say of any answer, at once.
+
+The order is that of an answer: that one came, its frame, the outputs that it has, their forms, the id, and the tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from conformance.checks.support.framing import expect_framed
+from conformance.checks.walk.requests import Asked
+from conformance.expect import attribution, class_texts
+from conformance.expect.class_texts import ClassText, Scores
+from conformance.expect.difference import difference
+from conformance.expect.expectation import expect
+from conformance.expect.unmet import Unmet
+from conformance.terms.text import safe, shown_shape
+from conformance.transport.exchange import Reply
+from conformance.wire.finding import shown
+from conformance.wire.request import ABSENT, Output
+from conformance.wire.tensor import Tensor
+
+# Those of requests before: an id that nobody sent may come back, but not one that somebody else did.
+EARLIER_IDS = ("the-one-before", "refused-before")
+
+
+def expect_right(reply: Reply, asked: Asked) -> None:
+    """Expect the right answer to a request.
+
+    Raises:
+        Unmet: something is wrong with it; `requirement` is the one that says so where the answer alone decides that.
+    """
+    expect(reply).answered()
+    if not reply.is_over_grpc:
+        expect_framed(reply)
+    _expect_outputs(reply, asked)
+    if not reply.is_over_grpc:
+        _expect_forms(reply, asked)
+    _expect_id(reply, asked)
+    classified = {output.name: output for output in asked.request.outputs or () if output.classification is not ABSENT}
+    for tensor in asked.expected:
+        if tensor.name in classified:
+            _expect_classes(reply, asked, classified[tensor.name], tensor)
+        elif tensor.name in asked.forms:
+            _expect_tensor(reply, asked, tensor)
+
+
+def _expect_outputs(reply: Reply, asked: Asked) -> None:
+    """Expect the outputs that were asked for, and no others."""
+    found = sorted(output.name for output in reply.answer.outputs)
+    missing = [name for name in asked.forms if name not in found]
+    if missing:
+        expect(reply).output(missing[0])
+    if found != sorted(asked.forms):
+        requirement = "RAW-OUT" if asked.is_raw else "OIP-OUT" if asked.request.outputs else "OIP-OUT-ALL"
+        expected = f"outputs {', '.join(sorted(asked.forms))} and no others"
+        raise Unmet(expected, f"outputs {', '.join(safe(name, 60) for name in found)}", reply, requirement=requirement)
+
+
+def _expect_forms(reply: Reply, asked: Asked) -> None:
+    wanted = {name: form for name, form in asked.forms.items() if form}
+    expect(reply, _of_forms(asked)).forms(wanted)
+    for name, form in wanted.items():
+        output = reply.answer.output(name)
+        if form == "json" and output is not None and output.findings:
+            finding = output.findings[0]
+            if finding.kind in ("data-missing", "data-and-size"):
+                raise Unmet(finding.expected, finding.actual, reply, requirement="BIN-SIZE-J")
+
+
+def _of_forms(asked: Asked) -> str:
+    """Return the requirement that says in which form the outputs come."""
+    request = asked.request
+    if asked.is_raw:
+        return "RAW-OUT"
+    if request.outputs is None:
+        said = request.binary_data_output
+        return "BIN-BDO-N" if said is ABSENT else "BIN-BDO-T" if said else "BIN-BDO-F"
+    if any(output.classification is not ABSENT for output in request.outputs):
+        return "CLS-BIN"
+    flags = {output.binary_data for output in request.outputs if output.binary_data is not ABSENT}
+    if len(flags) > 1:
+        return "BIN-MIX-O"
+    if not flags:
+        return "BIN-OUT-N"
+    if request.binary_data_output is True:
+        return "BIN-BDO-OVF"
+    return "BIN-OUT-T" if flags == {True} else "BIN-OUT-F"
+
+
+def _expect_id(reply: Reply, asked: Asked) -> None:
+    sent = None if asked.is_raw else asked.request.id
+    found = (reply.answer.document or {}).get("id")
+    if sent is None and found in EARLIER_IDS:
+        raise Unmet("no id, or one of its own", f"id {shown(found)}", reply, requirement="HTTP-ISOLATION")
+    if sent is not None and found != sent:
+        raise Unmet(f"id {shown(sent)}", f"id {shown(found)}" if found else "no id", reply, requirement="OIP-ID")
+
+
+def _expect_tensor(reply: Reply, asked: Asked, tensor: Tensor) -> None:
+    by_json = any(not item.binary for item in asked.request.inputs)
+    through_json = False if reply.is_over_grpc else True if by_json and not asked.is_raw else None
+    found = difference(tensor, reply.answer.output(tensor.name), reply.body, through_json=through_json)
+    if found:
+        other = attribution.of_output(reply, tensor.name)
+        raise Unmet(found.expected, found.actual, reply, requirement=other, offset=found.offset)
+
+
+# --- classes --------------------------------------------------------------------------------------------------------
+
+
+def _expect_classes(reply: Reply, asked: Asked, wanted: Output, scores: Tensor) -> None:
+    """Expect an output as classes: BYTES of the right shape, each item of a batch ranked for itself."""
+    output, batching = expect(reply).output(scores.name), asked.model.role.batching
+    count, items = int(wanted.classification), scores.shape[0] if batching else 1
+    if output.datatype != "BYTES":
+        raise Unmet(f"{scores.name} BYTES", f"datatype {safe(output.datatype, 20)}", reply, requirement="CLS-TYPE")
+    shape = (items, count) if batching else (count,)
+    if output.shape != shape:
+        named = "CLS-SHAPE-B" if batching else "CLS-SHAPE-NB"
+        raise Unmet(f"shape {list(shape)}", shown_shape(output.shape), reply, requirement=named)
+    if output.array is None:
+        raise Unmet("classes", "elements that cannot be read", reply, requirement="CLS-COUNT")
+    texts = [bytes(element).decode("utf-8", "replace") for element in output.array.reshape(-1)]
+    labels = asked.model.role.labels.get(scores.name, ())
+    for item, row in enumerate(scores.array.reshape(items, -1)):
+        _expect_ranking(reply, texts[item * count : (item + 1) * count], row, labels, batching=items > 1)
+
+
+def _expect_ranking(
+    reply: Reply, texts: Sequence[str], scores: Scores, labels: Sequence[str], *, batching: bool
+) -> None:
+    """Expect the highest scores of one item, highest first, each with its index and its label."""
+    try:
+        listed = [class_texts.parse(text) for text in texts]
+    except class_texts.ClassTextError as error:
+        raise Unmet("value:index or value:index:label", str(error), reply, requirement="CLS-FMT") from None
+    for entry in listed:
+        label = labels[entry.index] if entry.index < len(labels) else None
+        if entry.label != label:
+            named = "CLS-NOLABEL" if label is None else "CLS-LABEL"
+            actual = "no label" if entry.label is None else shown(entry.label)
+            raise Unmet(f"label {shown(label)} at index {entry.index}", actual, reply, requirement=named)
+    ranked = class_texts.agree(listed, scores) and class_texts.ties_in_order(listed, scores)
+    if not ranked:
+        raise Unmet(
+            _right(scores, len(listed)), _shown(listed), reply, requirement=_of_ranking(listed, scores, batching)
+        )
+
+
+def _of_ranking(listed: Sequence[ClassText], scores: Scores, batching: bool) -> str:
+    """Return which requirement classes break that are not the right ones."""
+    if class_texts.values_are_highest(listed, scores):
+        return "CLS-INDEX"
+    if class_texts.are_highest(class_texts.by_index(listed, scores), scores):
+        return "CLS-VALUE"
+    return "CLS-BATCH" if batching else "CLS-TOPN"
+
+
+def _right(scores: Scores, count: int) -> str:
+    values = class_texts.numbers(scores)
+    return f"classes {', '.join(f'{values[at]}:{at}' for at in class_texts.highest(scores, min(count, 4)))}"
+
+
+def _shown(listed: Sequence[ClassText]) -> str:
+    return safe(", ".join(f"{entry.value}:{entry.index}" for entry in listed[:4]), 200)

@@ -1,0 +1,147 @@
+"""The plainest sequence of steps that still goes wrong: what is left of it names the cause.
+
+Steps before the wrong one are left out as long as it stays wrong; then each axis of the step itself is set to its
+neutral value, what is farthest from the tensors first. Every trial begins on a fresh connection. Steps are shrunk along
+the ledger's own axes, not by Hypothesis: a step is one of a covering array, of which Hypothesis knows nothing, and what
+is left has to be a requirement's name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from conformance.checks.walk.covering import Step
+from conformance.expect.unmet import Unmet
+
+# A step, and the salt of its tensors.
+Taken = tuple[Step, int]
+# Takes steps from a fresh connection on; returns what is unmet at the last one, or None.
+Trial = Callable[[Sequence[Taken]], Unmet | None]
+
+MOST_TRIALS = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Shrunk:
+    """What is left of a sequence.
+
+    Attributes:
+        earlier: the steps without which the last one goes right.
+        step: the last one.
+        unmet: what is unmet at it.
+        is_lasting: whether it went wrong again at all.
+    """
+
+    earlier: tuple[Taken, ...]
+    step: Step
+    unmet: Unmet
+    is_lasting: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Axes:
+    """What shrinking has to know of axes.
+
+    Attributes:
+        order: the axes, in the order in which they are tried.
+        neutral: the neutral values.
+        smaller: other values to try where the neutral one does not go wrong, the smallest first.
+        forms: values of several axes that are only tried together, the plainest first.
+        is_invalid: whether values make no request.
+    """
+
+    order: Sequence[str]
+    neutral: Step
+    smaller: Mapping[str, Sequence[str]]
+    forms: Sequence[Step]
+    is_invalid: Callable[[Step], bool]
+
+
+def shrunk(sequence: Sequence[Taken], unmet: Unmet, trial: Trial, axes: Axes) -> Shrunk:
+    """Return the plainest sequence that goes wrong at its end.
+
+    Args:
+        sequence: the steps that were taken, the last of which went wrong.
+        unmet: in that way.
+        trial: takes steps anew.
+        axes: see there.
+    """
+    tries = _Tries(trial)
+    *earlier, (step, salt) = sequence
+    found = tries([(step, salt)])
+    if found is None and earlier:
+        found = tries(sequence)
+        earlier = _needed(earlier, (step, salt), tries) if found else []
+    else:
+        earlier = []
+    if found is None:
+        return Shrunk((), step, unmet, is_lasting=False)
+    plain = _Plain(step, found)
+    for make in (_neutral, _in_plain_forms, _smaller):
+        make(plain, axes, lambda candidate: tries([*earlier, (candidate, salt)]))
+    return Shrunk(tuple(earlier), plain.step, plain.unmet)
+
+
+class _Tries:
+    """Counts trials, so that a server that is wrong in many ways does not hold a run up."""
+
+    def __init__(self, trial: Trial) -> None:
+        self._trial = trial
+        self._left = MOST_TRIALS
+
+    def __call__(self, sequence: Sequence[Taken]) -> Unmet | None:
+        """Return what is unmet at the last step; nothing where there were trials enough."""
+        self._left -= 1
+        return self._trial(sequence) if self._left >= 0 else None
+
+
+def _needed(earlier: Sequence[Taken], last: Taken, tries: _Tries) -> list[Taken]:
+    """Return the earlier steps that are needed: the shortest end of them that will do, without those that are not."""
+    length = next((size for size in (1, 2, 4, 8) if size < len(earlier) and tries([*earlier[-size:], last])), None)
+    kept = list(earlier[-length:] if length else earlier)
+    for step in list(kept):
+        without = [other for other in kept if other is not step]
+        if without and tries([*without, last]):
+            kept = without
+    return kept
+
+
+@dataclass(slots=True)
+class _Plain:
+    """The plainest step so far that goes wrong, and what is unmet at it."""
+
+    step: Step
+    unmet: Unmet
+
+    def becomes(self, candidate: Step, axes: Axes, trial: Callable[[Step], Unmet | None]) -> bool:
+        """Take a plainer step in its place if that goes wrong, too."""
+        if candidate == self.step or axes.is_invalid(candidate):
+            return False
+        unmet = trial(candidate)
+        if unmet is None:
+            return False
+        self.step, self.unmet = candidate, unmet
+        return True
+
+
+def _neutral(plain: _Plain, axes: Axes, trial: Callable[[Step], Unmet | None]) -> None:
+    """Set each axis to its neutral value."""
+    for axis in axes.order:
+        plain.becomes({**plain.step, axis: axes.neutral[axis]}, axes, trial)
+
+
+def _in_plain_forms(plain: _Plain, axes: Axes, trial: Callable[[Step], Unmet | None]) -> None:
+    """Give the step the plainest forms."""
+    for form in axes.forms:
+        if form.items() <= plain.step.items() or plain.becomes({**plain.step, **form}, axes, trial):
+            return
+
+
+def _smaller(plain: _Plain, axes: Axes, trial: Callable[[Step], Unmet | None]) -> None:
+    """Give axes whose neutral value will not do the smallest value that does."""
+    for axis, values in axes.smaller.items():
+        if plain.step[axis] in values:
+            for value in values[: values.index(plain.step[axis])]:
+                if plain.becomes({**plain.step, axis: value}, axes, trial):
+                    break

@@ -1,0 +1,57 @@
+"""The way of a step's message to the server: its content coding, and how its bytes go out."""
+
+from __future__ import annotations
+
+import zlib
+
+from conformance.checks.walk.covering import Step
+from conformance.expect.content_coding import gzipped
+from conformance.transport.manner import Manner
+from conformance.wire.request import Message
+
+_MANY = 12  # chunks of a body that is sent in many
+_SEGMENTS = 3
+
+
+def coded(message: Message, step: Step) -> Message:
+    """Return the message with its body in the step's content coding, and what it says of codings."""
+    coding, body = step["coding"], message.body
+    if step["answer_coding"] != "identity":
+        message = message.with_header("Accept-Encoding", step["answer_coding"])
+    if coding == "none":
+        return message
+    half = len(body) // 2
+    packed = {
+        "gzip": lambda: gzipped(body),
+        "gzip-members": lambda: gzipped(body[:half]) + gzipped(body[half:]),
+        "deflate": lambda: zlib.compress(body),
+    }[coding]()
+    return message.with_body(packed).with_header("Content-Encoding", coding.partition("-")[0])
+
+
+def manner(message: Message, step: Step) -> Manner:
+    """Return how the bytes of a coded message go out."""
+    size = len(message.body)
+    many = tuple(_places(size, _MANY))
+    chunks = {
+        "one-chunk": (),
+        "many-chunks": many,
+        "upper-hex": tuple(_places(size, 2)),
+        "extensions": tuple(_places(size, 3)),
+        "trailers": tuple(_places(size, 2)),
+    }.get(step["framing"])
+    return Manner(
+        version=step["http"],
+        chunks=chunks,
+        upper=step["framing"] == "upper-hex",
+        extension=step["framing"] == "extensions",
+        trailer=step["framing"] == "trailers",
+        segments=tuple(_places(size, _SEGMENTS)) if step["framing"] == "segments" else (),
+        closing=step["connection"] == "closing",
+    )
+
+
+def _places(size: int, parts: int) -> list[int]:
+    """Return where a body is cut into parts that grow: the first ones are short, and no two of one length."""
+    weight = parts * (parts + 1) // 2
+    return sorted({max(1, size * k * (k + 1) // 2 // weight) for k in range(1, parts)})

@@ -1,0 +1,67 @@
+"""Covering arrays: every two values that can meet do meet, none that cannot, and the steps are the same each time."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+
+from conformance.checks.walk.axes import KINDS, NEUTRAL, is_excluded, is_invalid
+from conformance.checks.walk.covering import Coverage, Space, Step
+from conformance.checks.walk.exchanges import steps_of
+
+AXES = {"size": ("none", "one", "many"), "form": ("json", "binary"), "way": ("plain", "chunks", "gzip")}
+
+
+def never(_a: str, _v: str, _b: str, _w: str) -> bool:
+    return False
+
+
+def met(steps: list[Step]) -> set[tuple[tuple[str, str], ...]]:
+    return {tuple(sorted(pair)) for step in steps for pair in combinations(step.items(), 2)}
+
+
+def test_all_pairs_meet_in_few_steps() -> None:
+    steps, coverage = Space(AXES, never, never_heavy).array()
+    assert len(met(steps)) == 3 * 2 + 3 * 3 + 2 * 3
+    assert coverage == Coverage(21, 21)
+    assert 9 <= len(steps) <= 12  # 18 steps would be all there are
+
+
+def never_heavy(_axis: str, _value: str) -> bool:
+    return False
+
+
+def test_what_never_meets_is_in_no_step() -> None:
+    def excluded(a: str, v: str, b: str, w: str) -> bool:
+        return {(a, v), (b, w)} == {("size", "none"), ("way", "gzip")}
+
+    steps, coverage = Space(AXES, excluded, never_heavy).array()
+    assert (("size", "none"), ("way", "gzip")) not in met(steps)
+    assert len(met(steps)) == coverage.possible == 20
+
+
+def test_a_pair_that_no_third_value_meets_is_no_possible_one() -> None:
+    def excluded(a: str, v: str, b: str, w: str) -> bool:  # nothing of `form` meets many and gzip both
+        pairs = [{("size", "many"), ("form", "json")}, {("way", "gzip"), ("form", "binary")}]
+        return {(a, v), (b, w)} in pairs
+
+    steps, coverage = Space(AXES, excluded, never_heavy).array()
+    assert coverage.possible == 21 - 2 - 1
+    assert len(met(steps)) == coverage.possible
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_steps_of_a_kind_are_valid_and_cover_what_they_can(kind: str) -> None:
+    steps = steps_of(kind)
+    assert [step for step in steps if is_invalid(step)] == []
+    space = Space(KINDS[kind], lambda *values: is_excluded(kind, *values), never_heavy)
+    own = [{axis: step[axis] for axis in KINDS[kind]} for step in steps]
+    assert space.coverage(own).met == space.coverage(own).possible
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_neutral_values_stand_first(kind: str) -> None:
+    assert {axis: values[0] for axis, values in KINDS[kind].items() if axis not in ("role", "classes")}.items() <= (
+        NEUTRAL.items()
+    )

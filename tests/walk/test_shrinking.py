@@ -1,0 +1,86 @@
+"""What is left of a step that goes wrong: the values that it takes, and no others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from conformance.checks.walk.axes import NEUTRAL, is_invalid
+from conformance.checks.walk.blame import remaining
+from conformance.checks.walk.covering import Step
+from conformance.checks.walk.exchanges import SHRINKING, steps_of
+from conformance.checks.walk.shrinking import MOST_TRIALS, Taken, shrunk
+from conformance.expect.unmet import Unmet
+
+Wrong = Callable[[Step], bool]
+RICH = next(
+    step
+    for step in steps_of("binary")
+    if len(remaining(step)) > 12 and step["role"] == "multi" and step["count"].isdecimal() and step["send"] == "mixed"
+)
+
+
+def trial(wrong: Wrong, taken: list[int]) -> Callable[[Sequence[Taken]], Unmet | None]:
+    def take(sequence: Sequence[Taken]) -> Unmet | None:
+        taken.append(len(sequence))
+        return Unmet("right", "wrong") if wrong(sequence[-1][0]) else None
+
+    return take
+
+
+@pytest.mark.parametrize(
+    ("wrong", "left"),
+    [
+        (bool, set()),
+        (lambda step: step["framing"] != "length", {"framing"}),
+        (lambda step: step["framing"] != "length" and step["id"] != "none", {"framing", "id"}),
+        (lambda step: step["send"] != "json", {"send"}),
+        (lambda step: step["want"] == RICH["want"], {"want"}),
+    ],
+)
+def test_a_step_shrinks_to_its_cause(wrong: Wrong, left: set[str]) -> None:
+    step = {**RICH, "framing": "one-chunk", "http": "1.1", "id": "ascii"}
+    taken: list[int] = []
+    found = shrunk([(step, 1)], Unmet("right", "wrong"), trial(wrong, taken), SHRINKING)
+    kept = remaining(found.step).keys()
+    assert kept <= left | {"send", "want"}
+    assert left <= kept
+    assert not is_invalid(found.step)
+    assert len(taken) < 60
+
+
+def test_a_count_becomes_the_smallest_that_goes_wrong() -> None:
+    step = {**NEUTRAL, "role": "identity_int32", "count": "4097"}
+    found = shrunk(
+        [(step, 1)], Unmet("", ""), trial(lambda s: s["count"] != "own" and int(s["count"]) > 8, []), SHRINKING
+    )
+    assert found.step["count"] == "9"
+
+
+def test_earlier_steps_are_kept_where_they_are_needed() -> None:
+    steps: list[Taken] = [({**NEUTRAL, "role": "identity_int32", "id": str(k)}, k) for k in range(9)]
+
+    def take(sequence: Sequence[Taken]) -> Unmet | None:
+        return Unmet("", "") if any(salt == 3 for _, salt in sequence) and sequence[-1][1] == 8 else None
+
+    found = shrunk(steps, Unmet("", ""), take, SHRINKING)
+    assert [salt for _, salt in found.earlier] == [3]
+
+
+def test_what_does_not_go_wrong_again_is_said_to_be_so() -> None:
+    steps: list[Taken] = [({**NEUTRAL, "role": "identity_int32"}, k) for k in range(3)]
+    found = shrunk(steps, Unmet("", ""), lambda _: None, SHRINKING)
+    assert not found.is_lasting
+
+
+def test_trials_have_an_end() -> None:
+    taken: list[int] = []
+    steps: list[Taken] = [({**RICH, "id": str(k)}, k) for k in range(200)]
+
+    def take(sequence: Sequence[Taken]) -> Unmet | None:
+        taken.append(1)
+        return Unmet("", "") if len(sequence) > 100 else None
+
+    shrunk(steps, Unmet("", ""), take, SHRINKING)
+    assert len(taken) <= MOST_TRIALS
