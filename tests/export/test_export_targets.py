@@ -23,6 +23,7 @@ from conformance import checks
 from conformance.export import FORMATS
 from conformance.terms import ledger
 from conformance.terms.check import Check, Row, all_rows
+from tests.support import grpc_serving
 
 TARGETS = Path(__file__).parents[2] / "targets"
 ROWS = all_rows(checks.load())
@@ -236,6 +237,12 @@ def test_a_server_that_is_never_ready_is_stopped(tmp_path: Path, monkeypatch: py
         running.start([sys.executable, "-c", script], tmp_path, {}, nowhere(), tmp_path)
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "server.log").read_text()), 0)
+
+
+def test_a_server_with_grpc_alone_says_there_that_it_is_ready() -> None:
+    with grpc_serving.serving() as server:
+        assert running.PROBES["grpc"](server.address)
+    assert not running.PROBES["grpc"](nowhere()["grpc"])
 
 
 def test_free_ports_differ() -> None:
