@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.export import FORMATS, export
+from conformance.wire.datatypes import DATATYPES
 
 
 def add(commands: argparse._SubParsersAction[Any]) -> None:
@@ -19,6 +20,14 @@ def add(commands: argparse._SubParsersAction[Any]) -> None:
         "--role", action="append", default=[], metavar="NAME", help="this role (repeatable); default: all it can serve"
     )
     parser.add_argument("--prefix", default="", metavar="TEXT", help="put before the role's name in the model's name")
+    parser.add_argument(
+        "--without",
+        action="append",
+        default=[],
+        choices=list(DATATYPES),
+        metavar="DATATYPE",
+        help="leave out the roles with this datatype, which this server lacks (repeatable)",
+    )
     parser.add_argument("folder", type=Path, metavar="DIR", help="the folder to write, absent or empty")
 
 
@@ -28,7 +37,7 @@ def run(options: argparse.Namespace) -> str:
     Raises:
         ExportError: nothing was exported.
     """
-    done = export(options.format, options.folder, options.role, options.prefix)
+    done = export(options.format, options.folder, options.role, options.prefix, options.without)
     count = len(done.models)
     return "\n".join(
         [

@@ -14,13 +14,15 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
-from conformance.export import kserve, mlserver, triton
-from conformance.export.server_format import Format, copy
+from conformance.export import dynamo, kserve, mlserver, triton
+from conformance.export.server_format import Format, copy, lacks
 from conformance.roles import roles
 from conformance.roles.roles import Role
 from conformance.terms.user_error import UserError
 
-FORMATS: Mapping[str, Format] = {each.name: each for each in (triton.FORMAT, kserve.FORMAT, mlserver.FORMAT)}
+FORMATS: Mapping[str, Format] = {
+    each.name: each for each in (triton.FORMAT, kserve.FORMAT, mlserver.FORMAT, dynamo.FORMAT)
+}
 
 # A model's name becomes the name of a folder and a piece of a URL.
 _PREFIX = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]*)?")
@@ -43,7 +45,9 @@ class Exported:
     left_out: Mapping[str, str]
 
 
-def export(format_name: str, folder: Path, names: Iterable[str] = (), prefix: str = "") -> Exported:
+def export(
+    format_name: str, folder: Path, names: Iterable[str] = (), prefix: str = "", without: Iterable[str] = ()
+) -> Exported:
     """Write roles into `folder` as one of `FORMATS` has them, with a role map and a README.
 
     Args:
@@ -51,12 +55,13 @@ def export(format_name: str, folder: Path, names: Iterable[str] = (), prefix: st
         folder: absent or empty.
         names: of the roles; by default all that the format can serve.
         prefix: put before the name of each role to make the name of its model.
+        without: datatypes that this one server lacks, beside those that none of its format has.
 
     Raises:
         ExportError: a role that is unknown or cannot be served, a folder in use, or one that cannot be written.
     """
     form = FORMATS[format_name]
-    chosen, left_out = _choose(form, list(dict.fromkeys(names)))
+    chosen, left_out = _choose(form, list(dict.fromkeys(names)), list(without))
     if not _PREFIX.fullmatch(prefix):
         raise ExportError(f"the prefix {prefix!r} cannot begin the name of a model: use A-Z a-z 0-9 _ - .")
     models = {role.name: prefix + role.name for role in chosen}
@@ -70,14 +75,15 @@ def export(format_name: str, folder: Path, names: Iterable[str] = (), prefix: st
     return Exported(models, left_out)
 
 
-def _choose(form: Format, names: list[str]) -> tuple[list[Role], Mapping[str, str]]:
+def _choose(form: Format, names: list[str], without: list[str]) -> tuple[list[Role], Mapping[str, str]]:
     """Return the roles to write, and why others cannot be: where roles are named, that is an error."""
     known = roles.load()
     for name in names:
         if name not in known:
             close = get_close_matches(name, known)
             raise ExportError(f"unknown role {name!r}" + (f"; did you mean {' or '.join(close)}?" if close else ""))
-    left_out = {role.name: reason for role in known.values() if (reason := form.refusal(role))}
+    lacking = lacks(*without)
+    left_out = {role.name: why for role in known.values() if (why := form.refusal(role) or lacking(role))}
     for name in names:
         if name in left_out:
             raise ExportError(f"{form.name} cannot serve {name}: {left_out[name]}")
@@ -96,6 +102,7 @@ def _make_room(folder: Path) -> None:
 
 def _role_map(form: Format, models: Mapping[str, str]) -> str:
     """Return a role map in TOML; a JSON string of such names is one of TOML as well."""
-    head = ["# Which model fills which role: pytest --target-config=target.toml", f'url = "{form.url}"', "", "[roles]"]
+    addresses = [f'{member} = "{address}"' for member, address in form.listens.items()]
+    head = ["# Which model fills which role: pytest --target-config=target.toml", *addresses, "", "[roles]"]
     lines = [f"{role} = {json.dumps(model)}" for role, model in models.items()]
     return "\n".join([*head, *lines, ""])

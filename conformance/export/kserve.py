@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from conformance.export.server_format import COMPUTE, TEMPLATES, Format, copy, no_bf16, plain, write_json
+from conformance.export.server_format import COMPUTE, TEMPLATES, Format, copy, lacks, plain, write_json
 from conformance.roles.roles import Role
 
 
@@ -14,4 +14,4 @@ def _write(folder: Path, models: Mapping[str, Role]) -> None:
     copy(folder, TEMPLATES / "kserve-server" / "server.py", COMPUTE)
 
 
-FORMAT = Format("kserve", "http://127.0.0.1:8080", no_bf16, _write)
+FORMAT = Format("kserve", {"url": "http://127.0.0.1:8080"}, lacks("BF16"), _write)

@@ -13,7 +13,7 @@ from conformance.export.server_format import (
     TEMPLATES,
     Format,
     copy,
-    no_bf16,
+    lacks,
     plain,
     tensors,
     write_json,
@@ -40,4 +40,4 @@ def _write(folder: Path, models: Mapping[str, Role]) -> None:
         write_json(folder / name / "model-settings.json", settings)
 
 
-FORMAT = Format("mlserver", "http://127.0.0.1:8080", no_bf16, _write)
+FORMAT = Format("mlserver", {"url": "http://127.0.0.1:8080"}, lacks("BF16"), _write)

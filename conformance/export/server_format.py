@@ -23,13 +23,14 @@ class Format:
 
     Attributes:
         name: as `--format` takes it.
-        url: where the server listens unless another URL is given.
+        listens: member of a role map -> where the server listens, unless told otherwise: `url`, or `grpc` where it has
+            no HTTP.
         refusal: returns why the server cannot serve a role, in a few words, or None.
         write: writes the roles, by the names of their models, into a folder.
     """
 
     name: str
-    url: str
+    listens: Mapping[str, str]
     refusal: Callable[[Role], str | None]
     write: Callable[[Path, Mapping[str, Role]], None]
 
@@ -39,10 +40,15 @@ class Format:
         return TEMPLATES / f"{self.name}-server"
 
 
-def no_bf16(role: Role) -> str | None:
-    """Return why a server without BF16 cannot serve a role, or None."""
-    has = any(spec.datatype == "BF16" for spec in (*role.inputs, *role.outputs))
-    return "it has no datatype BF16" if has else None
+def lacks(*datatypes: str) -> Callable[[Role], str | None]:
+    """Return what says why a server without these datatypes cannot serve a role, or None."""
+
+    def refusal(role: Role) -> str | None:
+        used = {spec.datatype for spec in (*role.inputs, *role.outputs)}
+        missing = [datatype for datatype in datatypes if datatype in used]
+        return f"it has no datatype {' and no '.join(missing)}" if missing else None
+
+    return refusal
 
 
 def plain(role: Role) -> dict[str, Any]:

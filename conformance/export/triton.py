@@ -61,4 +61,4 @@ def _label_file(output: str) -> str:
     return f"labels_{output}.txt"
 
 
-FORMAT = Format("triton", "http://127.0.0.1:8000", _refusal, _write)
+FORMAT = Format("triton", {"url": "http://127.0.0.1:8000"}, _refusal, _write)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from conformance.report.comparison_versions import Step, steps
 from conformance.terms import ledger
 from conformance.terms.outcome import WORDS, Outcome
 
@@ -83,12 +84,14 @@ class Comparison:
     Attributes:
         titles: the servers, one for each column.
         facts: about each run as a whole.
+        steps: what changed from one version of a server to the next.
         areas: area -> its requirements.
         advice, failures, stuck: for each column, what is advised, not met, and blocked or in error.
     """
 
     titles: list[str]
     facts: list[Fact]
+    steps: list[Step]
     areas: dict[str, list[Requirement]]
     observations: list[Observation]
     advice: list[list[Line]]
@@ -112,6 +115,7 @@ def compare(reports: Sequence[tuple[str, Report]]) -> Comparison:
     return Comparison(
         _titles(reports),
         _facts(bodies),
+        steps(bodies),
         _areas(bodies),
         _observations(bodies),
         [_lines(report, (Outcome.ADVISORY,)) for report in bodies],

@@ -9,7 +9,7 @@ from __future__ import annotations
 import jinja2
 
 from conformance.report.comparison import LEGEND, Comparison
-from conformance.report.comparison_words import TITLE, WRITTEN_BY, more, seen
+from conformance.report.comparison_words import SAME, STEPS, STEPS_TEXT, TITLE, WRITTEN_BY, changed, more, seen
 from conformance.terms.text import safe
 
 
@@ -23,7 +23,7 @@ def render(comparison: Comparison) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"safe_text": safe, "more": more, "seen": seen}
+    environment.filters |= {"safe_text": safe, "more": more, "seen": seen, "changed": changed}
     sections = (
         ("Advice", comparison.advice),
         ("Observations", None),
@@ -35,5 +35,8 @@ def render(comparison: Comparison) -> str:
         written_by=WRITTEN_BY.replace("`", ""),
         comparison=comparison,
         words={outcome: word for outcome, (word, _) in LEGEND.items()},
+        steps_title=STEPS,
+        steps_text=STEPS_TEXT,
+        same=SAME,
         sections=[(heading, columns) for heading, columns in sections if columns is None or any(columns)],
     )

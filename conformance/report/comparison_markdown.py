@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from conformance.report.comparison import LEGEND, Comparison, Line, Observation
-from conformance.report.comparison_words import TITLE, WRITTEN_BY, more, seen
+from conformance.report.comparison_versions import Step
+from conformance.report.comparison_words import SAME, STEPS, STEPS_TEXT, TITLE, WRITTEN_BY, changed, more, seen
 from conformance.report.markdown import code, table, text
 
 BAD = ("fail", "error", "nonconformant")
@@ -14,7 +15,8 @@ BAD = ("fail", "error", "nonconformant")
 def render(comparison: Comparison) -> str:
     """Return the page, ending in a newline."""
     titles = [text(title, 80) for title in comparison.titles]
-    lines = [f"# {TITLE}", "", WRITTEN_BY, "", *_facts(comparison, titles), "", *_requirements(comparison, titles)]
+    lines = [f"# {TITLE}", "", WRITTEN_BY, "", *_facts(comparison, titles), ""]
+    lines += [*_steps(comparison.steps, titles), *_requirements(comparison, titles)]
     lines += _section("Advice", titles, comparison.advice)
     lines += _observations(comparison.observations, titles)
     lines += _section("Failures", titles, comparison.failures)
@@ -27,6 +29,23 @@ def _facts(comparison: Comparison, titles: list[str]) -> list[str]:
         [text(fact.label), *(_strong(text(cell.text), cell.kind) for cell in fact.cells)] for fact in comparison.facts
     ]
     return table(["", *titles], rows)
+
+
+def _steps(steps: Sequence[Step], titles: list[str]) -> Iterator[str]:
+    if steps:
+        yield from (f"## {STEPS}", "", STEPS_TEXT, "")
+    for step in steps:
+        columns = [titles[step.older], titles[step.newer]]
+        yield from (f"### {columns[0]} and {columns[1]}", "")
+        rows = []
+        for each in step.changes:
+            cells = [
+                _strong(changed(LEGEND[outcome][0], count), outcome)
+                for outcome, count in zip(each.outcomes, each.rows, strict=True)
+            ]
+            rows.append([code(each.id), text(each.level), *cells])
+        yield from table(["requirement", "level", *columns], rows) if rows else [SAME]
+        yield ""
 
 
 def _requirements(comparison: Comparison, titles: list[str]) -> Iterator[str]:

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 
 TITLE = "Conformance of model servers, side by side"
 WRITTEN_BY = "Written by `oip-conformance compare`, from the reports that `--conformance-report` leaves; not by hand."
+STEPS = "From version to version"
+SAME = "They meet the same."
+STEPS_TEXT = "What one version of a server does not meet where another differs, and in how many rows of the checks."
 ROWS = 3
 SEEN = 4
 
@@ -14,6 +17,11 @@ def more(rows: Sequence[str]) -> str:
     """Return the first rows by name, and how many there are beside."""
     named = ", ".join(row or "-" for row in rows[:ROWS])
     return named if len(rows) <= ROWS else f"{named} and {len(rows) - ROWS} more"
+
+
+def changed(word: str, rows: int) -> str:
+    """Return what a version does about a requirement: a word, and how many rows do not meet it."""
+    return f"{word}, {rows} row{'' if rows == 1 else 's'}" if rows else word
 
 
 def seen(observed: Sequence[tuple[str, int]]) -> list[str]:

@@ -1,8 +1,8 @@
 """What is known to be wrong with a server, and how a run's report differs from it.
 
 An entry of expected.toml names a check, rows of it (a pattern as of `fnmatch`), the requirement that they do not meet,
-and why the server is wrong. All rows that the pattern fits have to be unmet: one that is met is a difference, too, and
-so is an entry that fits nothing.
+and why the server is wrong. Where only some versions are, `versions` names them. All rows that the pattern fits have to
+be unmet: one that is met is a difference, too, and so is an entry that fits nothing.
 """
 
 from __future__ import annotations
@@ -36,11 +36,12 @@ class Known:
         return self.fits(row) and self.requirement in unmet_requirements(row)
 
 
-def read_known(path: Path) -> list[Known]:
-    """Return the entries of a file; members that only a baseline needs are passed over."""
+def read_known(path: Path, version: str) -> list[Known]:
+    """Return the entries of a file for a version of its server; members that only a baseline needs are passed over."""
     names = [each.name for each in fields(Known)]
     entries = tomllib.loads(path.read_text(encoding="utf-8"))["known"]
-    return [Known(**{name: entry[name] for name in names}) for entry in entries]
+    chosen = [entry for entry in entries if version in entry.get("versions", [version])]
+    return [Known(**{name: entry[name] for name in names}) for entry in chosen]
 
 
 def unmet_requirements(row: Mapping[str, Any]) -> Sequence[str]:

@@ -1,10 +1,12 @@
 """Installs a real server, starts it with the model roles, judges it, and compares the outcome with what is known.
 
     python targets/runner/recipe.py triton
+    python targets/runner/recipe.py triton --version 2.39
 
-A target is a folder beside this one: requirements.txt pins everything that is installed, recipe.toml says how the
-server is started, expected.toml what is known to be wrong with it. The server gets an environment of its own, because
-its packages and those of the suite do not agree; the suite is the one that is installed for this interpreter.
+A target is a folder beside this one: recipe.toml says how the server is started, and which versions of it there are;
+requirements.txt pins everything that is installed, expected.toml says what is known to be wrong with it. The server
+gets an environment of its own, because its packages and those of the suite do not agree; the suite is the one that is
+installed for this interpreter.
 
 Exit status: 0 the outcome is the known one, 1 it is another, 2 the server could not be judged.
 """
@@ -17,61 +19,23 @@ import os
 import subprocess
 import sys
 import sysconfig
-import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from outcome import UNMET, Known, compare, read_known
+from outcome import UNMET, compare
 from running import RecipeError, Server, free_ports, start
+from versions import RECIPES, TARGETS, Recipe
 
-TARGETS = Path(__file__).resolve().parent.parent
-NAMES = tuple(sorted(path.parent.name for path in TARGETS.glob("*/recipe.toml")))
+WORK = TARGETS.parent / ".tox" / "targets"
 ATTEMPTS = 2
 # Models are not named as the roles are, so that the role map is needed.
 PREFIX = "role_"
+TARGET_OPTIONS = {"http": "--target-url=http://", "grpc": "--target-grpc="}
 JUDGE_LIMIT = 1800
-
-
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """What recipe.toml says, and the files beside it.
-
-    Attributes:
-        title: the server with its version.
-        format: of `oip-conformance models export`.
-        command: starts the server in the foreground. In it, and in `environment`, `copies` and `library`, a name in
-            braces stands for a value of `Place`.
-        environment: of the server, over a clean one.
-        copies: files to copy after the installation, target by source.
-        library: a shared library that has to be there, or empty; `library_hint` says where it comes from.
-        outcome: the verdict and exit status of the run, and patterns of its `why`.
-        grpc: whether it listens for gRPC on `grpc_port`, and is judged there, too.
-    """
-
-    name: str
-    title: str
-    format: str
-    command: Sequence[str]
-    environment: Mapping[str, str]
-    outcome: Mapping[str, Any]
-    copies: Mapping[str, str] = field(default_factory=dict)
-    library: str = ""
-    library_hint: str = ""
-    grpc: bool = False
-
-    @property
-    def requirements(self) -> Path:
-        """The pinned packages."""
-        return TARGETS / self.name / "requirements.txt"
-
-    @property
-    def known(self) -> list[Known]:
-        """What is known to be wrong with the server."""
-        return read_known(TARGETS / self.name / "expected.toml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,29 +66,28 @@ class Place:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one recipe and return the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("target", choices=NAMES)
-    parser.add_argument("--work", type=Path, help="the folder to work in (default: .tox/targets/TARGET)")
+    parser.add_argument("target", choices=sorted({recipe.folder for recipe in RECIPES.values()}))
+    parser.add_argument("--version", help="which version of it (default: the newest)")
+    parser.add_argument("--work", type=Path, help="the folder to work in (default: .tox/targets/NAME)")
     parser.add_argument("--report", type=Path, help="where to leave the JSON report (default: report.json in there)")
     options = parser.parse_args(argv)
-    work = options.work or TARGETS.parent / ".tox" / "targets" / options.target
-    recipe, place = load(options.target), Place(work.absolute())
-    report = (options.report or work / "report.json").absolute()
+    versions = {each.version: each for each in RECIPES.values() if each.folder == options.target}
+    recipe = versions.get(options.version) if options.version else RECIPES[options.target]
+    if recipe is None:
+        parser.error(f"{options.target} has the versions {', '.join(sorted(versions))}")
+    place = Place((options.work or WORK / recipe.name).absolute())
+    report = (options.report or place.work / "report.json").absolute()
     try:
         install(recipe, place)
         export(recipe, place)
-        with started(recipe, place) as (server, grpc):
-            status = judge(server.url, grpc, place, report)
+        with started(recipe, place) as server:
+            status = judge(server.addresses, place, report)
             server.check_alive()
         say("compare", "the outcome with what is known")
         return conclude(recipe, json.loads(report.read_text(encoding="utf-8")), status)
     except RecipeError as error:
         print(f"{recipe.name}: {error}", file=sys.stderr)
         return 2
-
-
-def load(name: str) -> Recipe:
-    """Return the recipe of a target."""
-    return Recipe(name, **tomllib.loads((TARGETS / name / "recipe.toml").read_text(encoding="utf-8")))
 
 
 def say(step: str, what: str) -> None:
@@ -172,29 +135,32 @@ def export(recipe: Recipe, place: Place) -> None:
     for path in sorted(folder.rglob("*"), reverse=True):
         path.rmdir() if path.is_dir() else path.unlink()
     command = Path(sys.executable).parent / "oip-conformance"
-    run(command, "models", "export", "--format", recipe.format, "--prefix", PREFIX, folder)
+    without = [f"--without={datatype}" for datatype in recipe.without]
+    run(command, "models", "export", "--format", recipe.format, "--prefix", PREFIX, *without, folder)
 
 
 @contextmanager
-def started(recipe: Recipe, place: Place) -> Iterator[tuple[Server, str]]:
-    """Start the server on free ports of 127.0.0.1, and stop it afterwards; yields it, and its gRPC address or "".
+def started(recipe: Recipe, place: Place) -> Iterator[Server]:
+    """Start the server on free ports of 127.0.0.1, and stop it afterwards.
 
     Raises:
         RecipeError: it does not become ready.
     """
     for attempt in range(ATTEMPTS):
         ports = free_ports(3)
-        say("start", f"{recipe.title} on port {ports[0]}")
+        addresses = {name: f"127.0.0.1:{port}" for name, port in zip(("http", "grpc"), ports, strict=False)}
+        addresses = {name: addresses[name] for name in recipe.listens}
+        say("start", f"{recipe.title} on {' and '.join(addresses.values())}")
         command = [place.fill(word, ports) for word in recipe.command]
         try:
-            server = start(command, place.work / "models", clean(recipe, place, ports), ports[0], place.work)
+            server = start(command, place.work / "models", clean(recipe, place, ports), addresses, place.work)
             break
         except RecipeError as error:  # another program may have taken the port meanwhile
             if attempt == ATTEMPTS - 1:
                 raise
             print(error, flush=True)
     try:
-        yield server, f"127.0.0.1:{ports[1]}" if recipe.grpc else ""
+        yield server
     finally:
         say("stop", f"process {server.process.pid}")
         server.stop()
@@ -207,13 +173,13 @@ def clean(recipe: Recipe, place: Place, ports: Sequence[int] = (0, 0, 0)) -> dic
     return {**ours, "PYTHONDONTWRITEBYTECODE": "1", **recipes}
 
 
-def judge(url: str, grpc: str, place: Place, report: Path) -> int:
-    """Run the whole suite against the server, over gRPC too where there is an address; return its exit status."""
-    say("judge", f"{url} {grpc}".rstrip())
+def judge(addresses: Mapping[str, str], place: Place, report: Path) -> int:
+    """Run the whole suite against the server, over each transport that has an address; return its exit status."""
+    options = [TARGET_OPTIONS[transport] + address for transport, address in addresses.items()]
+    say("judge", " ".join(options))
     report.parent.mkdir(parents=True, exist_ok=True)
     report.unlink(missing_ok=True)
-    options = [f"--target-url={url}", "--target-config=models/target.toml"]
-    options += [f"--target-grpc={grpc}"] if grpc else []
+    options += ["--target-config=models/target.toml"]
     options += ["--conformance-profile=certify", f"--conformance-report={report}"]
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "OIP_"))}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]

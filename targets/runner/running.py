@@ -8,12 +8,15 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 READY = "/v2/health/ready"
+READY_CALL = "/inference.GRPCInferenceService/ServerReady"
+READY_ANSWER = b"\x08\x01"  # field 1, `ready`, is true
+PROBE_LIMIT = 2.0
 START_LIMIT = 180.0
 STOP_LIMIT = 30.0
 LOG_LINES = 15
@@ -29,17 +32,13 @@ class Server:
 
     Attributes:
         process: the leader of its process group.
+        addresses: `http` or `grpc` -> host and port where it listens.
         log: what it prints.
     """
 
     process: subprocess.Popen[bytes]
-    port: int
+    addresses: Mapping[str, str]
     log: Path
-
-    @property
-    def url(self) -> str:
-        """Where it listens."""
-        return f"http://127.0.0.1:{self.port}"
 
     def check_alive(self) -> None:
         """Hold that the server still runs.
@@ -76,8 +75,10 @@ def free_ports(count: int) -> list[int]:
         return [int(each.getsockname()[1]) for each in sockets]
 
 
-def start(command: Sequence[str], folder: Path, environment: Mapping[str, str], port: int, work: Path) -> Server:
-    """Start a server in `folder` and return it when it is ready; its log is server.log in `work`.
+def start(
+    command: Sequence[str], folder: Path, environment: Mapping[str, str], addresses: Mapping[str, str], work: Path
+) -> Server:
+    """Start a server in `folder` and return it when it is ready at each address; its log is server.log in `work`.
 
     Raises:
         RecipeError: it ended, or is not ready in time; it is stopped then.
@@ -93,7 +94,7 @@ def start(command: Sequence[str], folder: Path, environment: Mapping[str, str], 
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    server = Server(process, port, log)
+    server = Server(process, addresses, log)
     try:
         _wait(server)
     except BaseException:
@@ -104,15 +105,15 @@ def start(command: Sequence[str], folder: Path, environment: Mapping[str, str], 
 
 def _wait(server: Server) -> None:
     deadline = time.monotonic() + START_LIMIT
-    while not _is_ready(server.port):
+    while not all(PROBES[transport](address) for transport, address in server.addresses.items()):
         server.check_alive()
         if time.monotonic() > deadline:
             raise RecipeError(f"the server is not ready after {START_LIMIT:.0f} s:\n{server.last_lines()}")
         time.sleep(0.25)
 
 
-def _is_ready(port: int) -> bool:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=2)
+def _is_ready_over_http(address: str) -> bool:
+    connection = http.client.HTTPConnection(address, timeout=PROBE_LIMIT)
     try:
         connection.request("GET", READY)
         return connection.getresponse().status == http.HTTPStatus.OK
@@ -120,3 +121,16 @@ def _is_ready(port: int) -> bool:
         return False
     finally:
         connection.close()
+
+
+def _is_ready_over_grpc(address: str) -> bool:
+    import grpc  # of the suite's extra, which a server with HTTP alone can do without
+
+    with grpc.insecure_channel(address) as channel:
+        try:
+            return bool(channel.unary_unary(READY_CALL)(b"", timeout=PROBE_LIMIT) == READY_ANSWER)
+        except grpc.RpcError:
+            return False
+
+
+PROBES: Mapping[str, Callable[[str], bool]] = {"http": _is_ready_over_http, "grpc": _is_ready_over_grpc}

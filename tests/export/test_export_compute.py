@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import sys
 from collections.abc import Sequence
@@ -31,6 +32,18 @@ def tensors(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     tensor = SimpleNamespace(from_dlpack=lambda name, tensor: (name, tensor))
     monkeypatch.setitem(sys.modules, "triton_python_backend_utils", SimpleNamespace(Tensor=tensor))
     return load(monkeypatch, "triton-server", "triton_tensors")
+
+
+@pytest.fixture
+def frontend(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """Return Dynamo's side, without Dynamo."""
+    load(monkeypatch, "all-servers", "role_compute")
+    exceptions = SimpleNamespace(InvalidArgument=type("InvalidArgument", (Exception,), {}))
+    nothing = SimpleNamespace(KserveGrpcService=None, PythonAsyncEngine=None, DistributedRuntime=None)
+    for name, module in {"llm": nothing, "llm.exceptions": exceptions, "runtime": nothing}.items():
+        monkeypatch.setitem(sys.modules, f"dynamo.{name}", module)
+    monkeypatch.setitem(sys.modules, "dynamo", SimpleNamespace())
+    return load(monkeypatch, "dynamo-server", "frontend")
 
 
 def load(monkeypatch: pytest.MonkeyPatch, folder: str, name: str) -> ModuleType:
@@ -187,3 +200,42 @@ def test_a_view_is_written_row_by_row(tensors: ModuleType) -> None:
     bits = np.arange(6, dtype="<u2").reshape(2, 3).T
     _, written = tensors.write("OUTPUT", bits, "BF16")
     assert tensors.read(BackendTensor(written, (3, 2)), "BF16").tolist() == [[0, 3], [1, 4], [2, 5]]
+
+
+# --- Dynamo ----------------------------------------------------------------------------------------------------------
+
+
+def asked(engine: Any, *tensors: dict[str, Any], outputs: tuple[str, ...] = ()) -> dict[str, Any]:
+    async def answer() -> dict[str, Any]:
+        listed = [{"name": name} for name in outputs]
+        (item,) = [item async for item in engine.generate({"tensors": tensors, "outputs": listed})]
+        return dict(item)
+
+    return asyncio.run(answer())
+
+
+def dynamo_tensor(name: str, datatype: str, shape: list[int], values: list[Any]) -> dict[str, Any]:
+    metadata = {"name": name, "data_type": datatype, "shape": shape}
+    return {"metadata": metadata, "data": {"data_type": datatype, "values": values}}
+
+
+def test_dynamo_tensors_are_lists(frontend: ModuleType) -> None:
+    engine = frontend.RoleEngine("m", formats.plain(roles.load()["identity_bytes"]))
+    answer = asked(engine, dynamo_tensor("INPUT", "Bytes", [2], [[255, 0], []]))
+    assert answer == {
+        "model": "m",
+        "tensors": [dynamo_tensor("OUTPUT", "Bytes", [2], [[255, 0], []])],
+        "parameters": {},
+    }
+
+
+def test_dynamo_leaves_the_choice_of_outputs_to_the_engine(frontend: ModuleType) -> None:
+    engine = frontend.RoleEngine("m", formats.plain(roles.load()["add_sub"]))
+    tensors = [dynamo_tensor(name, "Int32", [1], [value]) for name, value in (("B", 2), ("A", 7))]
+    assert asked(engine, *tensors, outputs=("DIFFERENCE",))["tensors"] == [
+        dynamo_tensor("DIFFERENCE", "Int32", [1], [5])
+    ]
+    with pytest.raises(frontend.InvalidArgument, match="there is no output 'NONE'"):
+        asked(engine, *tensors, outputs=("NONE",))
+    with pytest.raises(frontend.InvalidArgument, match="the inputs are"):
+        asked(engine, tensors[0])

@@ -17,40 +17,73 @@ import pytest
 import recipe
 import running
 from outcome import Known
+from versions import RECIPES
 
 from conformance import checks
 from conformance.export import FORMATS
 from conformance.terms import ledger
 from conformance.terms.check import Check, Row, all_rows
+from tests.support import grpc_serving
 
 TARGETS = Path(__file__).parents[2] / "targets"
 ROWS = all_rows(checks.load())
-ENTRIES = [(name, known) for name in recipe.NAMES for known in recipe.load(name).known]
+ENTRIES = [(name, known) for name in RECIPES for known in RECIPES[name].known]
 
 
 # --- files -----------------------------------------------------------------------------------------------------------
 
 
 def test_there_is_a_recipe_for_each_format() -> None:
-    assert recipe.NAMES == ("kserve", "mlserver", "triton")
-    assert {recipe.load(name).format for name in recipe.NAMES} == set(FORMATS)
+    assert list(RECIPES) == ["dynamo", "kserve", "kserve-0.14", "mlserver", "triton", "triton-2.39"]
+    assert {each.format for each in RECIPES.values()} == set(FORMATS)
 
 
-@pytest.mark.parametrize("name", recipe.NAMES)
+def test_the_newest_version_has_the_name_of_the_folder() -> None:
+    for name, each in RECIPES.items():
+        versions = [other.version for other in RECIPES.values() if other.folder == each.folder]
+        newest = max(versions, key=lambda version: tuple(map(int, version.split("."))))
+        assert name == (each.folder if each.version == newest else f"{each.folder}-{each.version}")
+        assert f" {each.version}." in each.title
+
+
+def test_an_unknown_version_is_refused_with_those_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        recipe.main(["triton", "--version", "2.38"])
+    assert "triton has the versions 2.39, 2.51" in capsys.readouterr().err
+
+
+def test_what_a_version_says_stands_instead_of_what_all_share() -> None:
+    newer, older = RECIPES["triton"], RECIPES["triton-2.39"]
+    assert older.command == newer.command
+    assert older.requirements.name == "requirements-2.39.txt"
+    assert (older.without, newer.without) == (["BF16"], ())
+
+
+@pytest.mark.parametrize("folder", sorted({each.folder for each in RECIPES.values()}))
+def test_every_file_of_a_folder_belongs_to_a_version(folder: str) -> None:
+    own = [each for each in RECIPES.values() if each.folder == folder]
+    files = {"README.md", "recipe.toml", "expected.toml", *(each.packages for each in own)}
+    assert {path.name for path in (TARGETS / folder).iterdir()} == files
+    entries = tomllib.loads((TARGETS / folder / "expected.toml").read_text(encoding="utf-8"))["known"]
+    assert {version for entry in entries for version in entry.get("versions", [])} <= {each.version for each in own}
+
+
+@pytest.mark.parametrize("name", RECIPES)
 def test_every_package_is_pinned(name: str) -> None:
-    lines = (TARGETS / name / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    lines = RECIPES[name].requirements.read_text(encoding="utf-8").splitlines()
     pins = [line for line in lines if not line.startswith("#")]
     assert pins
     assert [pin for pin in pins if not re.fullmatch(r"[A-Za-z0-9_.-]+==[0-9][A-Za-z0-9.+]*", pin)] == []
 
 
-@pytest.mark.parametrize("name", recipe.NAMES)
+@pytest.mark.parametrize("name", RECIPES)
 def test_a_recipe_names_no_place_that_is_not_there(name: str, tmp_path: Path) -> None:
-    target, place = recipe.load(name), recipe.Place(tmp_path)
+    target, place = RECIPES[name], recipe.Place(tmp_path)
     texts = [*target.command, *target.environment.values(), *target.copies, *target.copies.values()]
     filled = [place.fill(text, (8000, 8001, 8002)) for text in [*texts, target.library, target.library_hint]]
     assert "{" not in "".join(filled)
-    assert any("8000" in text for text in filled)
+    for transport, port in (("http", "8000"), ("grpc", "8001")):
+        assert any(port in text for text in filled) == (transport in target.listens)
 
 
 @pytest.mark.parametrize(("name", "known"), ENTRIES, ids=lambda value: getattr(value, "rows", value))
@@ -61,7 +94,7 @@ def test_an_entry_fits_rows_of_the_suite_and_gives_a_reason(name: str, known: Kn
     assert len(known.reason) > 20
 
 
-@pytest.mark.parametrize("name", recipe.NAMES)
+@pytest.mark.parametrize("name", RECIPES)
 def test_no_row_is_known_twice(name: str) -> None:
     entries = [known for each, known in ENTRIES if each == name]
     assert [label(check, row) for check, row in ROWS if len(fitting(entries, check, row)) > 1] == []
@@ -138,7 +171,15 @@ def test_the_ending_is_compared(wanted: dict[str, Any], differences: list[str]) 
 def test_what_only_a_baseline_needs_is_passed_over(tmp_path: Path) -> None:
     entry = 'check = "c"\nrows = "*"\nrequirement = "R"\nreason = "why"\nissue = "https://x"\nmessage = "got"\n'
     (tmp_path / "expected.toml").write_text(f"[[known]]\n{entry}")
-    assert outcome.read_known(tmp_path / "expected.toml") == [Known("c", "*", "R", "why")]
+    assert outcome.read_known(tmp_path / "expected.toml", "1.0") == [Known("c", "*", "R", "why")]
+
+
+def test_an_entry_may_be_of_some_versions(tmp_path: Path) -> None:
+    entry = 'check = "c"\nrows = "{}"\nrequirement = "R"\nreason = "why"\n'
+    entries = [entry.format("all"), entry.format("old") + 'versions = ["1.0", "1.1"]\n']
+    (tmp_path / "expected.toml").write_text("".join(f"[[known]]\n{each}" for each in entries))
+    for version, rows in (("1.0", ["all", "old"]), ("1.1", ["all", "old"]), ("2.0", ["all"])):
+        assert [known.rows for known in outcome.read_known(tmp_path / "expected.toml", version)] == rows
 
 
 # --- starting and stopping -------------------------------------------------------------------------------------------
@@ -162,9 +203,10 @@ def test_a_server_is_started_and_stopped_with_its_children(tmp_path: Path) -> No
     held = tmp_path / "held"  # by the child, as long as it lives
     os.mkfifo(held)
     reader = os.open(held, os.O_RDONLY | os.O_NONBLOCK)
-    server = running.start([sys.executable, "-c", READY, str(port), str(held)], tmp_path, {}, port, tmp_path)
+    addresses = {"http": f"127.0.0.1:{port}"}
+    server = running.start([sys.executable, "-c", READY, str(port), str(held)], tmp_path, {}, addresses, tmp_path)
     try:
-        assert server.url == f"http://127.0.0.1:{port}"
+        assert server.addresses == addresses
         server.check_alive()
         assert select.select([reader], [], [], 0)[0] == []
     finally:
@@ -176,19 +218,31 @@ def test_a_server_is_started_and_stopped_with_its_children(tmp_path: Path) -> No
         server.check_alive()
 
 
+def nowhere() -> dict[str, str]:
+    """Return addresses where nobody listens."""
+    http, grpc = running.free_ports(2)
+    return {"http": f"127.0.0.1:{http}", "grpc": f"127.0.0.1:{grpc}"}
+
+
 def test_a_server_that_ends_is_told_with_its_last_lines(tmp_path: Path) -> None:
     script = "print('no models'); raise SystemExit(3)"
     with pytest.raises(running.RecipeError, match=r"ended by itself with status 3:\n    no models$"):
-        running.start([sys.executable, "-c", script], tmp_path, {}, running.free_ports(1)[0], tmp_path)
+        running.start([sys.executable, "-c", script], tmp_path, {}, nowhere(), tmp_path)
 
 
 def test_a_server_that_is_never_ready_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running, "START_LIMIT", 0.5)
     script = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
     with pytest.raises(running.RecipeError, match="is not ready after 0 s"):
-        running.start([sys.executable, "-c", script], tmp_path, {}, running.free_ports(1)[0], tmp_path)
+        running.start([sys.executable, "-c", script], tmp_path, {}, nowhere(), tmp_path)
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "server.log").read_text()), 0)
+
+
+def test_a_server_with_grpc_alone_says_there_that_it_is_ready() -> None:
+    with grpc_serving.serving() as server:
+        assert running.PROBES["grpc"](server.address)
+    assert not running.PROBES["grpc"](nowhere()["grpc"])
 
 
 def test_free_ports_differ() -> None:
@@ -199,7 +253,7 @@ def test_a_missing_library_is_named_with_where_it_comes_from(tmp_path: Path) -> 
     place = recipe.Place(tmp_path)
     place.python.parent.mkdir(parents=True)
     place.python.symlink_to(sys.executable)
-    there = dataclasses.replace(recipe.load("triton"), environment={}, library="libc.so.6")
+    there = dataclasses.replace(RECIPES["triton"], environment={}, library="libc.so.6")
     recipe.needs_library(there, place)
     missing = dataclasses.replace(there, library="libnone{version}.so")
     with pytest.raises(
@@ -211,11 +265,11 @@ def test_a_missing_library_is_named_with_where_it_comes_from(tmp_path: Path) -> 
 def test_tox_has_an_environment_for_each_recipe() -> None:
     text = (TARGETS.parent / "tox.ini").read_text(encoding="utf-8")
     (names,) = re.findall(r"\[testenv:\{(.*)\}\]", text)
-    assert sorted(names.split(",")) == list(recipe.NAMES)
+    assert names.split(",") == sorted({each.folder for each in RECIPES.values()})
 
 
-@pytest.mark.parametrize("name", recipe.NAMES)
+@pytest.mark.parametrize("name", RECIPES)
 def test_a_recipe_says_how_its_run_ends(name: str) -> None:
-    ends = tomllib.loads((TARGETS / name / "recipe.toml").read_text(encoding="utf-8"))["outcome"]
+    ends = RECIPES[name].outcome
     status = {"conformant": 0, "nonconformant": 1, "incomplete": 6}
     assert ends["exit_status"] == status[ends["verdict"]]

@@ -17,6 +17,7 @@ from conformance.report.reading import read
 from tests.support.small_reports import Report, check, report, requirement
 
 RESULTS = Path(__file__).parents[2] / "docs/results"
+SERVERS = ["dynamo", "kserve-0.14", "kserve", "mlserver", "reference", "triton-2.39", "triton"]
 
 
 def markdown(*reports: Report) -> list[str]:
@@ -69,6 +70,31 @@ def test_facts_stand_on_top() -> None:
         "| sign | means |",
         "|---|---|",
     ]
+
+
+def test_versions_of_a_server_are_set_against_each_other() -> None:
+    old = report(
+        "alpha",
+        "1.9",
+        requirements=[requirement("A", "MUST", "fail"), requirement("BIN-ORD-O", "SHOULD", "advisory")],
+        checks=[
+            check("ordering.x", "one", "fail", unmet="A"),
+            check("ordering.x", "two", "fail", unmet="A"),
+            check("ordering.y", "", "advisory", unmet="BIN-ORD-O"),
+        ],
+    )
+    new = report("alpha", "1.10", requirements=[requirement("A", "MUST", "pass"), requirement("B", "MUST", "pass")])
+    lines = markdown(report("beta", "1"), new, old, new)
+    assert section(lines, "## From version to version")[1:] == [
+        "### alpha 1.9 and alpha 1.10 (file1)",
+        "| requirement | level | alpha 1.9 | alpha 1.10 (file1) |",
+        "|---|---|---|---|",
+        "| `BIN-ORD-O` | SHOULD | advice, 1 row | - |",
+        "| `A` | MUST | **FAIL, 2 rows** | pass |",
+    ]
+    assert section(markdown(new, report("alpha", "2")), "### alpha 1.10 and alpha 2")[0] == "They meet the same."
+    page = comparison_html.render(compare([("old", old), ("new", new)]))
+    assert '<td class="fail">FAIL, 2 rows</td><td class="pass">pass</td>' in page
 
 
 def test_requirements_by_servers() -> None:
@@ -221,14 +247,14 @@ def test_a_page_that_cannot_be_written(
 
 def test_the_page_of_results_is_that_of_the_reports() -> None:
     reports = [(path.stem, read(path)) for path in sorted(RESULTS.glob("*.json"))]
-    assert [name for name, _ in reports] == ["kserve", "mlserver", "reference", "triton"]
+    assert [name for name, _ in reports] == SERVERS
     page = RESULTS.with_suffix(".md").read_text(encoding="utf-8")
     assert page == comparison_markdown.render(compare(reports)), (
         "run: oip-conformance compare docs/results/*.json > docs/results.md"
     )
 
 
-@pytest.mark.parametrize("name", ["kserve", "mlserver", "reference", "triton"])
+@pytest.mark.parametrize("name", SERVERS)
 def test_reports_hold_no_path_of_the_machine_they_come_from(name: str) -> None:
     found = re.findall(
         r"[^\s\"]*/(?:home|root|tmp|opt|usr|var|work|site-packages)/[^\s\"]*", (RESULTS / f"{name}.json").read_text()

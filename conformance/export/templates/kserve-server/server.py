@@ -87,7 +87,8 @@ def listen_on(host: str) -> None:
     class RESTServer(kserve.model_server.RESTServer):
         def __init__(self, *args: Any, **named: Any) -> None:
             super().__init__(*args, **named)
-            self.config.host = host
+            config = self.config if hasattr(self, "config") else self._server.config  # before KServe 0.15
+            config.host = host
 
     def server(*args: Any, **named: Any) -> grpc.aio.Server:
         made = grpc.aio.server(*args, **named)

@@ -1,0 +1,88 @@
+"""What changed between two versions of a server, where reports of both are compared."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from conformance.terms import ledger
+from conformance.terms.outcome import Outcome
+
+Report = Mapping[str, Any]
+
+UNMET = (Outcome.FAIL, Outcome.KNOWN_FAILURE, Outcome.ADVISORY)
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A requirement that two versions do not meet alike.
+
+    Attributes:
+        outcomes: of the older and the newer version; empty where a report does not have the requirement.
+        rows: of each, how many rows do not meet it.
+    """
+
+    id: str
+    level: str
+    outcomes: tuple[str, str]
+    rows: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Two versions of a server, by the places of their columns, the older one first, and what changed."""
+
+    older: int
+    newer: int
+    changes: list[Changed]
+
+
+def steps(reports: Sequence[Report]) -> list[Step]:
+    """Return a step from each version of a server to the next one that is here."""
+    found = []
+    for places in _by_server(reports).values():
+        found += [
+            Step(older, newer, list(_changes(reports[older], reports[newer]))) for older, newer in pairwise(places)
+        ]
+    return found
+
+
+def _by_server(reports: Sequence[Report]) -> dict[str, list[int]]:
+    """Return the columns of each server, by version; of one that is there twice, the first."""
+    servers: dict[str, dict[tuple[int, ...], int]] = {}
+    for place, report in enumerate(reports):
+        name, version = report["target"]["name"], report["target"]["version"]
+        if name and version:
+            number = tuple(map(int, re.findall(r"[0-9]{1,9}", version)))
+            servers.setdefault(name, {}).setdefault(number, place)
+    return {name: [place for _, place in sorted(versions.items())] for name, versions in servers.items()}
+
+
+def _changes(older: Report, newer: Report) -> Iterator[Changed]:
+    """Yield the changes in the order of this version's ledger; requirements that it does not know come last."""
+    levels = {entry["id"]: entry["level"] for report in (older, newer) for entry in report["requirements"]}
+    before, after = _verdicts(older), _verdicts(newer)
+    rows_before, rows_after = _unmet_rows(older), _unmet_rows(newer)
+    for name in sorted(levels, key=_place):
+        outcomes = before.get(name, ""), after.get(name, "")
+        rows = rows_before[name], rows_after[name]
+        if any(rows) and (len(set(outcomes)) > 1 or len(set(rows)) > 1):
+            yield Changed(name, levels[name], outcomes, rows)
+
+
+def _verdicts(report: Report) -> dict[str, str]:
+    return {entry["id"]: entry["verdict"] for entry in report["requirements"]}
+
+
+def _unmet_rows(report: Report) -> Counter[str]:
+    unmet = [check for check in report["checks"] if check["outcome"] in UNMET]
+    return Counter(check["failure"]["requirement"] for check in unmet if check["failure"])
+
+
+def _place(name: str) -> int:
+    known = list(ledger.load())
+    return known.index(name) if name in known else len(known)
