@@ -48,8 +48,9 @@ def requirement(found: Shrunk, role: Role) -> str | None:
 
 
 def remaining(step: Step) -> dict[str, str]:
-    """Return what is not neutral about a step, without its role."""
-    return {axis: value for axis, value in step.items() if axis != "role" and NEUTRAL.get(axis) != value}
+    """Return what is not neutral about a step, without its role; outputs that come as they please are neutral, too."""
+    own = {axis: value for axis, value in step.items() if axis != "role" and NEUTRAL.get(axis) != value}
+    return {axis: value for axis, value in own.items() if (axis, value) != ("want", "raw")}
 
 
 def _is_answered(unmet: Unmet) -> bool:
@@ -63,10 +64,10 @@ def _of_contents(found: Shrunk, left: Step, role: Role) -> str | None:
         return None if _is_answered(found.unmet) else "CLS-HTTP-NUM"
     if send == "raw":
         return _of_raw(found.unmet, left, role)
-    if "members" in left and send != "json":
+    if send != "json" and "members" in left:
         return "BIN-SIZE-I"
-    if any(axis in left for axis in (*_WRITING, "id")):
-        return "BIN-IHCL-I" if send != "json" else "OIP-ANSWER"
+    if send != "json" and any(axis in left for axis in (*_WRITING, "id")):
+        return "BIN-IHCL-I"
     if "nesting" in left:
         return "OIP-DATA"
     if send != "json":
@@ -105,9 +106,8 @@ def _encoding(tensors: tuple[object, ...]) -> str:
     """Return which requirement is about the elements of some tensors: that of their one datatype, or that of all."""
     datatypes = {getattr(spec, "datatype", "") for spec in tensors}
     shapes = [getattr(spec, "shape", ()) for spec in tensors]
-    if any(len(shape) > 1 for shape in shapes):
-        return "ROW"
-    return _OF_DATATYPE.get(datatypes.pop(), "ALL") if len(datatypes) == 1 else "ALL"
+    own = _OF_DATATYPE.get(min(datatypes), "ALL") if len(datatypes) == 1 else "ALL"
+    return "ROW" if own == "ALL" and any(len(shape) > 1 for shape in shapes) else own
 
 
 # --- what is nobody's fault -----------------------------------------------------------------------------------------

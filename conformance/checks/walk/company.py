@@ -15,6 +15,8 @@ from conformance.transport.manner import PLAIN, Manner
 from conformance.wire.request import InferRequest, Message, Output
 
 Sent = tuple[Manner, Message]
+# Makes a request of a step, a model, a salt, and tensors where they are not the step's.
+Ask = Callable[..., Asked]
 _EARLIER, _REFUSED_EARLIER = EARLIER_IDS
 
 # In flight beside the request of a step.
@@ -30,23 +32,23 @@ def before(step: Step, main: Asked) -> Sent | None:
     if kind == "nothing":
         return None
     if kind == "chunked":
-        return Manner(chunks=(1,)), _good(main).message()
+        return Manner(chunks=(1,)), good(main).message()
     if kind in ("near", "larger", "smaller"):
-        return PLAIN, _like(step, main, kind)
+        return PLAIN, like(step, main, kind)
     return PLAIN, _OTHERS[kind](main)
 
 
-def _like(step: Step, main: Asked, kind: str) -> Message:
+def like(step: Step, main: Asked, kind: str, ask: Ask = asked) -> Message:
     """Return the request with other tensors: almost the same ones, more elements, or fewer."""
     if kind == "near":
-        return asked(step, main.model, 0, near(main.tensors)).message
+        return ask(step, main.model, 0, near(main.tensors)).message
     count = {"larger": "300", "smaller": "1"}[kind] if step["count"] != "own" else "own"
     if main.model.role.batching and count != "own":
         count = {"larger": "4", "smaller": "1"}[kind]
-    return asked({**step, "count": count, "place": "every", "values": "ramp"}, main.model, 91).message
+    return ask({**step, "count": count, "place": "every", "values": "ramp"}, main.model, 91).message
 
 
-def _good(main: Asked) -> InferRequest:
+def good(main: Asked) -> InferRequest:
     """Return the plainest request to the same model, with tensors of its own."""
     model = replace(main.model, salt=(main.model.salt + 59) % 256)
     sent = "json" if is_json_capable(model.role.inputs) else "binary"
@@ -59,28 +61,28 @@ def _other_form(main: Asked) -> Message:
 
 
 def _with_id(main: Asked) -> Message:
-    return replace(_good(main), id=_EARLIER).message()
+    return replace(good(main), id=_EARLIER).message()
 
 
 def _all_binary_asked(main: Asked) -> Message:
-    return replace(_good(main), outputs=None, binary_data_output=True).message()
+    return replace(good(main), outputs=None, binary_data_output=True).message()
 
 
 def _classes_asked(main: Asked) -> Message:
-    return replace(_good(main), outputs=(Output(main.model.role.outputs[0].name, classification=1),)).message()
+    return replace(good(main), outputs=(Output(main.model.role.outputs[0].name, classification=1),)).message()
 
 
 def _unknown_model(main: Asked) -> Message:
-    message = _good(main).message()
+    message = good(main).message()
     return replace(message, path="/v2/models/no-such-model/infer")
 
 
 def _unknown_output(main: Asked) -> Message:
-    return replace(_good(main), outputs=(Output("NO_SUCH_OUTPUT"),), id=_REFUSED_EARLIER).message()
+    return replace(good(main), outputs=(Output("NO_SUCH_OUTPUT"),), id=_REFUSED_EARLIER).message()
 
 
 def _broken_json(main: Asked) -> Message:
-    message = _good(main).message()
+    message = good(main).message()
     return message.with_body(message.body[: message.json_length - 1])
 
 
@@ -91,7 +93,7 @@ def _wrong_size(main: Asked) -> Message:
 
 def _refused_option(main: Asked) -> Message:
     """Return a request with every option there is that is refused for one thing alone, an unknown input."""
-    request = replace(_good(main), binary_data_output=True, id=_REFUSED_EARLIER)
+    request = replace(good(main), binary_data_output=True, id=_REFUSED_EARLIER)
     return request.edited(lambda document: document["inputs"][0].update(name="NO_SUCH_INPUT"))
 
 
@@ -108,13 +110,13 @@ _OTHERS: Mapping[str, Callable[[Asked], Message]] = {
 }
 
 
-def beside(step: Step, model: Model, other: Model | None, salt: int) -> list[Asked]:
+def beside(step: Step, model: Model, other: Model | None, salt: int, ask: Ask = asked) -> list[Asked]:
     """Return the requests that are in flight together with a step's: like it, with tensors of their own."""
     number = BESIDE[step["beside"]]
     if step["beside"] == "other-model" and other is not None:
         plain = {**step, "count": "own", "place": "every", "values": "ramp", "order": "declared", "outputs": "unlisted"}
-        return [asked({**plain, **_PLAIN_FORMS, "id": "none"}, other, salt + 1)]
-    return [asked({**step, "values": "ramp"}, model, salt + 1 + k) for k in range(number)]
+        return [ask({**plain, **_PLAIN_FORMS, "id": "none"}, other, salt + 1)]
+    return [ask({**step, "values": "ramp"}, model, salt + 1 + k) for k in range(number)]
 
 
 _PLAIN_FORMS = {"send": "json", "want": "nothing", "classes": "none", "numbers": "usual", "nesting": "flat"}

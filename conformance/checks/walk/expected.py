@@ -123,14 +123,16 @@ def _expect_classes(reply: Reply, asked: Asked, wanted: Output, scores: Tensor) 
         raise Unmet("classes", "elements that cannot be read", reply, requirement="CLS-COUNT")
     texts = [bytes(element).decode("utf-8", "replace") for element in output.array.reshape(-1)]
     labels = asked.model.role.labels.get(scores.name, ())
-    for item, row in enumerate(scores.array.reshape(items, -1)):
-        _expect_ranking(reply, texts[item * count : (item + 1) * count], row, labels, batching=items > 1)
+    rows = list(scores.array.reshape(items, -1))
+    for item, row in enumerate(rows):
+        others = [other for other in rows if other is not row]
+        _expect_ranking(reply, texts[item * count : (item + 1) * count], row, labels, others)
 
 
 def _expect_ranking(
-    reply: Reply, texts: Sequence[str], scores: Scores, labels: Sequence[str], *, batching: bool
+    reply: Reply, texts: Sequence[str], scores: Scores, labels: Sequence[str], others: Sequence[Scores]
 ) -> None:
-    """Expect the highest scores of one item, highest first, each with its index and its label."""
+    """Expect the highest scores of an item, highest first, each with index and label; `others` are of other items."""
     try:
         listed = [class_texts.parse(text) for text in texts]
     except class_texts.ClassTextError as error:
@@ -143,18 +145,19 @@ def _expect_ranking(
             raise Unmet(f"label {shown(label)} at index {entry.index}", actual, reply, requirement=named)
     ranked = class_texts.agree(listed, scores) and class_texts.ties_in_order(listed, scores)
     if not ranked:
-        raise Unmet(
-            _right(scores, len(listed)), _shown(listed), reply, requirement=_of_ranking(listed, scores, batching)
-        )
+        named = _of_ranking(listed, scores, others)
+        raise Unmet(_right(scores, len(listed)), _shown(listed), reply, requirement=named)
 
 
-def _of_ranking(listed: Sequence[ClassText], scores: Scores, batching: bool) -> str:
+def _of_ranking(listed: Sequence[ClassText], scores: Scores, others: Sequence[Scores]) -> str:
     """Return which requirement classes break that are not the right ones."""
+    if any(class_texts.agree(listed, other) for other in others):
+        return "CLS-BATCH"
     if class_texts.values_are_highest(listed, scores):
         return "CLS-INDEX"
     if class_texts.are_highest(class_texts.by_index(listed, scores), scores):
         return "CLS-VALUE"
-    return "CLS-BATCH" if batching else "CLS-TOPN"
+    return "CLS-TOPN"
 
 
 def _right(scores: Scores, count: int) -> str:

@@ -11,6 +11,7 @@ from conformance.checks.walk.covering import Step
 from conformance.checks.walk.json_writing import written
 from conformance.checks.walk.tensors import tensors_of
 from conformance.roles.model import Model
+from conformance.wire.grpc_request import infer_message
 from conformance.wire.request import ABSENT, INFERENCE_HEADER, JSON, OCTET_STREAM, InferRequest, Message, Output
 from conformance.wire.tensor import Tensor
 
@@ -49,14 +50,25 @@ class Asked:
 def asked(step: Step, model: Model, salt: int, tensors: Sequence[Tensor] | None = None) -> Asked:
     """Return the request of a step, with other tensors for each salt; or with these."""
     given = tuple(tensors_of(step, model, salt) if tensors is None else tensors)
-    request = _request(step, model, given, salt)
-    with np.errstate(all="ignore"):  # a cast may meet NaN or overflow to infinity: that is the right output then
-        expected = model.expected(given)
+    request, expected = _request(step, model, given, salt), _expected(model, given)
     if step["send"] == "raw":
         message = _spelled(model.raw(bytes(given[0].to_bytes())), step)
         forms = {tensor.name: "binary" for tensor in expected}
         return Asked(model, message, request, given, expected, forms, is_raw=True)
     return Asked(model, _message(request, step), request, given, expected, _forms(request, model))
+
+
+def asked_over_grpc(step: Step, model: Model, salt: int, tensors: Sequence[Tensor] | None = None) -> Asked:
+    """Return the same as a call; the form of its answer is the server's to choose."""
+    given = tuple(tensors_of(step, model, salt, over_grpc=True) if tensors is None else tensors)
+    request = _request(step, model, given, salt)
+    forms = dict.fromkeys(_forms(request, model), "")
+    return Asked(model, infer_message(request), request, given, _expected(model, given), forms)
+
+
+def _expected(model: Model, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    with np.errstate(all="ignore"):  # a cast may meet NaN or overflow to infinity: that is the right output then
+        return model.expected(tensors)
 
 
 def _request(step: Step, model: Model, tensors: Sequence[Tensor], salt: int) -> InferRequest:
@@ -92,7 +104,7 @@ def _outputs(step: Step, model: Model) -> list[Output] | None:
         return [_classified(step, model, name, place) for place, name in enumerate(chosen)]
     if want in ("nothing", "all-binary", "no-binary", "raw"):
         # What is listed without `binary_data` under `binary_data_output` has two readings, which `overrides` is for.
-        is_listed = step["outputs"] != "unlisted" and want in ("nothing", "no-binary")
+        is_listed = step["outputs"] != "unlisted" and want != "all-binary"
         return [Output(name) for name in chosen] if is_listed else None
     flags = {"json": (False,), "json-of-all-binary": (False,), "binary": (True,), "mixed": (True, False)}[want]
     return [Output(name, flags[place % len(flags)]) for place, name in enumerate(chosen)]

@@ -16,8 +16,8 @@ from conformance.transport.target import Target
 
 
 @dataclass(frozen=True, slots=True)
-class Walker:
-    """Takes steps with one model.
+class Sender:
+    """Takes steps with one model, over HTTP.
 
     Attributes:
         version: of the model, as its metadata list it; empty where they do not.

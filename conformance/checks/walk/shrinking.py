@@ -84,7 +84,10 @@ def shrunk(sequence: Sequence[Taken], unmet: Unmet, trial: Trial, axes: Axes) ->
 
 
 class _Tries:
-    """Counts trials, so that a server that is wrong in many ways does not hold a run up."""
+    """Counts trials, so that a server that is wrong in many ways does not hold a run up.
+
+    Each has salts of its own: what a server keeps of one trial is no answer to the next.
+    """
 
     def __init__(self, trial: Trial) -> None:
         self._trial = trial
@@ -93,7 +96,8 @@ class _Tries:
     def __call__(self, sequence: Sequence[Taken]) -> Unmet | None:
         """Return what is unmet at the last step; nothing where there were trials enough."""
         self._left -= 1
-        return self._trial(sequence) if self._left >= 0 else None
+        own = [(step, (salt + 37 * self._left) % 256) for step, salt in sequence]
+        return self._trial(own) if self._left >= 0 else None
 
 
 def _needed(earlier: Sequence[Taken], last: Taken, tries: _Tries) -> list[Taken]:
@@ -126,9 +130,12 @@ class _Plain:
 
 
 def _neutral(plain: _Plain, axes: Axes, trial: Callable[[Step], Unmet | None]) -> None:
-    """Set each axis to its neutral value."""
-    for axis in axes.order:
-        plain.becomes({**plain.step, axis: axes.neutral[axis]}, axes, trial)
+    """Set each axis to its neutral value; once more as long as that makes others possible."""
+    before: Step = {}
+    while before != plain.step:
+        before = plain.step
+        for axis in axes.order:
+            plain.becomes({**plain.step, axis: axes.neutral[axis]}, axes, trial)
 
 
 def _in_plain_forms(plain: _Plain, axes: Axes, trial: Callable[[Step], Unmet | None]) -> None:

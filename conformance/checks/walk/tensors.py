@@ -30,9 +30,9 @@ _JSON_FLOATS: Mapping[str, Sequence[float]] = {
 _LONGEST = 300  # bytes of a BYTES element
 
 
-def tensors_of(step: Step, model: Model, salt: int) -> tuple[Tensor, ...]:
+def tensors_of(step: Step, model: Model, salt: int, *, over_grpc: bool = False) -> tuple[Tensor, ...]:
     """Return the inputs of a step, in declared order; `salt` makes them differ from those of every step near it."""
-    in_json = is_in_json(step)
+    in_json = step["classes"] != "none" if over_grpc else is_in_json(step)
     return tuple(
         _tensor(spec, _shape(step, spec, place, model), step, salt + 31 * place, in_json=in_json)
         for place, spec in enumerate(model.role.inputs)
@@ -61,8 +61,10 @@ def _with_another_end(tensor: Tensor) -> Tensor:
         flat[-1] = flat[-1][:-1] + b"y" if flat[-1].endswith(b"x") else flat[-1] + b"y"
     elif tensor.datatype == "BOOL":
         flat[-1] = not flat[-1]
+    elif flat.dtype.kind == "f":
+        flat[-1] = flat[-1] + 1 if np.isfinite(flat[-1]) and flat[-1] + 1 != flat[-1] else 3
     else:
-        flat[-1] = 3 if flat[-1] != 3 else 4
+        flat[-1] ^= 1  # which mostly takes as many digits
     return replace(tensor, array=flat.reshape(tensor.shape))
 
 

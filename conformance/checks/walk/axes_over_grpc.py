@@ -1,0 +1,54 @@
+"""The axes of the walk over gRPC: those of the request itself, what comes before it and what runs beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from conformance.checks.walk.axes import AXES, COMPANY, CONTENTS, KINDS, NEUTRAL, is_excluded, is_invalid
+from conformance.checks.walk.covering import Step
+from conformance.checks.walk.shrinking import Axes
+
+BEFORE = (
+    *("nothing", "near", "larger", "smaller", "other-form", "with-id", "classes-asked"),
+    *("unknown-model", "unknown-output", "wrong-size", "no-contents"),
+)
+_COMPANY: Mapping[str, Sequence[str]] = {
+    "path": ("plain", "version"),
+    "before": BEFORE,
+    "beside": COMPANY["beside"],
+}
+CALLS: Mapping[str, Mapping[str, Sequence[str]]] = {
+    "calls": {
+        "role": KINDS["binary"]["role"],
+        **{axis: values for axis, values in CONTENTS.items() if axis != "id"},
+        "id": ("none", "ascii", "two-bytes", "four-bytes", "quotes", "long"),
+        "send": ("json", "binary"),
+        **_COMPANY,
+    },
+    "classified-calls": {
+        **{axis: KINDS["classes"][axis] for axis in ("role", "classes", "count", "values", "id", "send")},
+        **_COMPANY,
+    },
+}
+# Outputs come in the form that the server chooses.
+PLAIN_CALL: Step = {**NEUTRAL, "want": "raw"}
+SHRINKING = Axes(
+    order=[axis for axis in AXES if axis not in ("send", "want", "classes")],
+    neutral=PLAIN_CALL,
+    smaller={"count": CONTENTS["count"][1:]},
+    forms=(
+        {"send": "json", "classes": "none"},
+        {"send": "binary", "classes": "none"},
+        {"send": "json"},
+        {"send": "binary"},
+    ),
+    is_invalid=is_invalid,
+)
+
+
+def is_excluded_call(kind: str, a: str, v: str, b: str, w: str) -> bool:
+    """Whether two values of two axes never meet in a kind of call."""
+    both = {a: v, b: w}
+    if both.get("before") == "classes-asked" and kind == "calls":
+        return True
+    return is_excluded("classes" if kind == "classified-calls" else "", a, v, b, w)

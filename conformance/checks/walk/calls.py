@@ -1,0 +1,185 @@
+"""The walk over gRPC: the same steps as calls, a row for each role."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+from conformance.checks.walk import blame, company
+from conformance.checks.walk.axes import is_heavy
+from conformance.checks.walk.axes_over_grpc import CALLS, PLAIN_CALL, SHRINKING, is_excluded_call
+from conformance.checks.walk.covering import Space, Step
+from conformance.checks.walk.exchanges import PARTS, other_model
+from conformance.checks.walk.expected import EARLIER_IDS, expect_right
+from conformance.checks.walk.requests import Asked, asked_over_grpc
+from conformance.checks.walk.shrinking import Shrunk
+from conformance.checks.walk.walking import Walk, observed, taken
+from conformance.roles.model import Model
+from conformance.roles.roles import Role
+from conformance.terms.check import Row, check, rows
+from conformance.terms.extensions import CLASSES_OVER_GRPC, GRPC
+from conformance.transport.grpc_target import GrpcTarget
+from conformance.wire.grpc_answer import response
+from conformance.wire.grpc_request import infer_message
+from conformance.wire.request import InferRequest, Message, Output
+
+_ANSWERS = {"calls": "GRPC-EQ", "classified-calls": "GRPC-CLS-TOPN"}
+_BRIEF = 4
+
+
+@cache
+def steps_of(kind: str) -> tuple[Step, ...]:
+    """Return the steps of a kind of call."""
+    space = Space(CALLS[kind], lambda *values: is_excluded_call(kind, *values), is_heavy)
+    return tuple({**PLAIN_CALL, **step} for step in space.array()[0])
+
+
+def _rows() -> Iterator[Row]:
+    for kind, axes in CALLS.items():
+        for role in axes["role"]:
+            for part in PARTS:
+                values, answers = (kind, role, part), (_ANSWERS[kind],)
+                needs = CLASSES_OVER_GRPC if kind == "classified-calls" else ()
+                name = "-".join(values)
+                yield Row(name, values, role=role, thorough=part == "rest", answers=answers, needs=needs)
+
+
+@check("grpc.every-call-is-right", answers="GRPC-EQ", over=(GRPC,))
+@rows(*_rows())
+def every_call_is_right(target: GrpcTarget, model: Model, kind: str, role: str, part: str) -> str:
+    """Calls of every kind are answered right, one after the other and at once."""
+    steps = steps_of(kind)
+    brief = len(steps) // _BRIEF
+    chosen = [step for step in (steps[:brief] if part == "brief" else steps[brief:]) if step["role"] == role]
+    caller = Caller(target, model, other_model(target.over_http, model), _version(target, model))
+    return observed(len(chosen), Walk(caller, SHRINKING, requirement).along(taken(chosen, model.salt)))
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Takes steps with one model, over gRPC; see `sending.Sender`."""
+
+    target: GrpcTarget
+    model: Model
+    other: Model | None
+    version: str
+
+    def take(self, step: Step, salt: int, *, anew: bool = False) -> None:
+        """Take a step.
+
+        Raises:
+            Unmet: an answer is wrong.
+        """
+        model = replace(self.model, version=self.version) if step["path"] == "version" else self.model
+        main = asked_over_grpc(step, model, salt)
+        if earlier := _before(step, main):
+            self.target.send(earlier, fresh=anew)
+            anew = False
+        everything = [main, *company.beside(step, model, self.other, salt, asked_over_grpc)]
+        messages = [one.message for one in everything]
+        alone = len(messages) == 1
+        replies = [self.target.send(messages[0], fresh=anew)] if alone else self.target.send_together(messages)
+        for reply, one in zip(replies, everything, strict=True):
+            expect_right(reply, one)
+
+    def wash(self) -> None:
+        """Send a plain call on a connection of its own, which is answered or not."""
+        self.target.send(self.target.message(self.target.good_requests(self.model)[0]), fresh=True)
+
+
+# --- the call before ------------------------------------------------------------------------------------------------
+
+
+def _before(step: Step, main: Asked) -> Message | None:
+    """Return the call before a step's, or None."""
+    kind = step["before"]
+    if kind in ("near", "larger", "smaller"):
+        return company.like(step, main, kind, asked_over_grpc)
+    make = _OTHERS.get(kind)
+    return make(company.good(main)) if make else None
+
+
+def _edited(**fields: str) -> Callable[[InferRequest], Message]:
+    def edit(message: Any) -> None:
+        for name, value in fields.items():
+            setattr(message, name, value)
+
+    return lambda request: infer_message(request, edit)
+
+
+def _other_form(request: InferRequest) -> Message:
+    return infer_message(replace(request, inputs=tuple(replace(item, binary=True) for item in request.inputs)))
+
+
+def _listing(**output: Any) -> Callable[[InferRequest], Message]:
+    return lambda request: infer_message(replace(request, outputs=(Output(**output),), id=EARLIER_IDS[1]))
+
+
+def _classified(request: InferRequest) -> Message:
+    wanted = tuple(replace(output, classification=1) for output in (request.outputs or ())[:1])
+    return infer_message(replace(request, outputs=wanted))
+
+
+def _without_contents(request: InferRequest) -> Message:
+    def empty(message: Any) -> None:
+        message.inputs[0].ClearField("contents")
+        del message.raw_input_contents[:]
+
+    return infer_message(replace(request, id=EARLIER_IDS[1]), empty)
+
+
+def _wrong_size(request: InferRequest) -> Message:
+    def lengthen(message: Any) -> None:
+        message.raw_input_contents[0] += b"\x00\x00\x00"
+
+    inputs = tuple(replace(item, binary=True) for item in request.inputs)
+    return infer_message(replace(request, inputs=inputs, id=EARLIER_IDS[1]), lengthen)
+
+
+_OTHERS: Mapping[str, Callable[[InferRequest], Message]] = {
+    "other-form": _other_form,
+    "with-id": _edited(id=EARLIER_IDS[0]),
+    "classes-asked": _classified,
+    "unknown-model": _edited(model_name="no-such-model", id=EARLIER_IDS[1]),
+    "unknown-output": _listing(name="NO_SUCH_OUTPUT"),
+    "wrong-size": _wrong_size,
+    "no-contents": _without_contents,
+}
+
+
+# --- names ----------------------------------------------------------------------------------------------------------
+
+
+def requirement(found: Shrunk, role: Role) -> str | None:
+    """Return the requirement of gRPC that is broken; None for the first of the check's."""
+    named = blame.requirement(found, role)
+    left = blame.remaining(found.step)
+    if "path" in left and named == "OIP-EP":
+        return "GRPC-VERSION"
+    if named == "BIN-ORD-I" and found.step["send"] == "json":
+        return "GRPC-INPUT"
+    if "outputs" in left and named in _FORMS and not found.unmet.reply:
+        return "GRPC-OUT"
+    if named in _FORMS:
+        return _of_contents(found, role)
+    return _NAMES.get(named or "", named)
+
+
+_NAMES = {"OIP-ID": "GRPC-ID", "BIN-ORD-I": "GRPC-ORDER-I", "BIN-ORD-O": "GRPC-ORDER-O"}
+_FORMS = ("OIP-ANSWER", "OIP-DATA", "BIN-IHCL-I", "BIN-SIZE-I")
+
+
+def _of_contents(found: Shrunk, role: Role) -> str:
+    """Return the requirement about tensors in the form in which they were sent."""
+    return "GRPC-TYPED" if found.step["send"] == "json" else "GRPC-RAW" if role else "GRPC-EQ"
+
+
+def _version(target: GrpcTarget, model: Model) -> str:
+    """Return a version of the model that its metadata list; empty where they list none."""
+    if model.version:
+        return model.version
+    reply = target.call("ModelMetadata", name=model.name)
+    message = response(reply.body, "ModelMetadata") if reply.succeeded else None
+    return str(message.versions[0]) if message is not None and message.versions else ""

@@ -1,0 +1,62 @@
+"""Steps that Hypothesis draws: what the `explore` profile adds to the arrays, as many as the user likes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+from conformance.checks.support.exploring import explore
+from conformance.checks.walk.axes import KINDS, NEUTRAL, is_excluded, is_invalid
+from conformance.checks.walk.covering import Step
+from conformance.checks.walk.exchanges import ANSWERS, walk_over_http
+from conformance.checks.walk.walking import taken
+from conformance.roles.model import Model
+from conformance.terms.check import Row, check, rows
+from conformance.transport.target import Target
+
+MOST_STEPS = 4  # one after the other; arrays have longer sequences
+
+
+def drawn_steps(kind: str, role: str) -> SearchStrategy[list[Step]]:
+    """Return short sequences of steps of a kind with one role; they shrink to neutral values and to one step."""
+    axes = {axis: values for axis, values in KINDS[kind].items() if axis != "role"}
+    drawn = st.fixed_dictionaries({axis: st.sampled_from(list(values)) for axis, values in axes.items()})
+    return st.lists(drawn.map(lambda values: _made_valid(kind, role, values)), min_size=1, max_size=MOST_STEPS)
+
+
+def _made_valid(kind: str, role: str, values: Step) -> Step:
+    """Return a step that has as many of the values as can meet; where they cannot, the later one is the neutral one."""
+    form = {"send": "raw", "want": "raw"} if kind == "raw" else {}
+    made: dict[str, str] = {"role": role}
+    for axis, value in values.items():
+        if any(is_excluded(kind, axis, value, *other) for other in made.items()):
+            made[axis] = next(
+                (
+                    other
+                    for other in KINDS[kind][axis]
+                    if not any(is_excluded(kind, axis, other, *had) for had in made.items())
+                ),
+                NEUTRAL[axis],
+            )
+        else:
+            made[axis] = value
+    step = {**NEUTRAL, **form, **made}
+    return {**NEUTRAL, **form, "role": role} if is_invalid(step) and kind != "binary" else step
+
+
+def _rows() -> Sequence[Row]:
+    return [
+        Row(f"{kind}-{role}", (kind, role), role=role, answers=(ANSWERS[kind],))
+        for kind, axes in KINDS.items()
+        for role in axes["role"]
+    ]
+
+
+@check("walk.drawn-exchanges-are-right", answers="OIP-ANSWER", explores=True)
+@rows(*_rows())
+def drawn_exchanges_are_right(target: Target, model: Model, kind: str, role: str) -> None:
+    """Any request of any kind is answered right, whatever was asked before."""
+    walk = walk_over_http(target, model)
+    explore(drawn_steps(kind, role), lambda steps: walk.along(taken(steps, model.salt)))
