@@ -153,7 +153,7 @@ def _header_fault(header: str, size: int) -> Finding | None:
 
 
 def _of_json_alone(finding: Finding) -> Finding:
-    """Return a finding about the header of an answer that is JSON alone: 0 then says that there is nothing to divide."""
+    """Return a finding about the header of an answer in JSON alone: 0 then says that there is nothing to divide."""
     return replace(finding, kind="inference-header-on-json") if finding.kind == "inference-header-zero" else finding
 
 

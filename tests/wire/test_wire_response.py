@@ -240,7 +240,7 @@ def test_a_header_of_0_on_json_alone_is_a_finding_of_its_own() -> None:
     answer = take_apart(body, "0")
     assert [finding.kind for finding in answer.findings] == ["inference-header-on-json"]
     assert (answer.json_end, answer.names()) == (len(body), ("A",))
-    assert [finding.kind for finding in take_apart(b"\x01\xff", "0").findings][0] == "inference-header-zero"
+    assert next(finding.kind for finding in take_apart(b"\x01\xff", "0").findings) == "inference-header-zero"
 
 
 # body; kind, field, offset, expected, actual

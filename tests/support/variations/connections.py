@@ -150,14 +150,13 @@ def no_100_continue_once_the_body_comes(original: Any, protocol: Any, body: byte
     original(protocol, body)
 
 
-@variation("http_protocol.OipHttpProtocol.on_headers_complete")
-def expectations_are_not_supported(original: Any, protocol: Any) -> None:
-    """A request with Expect is refused with 417 at once, and the connection closed."""
-    original(protocol)
-    if any(name == b"expect" for name, _ in protocol.headers):
-        protocol.cycle.keep_alive = False
-        protocol.cycle.waiting_for_100_continue = False
-        protocol.scope["path"] = protocol.scope["raw_path"] = "/expectation"
+@variation("app.Service.infer")
+async def expectations_are_not_supported(original: Any, service: app.Service, http: Any) -> Response:
+    """A request with Expect is refused with 417, its body unread and the connection closed."""
+    if "expect" in http.headers:
+        raise http_body.UnreadBodyError("expectations are not supported", status=417)
+    found: Response = await original(service, http)
+    return found
 
 
 MADE = "http_protocol.OipHttpProtocol.connection_made"
