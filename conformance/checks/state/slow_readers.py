@@ -19,7 +19,7 @@ TEXTS = 60
 
 
 def _tensor(model: Model) -> Tensor:
-    """Return a tensor of that size; of few texts, where it travels as JSON, since numbers cost a server time."""
+    """Return a tensor of that size; of few texts where it can be, since each element costs a server time."""
     if model.role.inputs[0].datatype == "BYTES":
         return model.tensor([f"{k:09d} " * (SIZE // TEXTS // 10) for k in range(TEXTS)])
     return model.tensor(np.arange(SIZE) % 251)
@@ -30,7 +30,7 @@ def _row(form: AnyForm, role: str) -> Row:
 
 
 @check("state.answer-is-whole-for-a-slow-reader", answers="HTTP-SLOW-READER")
-@rows(_row("json", "identity_bytes"), _row("binary", "identity_uint8"), _row("raw", "identity_uint8"))
+@rows(_row("json", "identity_bytes"), _row("binary", "identity_bytes"), _row("raw", "identity_uint8"))
 def answer_is_whole_for_a_slow_reader(target: Target, model: Model, form: AnyForm) -> None:
     """A large answer comes whole to a client that leaves it unread for a moment."""
     tensor = _tensor(model)
