@@ -16,6 +16,7 @@ from reference_server.errors import InferenceError, shown
 
 # The container, in zlib's terms: gzip's own, or for deflate that of zlib.
 WINDOWS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
+GZIP_MAGIC = b"\x1f\x8b"  # the first bytes of each member (RFC 1952, 2.3.1)
 SPEED = 1  # answers are seldom worth more
 
 
@@ -31,17 +32,30 @@ def of_request(http: Request) -> str | None:
 
 def decoded(body: bytes, coding: str, limit: int) -> bytes:
     """Return a coded body as it was; refuse one over `limit` bytes before it takes more memory than that."""
-    unpacker = zlib.decompressobj(WINDOWS[coding])
-    try:
-        found = unpacker.decompress(body, limit + 1)
-    except zlib.error as error:
-        raise InferenceError(f"the body is not in the coding {coding}: {error}") from None
+    found, left = _member(body, coding, limit)
+    while left.startswith(GZIP_MAGIC) and WINDOWS[coding] == WINDOWS["gzip"] and len(found) <= limit:
+        more, left = _member(left, coding, limit - len(found))
+        found += more
     if len(found) > limit:
         raise InferenceError(f"the body is over the limit of {limit} bytes without its coding", status=413)
-    if not unpacker.eof or unpacker.unused_data:
-        where = "goes on behind its end" if unpacker.eof else "is cut short"
-        raise InferenceError(f"the body in the coding {coding} {where}")
+    if left:
+        raise InferenceError(f"the body in the coding {coding} goes on behind its end")
     return found
+
+
+def _member(body: bytes, coding: str, room: int) -> tuple[bytes, bytes]:
+    """Return what the first member of a gzip body holds, up to one byte over `room`, and what is left behind it.
+
+    A body in another coding is one member.
+    """
+    unpacker = zlib.decompressobj(WINDOWS[coding])
+    try:
+        found = unpacker.decompress(body, room + 1)
+    except zlib.error as error:
+        raise InferenceError(f"the body is not in the coding {coding}: {error}") from None
+    if not unpacker.eof and len(found) <= room:
+        raise InferenceError(f"the body in the coding {coding} is cut short")
+    return found, unpacker.unused_data
 
 
 def chosen(http: Request) -> str | None:

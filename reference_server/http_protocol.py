@@ -1,4 +1,4 @@
-"""What uvicorn does with bytes that are not HTTP, bent to the protocol: every error has the OIP form.
+"""What uvicorn does with bytes, bent to the protocol: every error has the OIP form, and a trailer is no header.
 
 The one place that touches uvicorn's inside.
 """
@@ -11,7 +11,24 @@ from reference_server.response import encode
 
 
 class OipHttpProtocol(HttpToolsProtocol):
-    """uvicorn's HTTP protocol with an OIP error for malformed requests."""
+    """uvicorn's HTTP protocol with an OIP error for malformed requests, and without trailers."""
+
+    _is_behind_the_head = False
+
+    def on_message_begin(self) -> None:
+        """Begin a request."""
+        self._is_behind_the_head = False
+        super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header; a field behind the body is none, whatever its name (RFC 9112, 7.1.2)."""
+        if not self._is_behind_the_head:
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """End the head of a request."""
+        self._is_behind_the_head = True
+        super().on_headers_complete()
 
     def send_400_response(self, msg: str) -> None:
         """Refuse a malformed request and close; a whole request in front of it still gets its own answer first."""

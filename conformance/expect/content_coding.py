@@ -25,6 +25,11 @@ def gzipped(body: bytes) -> bytes:
     return packer.compress(body) + packer.flush()
 
 
+def zlibbed(body: bytes) -> bytes:
+    """Return the body in the coding that HTTP calls deflate: the zlib format."""
+    return zlib.compress(body)
+
+
 def uncoded(reply: Reply) -> Reply:
     """Return the reply as it was before its Content-Encoding; itself where it names none.
 

@@ -22,6 +22,14 @@ class FailureKind(StrEnum):
     ENDLESS = "endless"  # the answer is longer, or takes longer, than anybody reads
 
 
+class GoAhead(StrEnum):
+    """What came of a head with `Expect: 100-continue`, while its body was held back."""
+
+    GIVEN = "given"  # 100 Continue came
+    NOT_NEEDED = "not needed"  # a final answer came, or the connection ended: the body was never sent
+    WITHHELD = "withheld"  # nothing came for as long as was waited; then the body was sent nevertheless
+
+
 @dataclass(frozen=True, slots=True)
 class TransportFailure:
     """What went wrong on the way: the kind for programs, a few words for people."""
@@ -48,6 +56,8 @@ class Exchange:
         elapsed: seconds.
         note: how it was sent, where that was not in one piece.
         code: of the status that a gRPC call ended with, by name; empty over HTTP. `details` is its message.
+        version: of HTTP, as the answer states it.
+        go_ahead: where the body was held back behind `Expect: 100-continue`, what came of that; else None.
     """
 
     number: int
@@ -61,6 +71,8 @@ class Exchange:
     note: str = ""
     code: str = ""
     details: str = ""
+    version: str = "HTTP/1.1"
+    go_ahead: GoAhead | None = None
 
 
 class Reply:
@@ -114,6 +126,11 @@ class Reply:
     def is_over_grpc(self) -> bool:
         """Whether it is the end of a gRPC call."""
         return self.exchange.message.method == GRPC_METHOD
+
+    @property
+    def is_http_1_0(self) -> bool:
+        """Whether the answer is one of HTTP/1.0, which knows no chunks and closes the connection."""
+        return self.exchange.version == "HTTP/1.0"
 
     @property
     def status_line(self) -> str:

@@ -2,10 +2,10 @@
 
 Every process of a run leaves its calls in a file of its own, a line each; `merge` makes one archive of them, in the
 order of the suite. What HAR has no member for begins with an underscore: where a message belongs in the run (`_scope`,
-`_call`, `_place`), how it was sent (`_note`), and what went wrong on the way (`_failure` in words, `_failure_kind` for
-programs, `_lost`). A gRPC call is an entry as well: its bodies are the serialized messages, the status is the one of
-HTTP that stands for its code, and `_grpc` has the code and the message; where gRPC was judged `log` has a `_grpc`, too,
-with the address.
+`_call`, `_place`), how it was sent (`_note`), what came of a body that was held back (`_go_ahead`), and what went wrong
+on the way (`_failure` in words, `_failure_kind` for programs, `_lost`). A gRPC call is an entry as well: its bodies are
+the serialized messages, the status is the one of HTTP that stands for its code, and `_grpc` has the code and the
+message; where gRPC was judged `log` has a `_grpc`, too, with the address.
 
 Source: HAR 1.2 Spec, 4.2 "log" and the sections that follow it.
 """
@@ -22,7 +22,7 @@ from typing import Any
 
 from conformance import __version__
 from conformance.transport import credentials
-from conformance.transport.exchange import Exchange, FailureKind, TransportFailure
+from conformance.transport.exchange import Exchange, FailureKind, GoAhead, TransportFailure
 from conformance.transport.settings import Settings
 from conformance.transport.target import Call
 from conformance.wire.grpc_request import GRPC_METHOD
@@ -71,7 +71,7 @@ def entries(call: Call, settings: Settings) -> Iterator[dict[str, Any]]:
             "_scope": call.scope,
             "_call": call.index,
             "_place": place,
-            **_given(_note=exchange.note, _lost=call.lost),
+            **_given(_note=exchange.note, _lost=call.lost, _go_ahead=exchange.go_ahead),
             **_failed(exchange),
             **(
                 {"_grpc": {"code": exchange.code, "details": _hidden(exchange, settings)}} if _is_call(exchange) else {}
@@ -110,7 +110,7 @@ def _request(exchange: Exchange, settings: Settings) -> dict[str, Any]:
     return {
         "method": "POST" if message.method == GRPC_METHOD else message.method,
         "url": exchange.url,
-        "httpVersion": _version(exchange),
+        "httpVersion": "HTTP/2" if _is_call(exchange) else "HTTP/1.1",
         "cookies": [],
         "headers": [*_headers(message.headers, ()), *_headers(settings.headers, hidden)],
         "queryString": [],
@@ -127,7 +127,7 @@ def _response(exchange: Exchange, hidden: Sequence[str]) -> dict[str, Any]:
     return {
         "status": exchange.status or 0,
         "statusText": exchange.code,
-        "httpVersion": _version(exchange),
+        "httpVersion": "HTTP/2" if _is_call(exchange) else exchange.version,
         "cookies": [],
         "headers": _headers(headers, {"set-cookie"}),
         "content": {"size": len(body), "mimeType": kind, **_coded(body, "encoding")},
@@ -135,10 +135,6 @@ def _response(exchange: Exchange, hidden: Sequence[str]) -> dict[str, Any]:
         "headersSize": -1,
         "bodySize": len(body),
     }
-
-
-def _version(exchange: Exchange) -> str:
-    return "HTTP/2" if _is_call(exchange) else "HTTP/1.1"
 
 
 def _headers(headers: Sequence[tuple[str, str]], hidden: Collection[str]) -> list[dict[str, str]]:
@@ -241,6 +237,8 @@ def _exchange(entry: Mapping[str, Any]) -> Exchange:
         _failure(entry),
         float(entry["time"]) / 1000,
         entry.get("_note", ""),
+        version="HTTP/1.1" if "_grpc" in entry else str(came["httpVersion"]),
+        go_ahead=GoAhead(entry["_go_ahead"]) if "_go_ahead" in entry else None,
         **{name: str(entry["_grpc"][name]) for name in ("code", "details") if "_grpc" in entry},
     )
 

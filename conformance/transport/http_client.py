@@ -117,6 +117,7 @@ class HttpClient:
             body=body,
             failure=failure,
             elapsed=time.monotonic() - started,
+            version=response.extensions.get("http_version", b"HTTP/1.1").decode("latin-1"),
         )
 
     def _read(self, response: httpx.Response, started: float) -> tuple[bytes, TransportFailure | None]:

@@ -5,6 +5,7 @@ Answers are read with h11, which knows HTTP's framing and reports what is malfor
 
 from __future__ import annotations
 
+import selectors
 import socket
 import time
 from collections.abc import Iterator, Sequence
@@ -15,7 +16,7 @@ from urllib.parse import urlsplit
 
 import h11
 
-from conformance.transport.exchange import Exchange, FailureKind, TransportFailure
+from conformance.transport.exchange import Exchange, FailureKind, GoAhead, TransportFailure
 from conformance.transport.http_client import USER_AGENT
 from conformance.transport.settings import Settings
 from conformance.transport.unreachable import Unreachable, is_about_trust
@@ -23,6 +24,8 @@ from conformance.wire.request import Message
 
 # Of so many segments some may as well run together: the pause between them is this part of the usual one.
 MANY, MANY_SHARE = 10, 5
+# The interim answer that asks for the body (RFC 9110, 15.2.1).
+CONTINUE = 100
 
 
 def render_head(settings: Settings, message: Message, *, chunked: bool = False) -> bytes:
@@ -35,11 +38,6 @@ def render_head(settings: Settings, message: Message, *, chunked: bool = False) 
     headers = [*[header for header in usual if header[0].lower() not in names], *given]
     lines = [f"{message.method} {parts.path}{message.path} HTTP/1.1", *[f"{name}: {value}" for name, value in headers]]
     return "\r\n".join([*lines, "", ""]).encode("latin-1")
-
-
-def chunk(data: bytes) -> bytes:
-    """Return `data` as one chunk of a chunked body (RFC 9112 7.1)."""
-    return b"%x\r\n%b\r\n" % (len(data), data)
 
 
 def cut(body: bytes, places: Sequence[int]) -> list[bytes]:
@@ -81,16 +79,15 @@ class Connection:
 
     def receive(self, message: Message) -> Exchange:
         """Read one answer to `message`; answers that came behind it are kept for the next call."""
-        parser = h11.Connection(h11.CLIENT, max_incomplete_event_size=256 * 1024)
-        parser.send(h11.Request(method=message.method, target=b"/", headers=[("Host", "x")]))
-        parser.send(h11.EndOfMessage())
+        parser = _parser(message)
         started = time.monotonic()
         exchange, body = Exchange(0, message, self._settings.url + message.path), bytearray()
         try:
             for event in self._events(parser, started):
                 if isinstance(event, h11.Response):
                     headers = tuple((n.decode("latin-1"), v.decode("latin-1")) for n, v in event.headers.raw_items())
-                    exchange = replace(exchange, status=event.status_code, headers=headers)
+                    version = f"HTTP/{event.http_version.decode('ascii')}"
+                    exchange = replace(exchange, status=event.status_code, headers=headers, version=version)
                 elif isinstance(event, h11.Data):
                     body += event.data
         except _BrokenError as error:
@@ -98,6 +95,40 @@ class Connection:
         self._left_over = parser.trailing_data[0]
         self.is_kept = parser.their_state is h11.DONE
         return replace(exchange, body=bytes(body), elapsed=time.monotonic() - started)
+
+    def await_go_ahead(self, message: Message, patience: float) -> GoAhead:
+        """Wait for 100 Continue or a final answer to a head that went out; what came is left for `receive`."""
+        parser, until = _parser(message), time.monotonic() + patience
+        try:
+            while True:
+                event = parser.next_event()
+                if event is h11.NEED_DATA:
+                    self._socket.settimeout(max(until - time.monotonic(), 0.001))
+                    data = self._read()
+                    self._left_over += data
+                    parser.receive_data(data)
+                elif not isinstance(event, h11.InformationalResponse):
+                    return GoAhead.NOT_NEEDED
+                elif event.status_code == CONTINUE:
+                    return GoAhead.GIVEN
+        except h11.RemoteProtocolError:
+            return GoAhead.NOT_NEEDED  # no HTTP, or the end of the connection: `receive` says which
+        except _BrokenError as error:
+            late = error.failure.kind is FailureKind.TIMEOUT
+            return GoAhead.WITHHELD if late else GoAhead.NOT_NEEDED
+        finally:
+            self._socket.settimeout(self._settings.timeout)
+
+    def dawdle(self, pause: float) -> None:
+        """Leave what comes unread: until its first byte is there, and for a moment more; little room is made for it."""
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._socket, selectors.EVENT_READ)
+            selector.select(self._settings.timeout)
+        time.sleep(pause)
+
+    def make_room(self, size: int) -> None:
+        """Set how many bytes the system takes in that nobody has read yet."""
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, size)
 
     def _events(self, parser: h11.Connection, started: float) -> Iterator[h11.Event]:
         """Yield the events of one answer up to its end.
@@ -139,6 +170,14 @@ class Connection:
             raise _BrokenError(FailureKind.BROKEN, text) from error
         self._has_ended = not data
         return data
+
+
+def _parser(message: Message) -> h11.Connection:
+    """Return a reader of the answer to a message."""
+    parser = h11.Connection(h11.CLIENT, max_incomplete_event_size=256 * 1024)
+    parser.send(h11.Request(method=message.method, target=b"/", headers=[("Host", "x")]))
+    parser.send(h11.EndOfMessage())
+    return parser
 
 
 class _BrokenError(Exception):

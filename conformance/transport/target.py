@@ -7,7 +7,7 @@ for the target later (`replay`).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -18,7 +18,8 @@ from conformance.roles.model import Model
 from conformance.roles.placement import Placement
 from conformance.roles.roles import load as load_roles
 from conformance.terms.extensions import GRPC, HTTP
-from conformance.transport import sockets
+from conformance.transport import bare_sending
+from conformance.transport.chunks import Chunks
 from conformance.transport.exchange import Exchange, FailureKind, Reply
 from conformance.transport.grpc_client import GrpcClient
 from conformance.transport.http_client import HttpClient
@@ -167,44 +168,48 @@ class Target:
         client = self._grpc if message.method == GRPC_METHOD else self._http
         return client.send(message, fresh=fresh)
 
-    def send_in_pieces(self, message: Message, places: Sequence[int], *, chunked: bool = False) -> Reply:
-        """Send the body in TCP segments, or in chunks, cut at the given offsets; the head goes out in one write."""
-        pieces = sockets.cut(message.body, places)
-        note = f"body in {len(pieces)} {'chunks' if chunked else 'TCP segments'}, cut at {list(places)}"
-        if chunked:
-            pieces = [*map(sockets.chunk, pieces), b"0\r\n\r\n"]
-        head = sockets.render_head(self.settings, message, chunked=chunked)
+    def send_in_pieces(
+        self, message: Message, places: Sequence[int], *, chunks: Chunks | None = None, at_once: bool = False
+    ) -> Reply:
+        """Send the body in TCP segments, or in chunks, cut at the given offsets.
 
-        def exchange() -> Exchange:
-            with sockets.connect(self.settings) as connection:
-                broken = connection.send([head, *pieces])
-                answer = connection.receive(message)
-            return replace(answer, failure=answer.failure if answer.status else broken or answer.failure, note=note)
+        The head goes out in one write, and each piece in one of its own; `at_once` makes one write of them all.
+        """
+        settings = self.settings
+        return self._send_bare(
+            message, lambda: bare_sending.in_pieces(settings, message, places, chunks, at_once=at_once)
+        )
 
+    def send_after_go_ahead(self, message: Message, *, chunks: Chunks | None = None) -> Reply:
+        """Hold the body back behind `Expect: 100-continue`, until the server asks for it or for long enough.
+
+        What came meanwhile is in the exchange. A final answer ends it, the body unsent.
+        """
+        return self._send_bare(message, lambda: bare_sending.after_go_ahead(self.settings, message, chunks))
+
+    def send_and_read_late(self, message: Message) -> Reply:
+        """Send a message, and leave its answer unread for a moment, with little room for it on this side."""
+        return self._send_bare(message, lambda: bare_sending.read_late(self.settings, message))
+
+    def _send_bare(self, message: Message, exchange: Callable[[], Exchange]) -> Reply:
         return self._call([message], lambda: [self._patiently(exchange)])[0]
 
-    def send_on_one_connection(self, messages: Sequence[Message], *, pipelined: bool = False) -> list[Reply]:
+    def send_on_one_connection(
+        self, messages: Sequence[Message], *, pipelined: bool = False, chunked: Collection[int] = ()
+    ) -> list[Reply]:
         """Send messages on one connection, each after the answer to the one before, or all at once.
 
-        A server that closes the connection ends the list early.
+        A server that closes the connection ends the list early. Bodies at the places `chunked` go out as one chunk.
         """
-        heads = [sockets.render_head(self.settings, message) + message.body for message in messages]
-        note = f"{'pipelined' if pipelined else 'one after the other'} on one connection"
 
         def exchanges() -> list[Exchange]:
-            answers: list[Exchange] = []
-            with sockets.connect(self.settings) as connection:
-                if pipelined:
-                    connection.send([b"".join(heads)])
-                for head, message in zip(heads, messages, strict=True):
-                    if not pipelined:
-                        connection.send([head])
-                    answers.append(replace(connection.receive(message), note=note))
-                    if answers[-1].status is None or not connection.is_kept:
-                        break
-            return answers
+            return bare_sending.on_one_connection(self.settings, messages, pipelined=pipelined, chunked=chunked)
 
         return self._call(messages, lambda: self._patiently(exchanges))
+
+    def as_text(self, message: Message) -> bytes:
+        """Return a request as it goes out, without the headers of the user's own, which may be secret."""
+        return bare_sending.whole(replace(self.settings, headers=()), message)
 
     def send_together(self, messages: Sequence[Message]) -> list[Reply]:
         """Send all messages at the same time, each on a connection of its own; replies are in the same order."""

@@ -28,6 +28,7 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "inference-header-text": "The inference header is not a number written in decimal digits.",
         "inference-header-negative": "The inference header is negative.",
         "inference-header-zero": "The inference header says that the body has no JSON.",
+        "inference-header-on-json": "The inference header is 0 in an answer that is JSON alone.",
         "inference-header-beyond-body": "The inference header is larger than the body.",
         "inference-header-cuts-json": "The inference header ends inside the JSON.",
         "inference-header-covers-binary": "The inference header counts bytes that stand after the JSON.",

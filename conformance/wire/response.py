@@ -79,6 +79,8 @@ def take_apart(body: bytes, inference_header: str | None) -> Answer:
     outputs = [described(index, item, names) for index, item in items.items()]
     outputs, leftover = cut(outputs, body, end)
     outputs = [decoded(output, items[output.index], body) for output in outputs]
+    if document is not None and not any(output.binary for output in outputs):
+        header_findings = [_of_json_alone(finding) for finding in header_findings]
     findings = [*header_findings, *parsed.findings, *member_findings]
     if inference_header is None and end < len(body) and any(output.binary for output in outputs):
         findings.append(
@@ -148,6 +150,11 @@ def _header_fault(header: str, size: int) -> Finding | None:
     if len(digits) > 18 or int(digits) > size:
         return Finding("inference-header-beyond-body", INFERENCE_HEADER, size, expected, shown(header))
     return None
+
+
+def _of_json_alone(finding: Finding) -> Finding:
+    """Return a finding about the header of an answer in JSON alone: 0 then says that there is nothing to divide."""
+    return replace(finding, kind="inference-header-on-json") if finding.kind == "inference-header-zero" else finding
 
 
 def _by_itself(body: bytes) -> tuple[int, Parsed]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import zlib
 from typing import Any
 
+from starlette.requests import Request
 from starlette.responses import Response
 
+from reference_server import app, codings, http_body
 from reference_server.faults import fault
 from reference_server.framing import HEADER
 
@@ -95,3 +97,37 @@ def decoded_body_cut_at_content_length(original: Any, body: bytes, coding: str, 
 def compressed_request_answered_with_200(_original: Any, _body: bytes, _coding: str, _limit: int) -> bytes:
     """A compressed raw request is answered with the tensor of an empty body."""
     return b""
+
+
+@fault("app.Service.read_body", breaks="HTTP-CODING-I")
+async def coding_of_chunked_requests_ignored(original: Any, service: app.Service, http: Request) -> bytes:
+    """The coding of a chunked request is not undone: its coded bytes are the body."""
+    chunked = "transfer-encoding" in http.headers
+    body: bytes = await (http_body.read(http, service.max_body) if chunked else original(service, http))
+    return body
+
+
+@fault("codings.decoded", breaks="HTTP-CODING-I")
+def second_gzip_member_lost(_original: Any, body: bytes, coding: str, _limit: int) -> bytes:
+    """Of a gzip body of several members the first one is read."""
+    return zlib.decompressobj(codings.WINDOWS[coding]).decompress(body)
+
+
+@fault("codings.of_request", breaks="HTTP-CODING-I")
+def coding_in_capitals_ignored(original: Any, http: Request) -> str | None:
+    """A coding whose name is in capitals is taken for none."""
+    name: str | None = original(http)
+    return None if http.headers.get("content-encoding", "").isupper() else name
+
+
+@fault("codings.of_request", breaks="HTTP-CODING-I")
+def codings_other_than_gzip_ignored(original: Any, http: Request) -> str | None:
+    """A coding other than gzip is taken for none."""
+    return original(http) if http.headers.get("content-encoding", "").lower() == "gzip" else None
+
+
+@fault("codings.of_request", breaks="HTTP-CODING-I")
+def one_of_two_codings_undone(original: Any, http: Request) -> str | None:
+    """Of several codings the last one alone is undone."""
+    several = "," in http.headers.get("content-encoding", "")
+    return http.headers["content-encoding"].rpartition(",")[2].strip() if several else original(http)

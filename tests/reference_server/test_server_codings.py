@@ -31,6 +31,11 @@ def test_gzip_request(server: Server, coding: str) -> None:
     assert (answer.status, answer.body.count(DATA)) == (200, 1)
 
 
+def test_gzip_request_of_two_members(server: Server) -> None:
+    answer = ask(server, gzip.compress(BODY[:50]) + gzip.compress(BODY[50:]), "Content-Encoding: gzip")
+    assert (answer.status, answer.body.count(DATA)) == (200, 1)
+
+
 def test_deflate_request(server: Server) -> None:
     answer = ask(server, zlib.compress(BODY), "Content-Encoding: deflate")
     assert (answer.status, answer.body.count(DATA)) == (200, 1)
@@ -87,6 +92,8 @@ def test_limit_holds_for_what_is_unpacked(small_server: Server) -> None:
         b'{"error":"the body is over the limit of 1000 bytes without its coding"}',
     )
     assert ask(small_server, gzip.compress(BODY), "Content-Encoding: gzip").status == 200
+    members = gzip.compress(BODY) + gzip.compress(bytes(800_000))
+    assert ask(small_server, members, "Content-Encoding: gzip").status == 413
 
 
 # --- answers ---------------------------------------------------------------------------------------------------------

@@ -123,6 +123,30 @@ def test_body_in_single_bytes(server: Server, octets: bytes) -> None:
         assert read_answer(connection).status == 200
 
 
+@pytest.mark.parametrize(
+    "octets",
+    [
+        CHUNKED.replace(b"\r\n5\r\n", b'\r\n5;a=b;c="d"\r\n'),
+        CHUNKED.replace(b"5a\r\n", b"005A\r\n"),
+        CHUNKED.replace(b"0\r\n\r\n", b"0\r\nInference-Header-Content-Length: 0\r\n\r\n"),
+        CHUNKED.replace(b"0\r\n\r\n", b"0\r\nContent-Encoding: gzip\r\n\r\n"),
+    ],
+    ids=["extension", "digits", "inference header behind", "coding behind"],
+)
+def test_chunks_may_be_written_otherwise_and_trailers_are_no_headers(server: Server, octets: bytes) -> None:
+    assert octets != CHUNKED
+    assert server.exchange(octets).status == 200
+
+
+def test_body_held_back_is_asked_for(server: Server) -> None:
+    head, end, body = GOOD.partition(b"\r\n\r\n")
+    with server.connection() as connection:
+        connection.sendall(head + b"\r\nExpect: 100-Continue" + end)
+        assert connection.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        connection.sendall(body)
+        assert read_answer(connection).status == 200
+
+
 def pipelined(server: Server, octets: bytes) -> list[int]:
     """Send everything at once and return the statuses of the answers until the server closes."""
     with server.connection() as connection:

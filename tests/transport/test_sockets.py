@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import socket
+import time
 
 import pytest
 
+from conformance.transport.chunks import PLAIN, Chunks
+from conformance.transport.exchange import GoAhead
+from conformance.transport.http_client import USER_AGENT
 from conformance.transport.settings import Settings
-from conformance.transport.sockets import chunk, cut
+from conformance.transport.sockets import cut
 from conformance.transport.target import Target
 from conformance.transport.unreachable import TargetLost
 from conformance.wire.request import Message
@@ -33,7 +37,7 @@ def echo(seen: list[bytes]) -> Script:
 def test_pieces() -> None:
     assert cut(b"abcdef", [4, 1]) == [b"a", b"bcd", b"ef"]
     assert cut(b"abc", [0, 3]) == [b"abc"]
-    assert chunk(b"x" * 17) == b"11\r\n" + b"x" * 17 + b"\r\n"
+    assert [*PLAIN.written([b"x" * 17, b""])] == [b"11\r\n" + b"x" * 17 + b"\r\n", b"0\r\n\r\n"]
 
 
 def test_segments_arrive_as_one_body() -> None:
@@ -46,10 +50,20 @@ def test_segments_arrive_as_one_body() -> None:
     assert reply.exchange.note == "body in 3 TCP segments, cut at [1, 4]"
 
 
+def test_chunks_in_another_spelling() -> None:
+    spelled = Chunks(";a=b", (("X-Sum", "1"),), capitals=True, zeros=3)
+    assert [*spelled.written([b"x" * 10])] == [b"00A;a=b\r\n" + b"x" * 10 + b"\r\n", b"000;a=b\r\nX-Sum: 1\r\n\r\n"]
+    assert (
+        spelled.described
+        == ", with ;a=b behind each size, with X-Sum behind the last, sizes in capitals, sizes of 3 digits"
+    )
+    assert PLAIN.described == ""
+
+
 def test_chunks() -> None:
     seen: list[bytes] = []
     with scripted(echo(seen)) as url:
-        target(url).send_in_pieces(POST, [2], chunked=True)
+        target(url).send_in_pieces(POST, [2], chunks=PLAIN)
     assert seen[0].endswith(b"Transfer-Encoding: chunked\r\nX-Id: 1\r\n\r\n2\r\nab\r\n4\r\ncdef\r\n0\r\n\r\n")
 
 
@@ -70,6 +84,114 @@ def test_a_closing_server_ends_the_list() -> None:
     with scripted(answers(OK + b"01", closing)) as url:
         replies = target(url).send_on_one_connection([POST, POST, POST])
     assert [reply.status for reply in replies] == [200, 400]
+
+
+def test_the_body_of_one_of_several_in_a_chunk() -> None:
+    seen: list[bytes] = []
+    with scripted(echo(seen)) as url:
+        target(url).send_on_one_connection([POST, POST], chunked=[0])
+    assert [data.endswith(b"\r\n\r\n6\r\nabcdef\r\n0\r\n\r\n") for data in seen] == [True, False]
+
+
+HINTS, CONTINUE = b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n", b"HTTP/1.1 100 Continue\r\n\r\n"
+EXPECTING = POST.with_header("Expect", "100-continue")
+
+
+def _until(connection: socket.socket, end: bytes) -> bytes:
+    data = b""
+    while not data.endswith(end):
+        data += connection.recv(65536)
+    return data
+
+
+@pytest.mark.parametrize("first", [CONTINUE, HINTS + CONTINUE])
+def test_a_body_is_held_back_until_it_is_asked_for(first: bytes) -> None:
+    seen: list[bytes] = []
+
+    def script(connection: socket.socket) -> None:
+        _until(connection, b"\r\n\r\n")
+        connection.sendall(first)
+        seen.append(_until(connection, b"abcdef"))
+        connection.sendall(HINTS + OK + b"01")
+
+    with scripted(script) as url:
+        reply = target(url).send_after_go_ahead(EXPECTING)
+    assert (reply.status, reply.body, reply.exchange.go_ahead) == (200, b"01", GoAhead.GIVEN)
+    assert seen == [b"abcdef"]
+
+
+@pytest.mark.parametrize("final", [HINTS + OK + b"01", OK + b"01"])
+def test_a_body_that_is_not_needed_is_not_sent(final: bytes) -> None:
+    seen: list[bytes] = []
+
+    def script(connection: socket.socket) -> None:
+        _until(connection, b"\r\n\r\n")
+        connection.sendall(final)
+        seen.append(connection.recv(10))
+
+    with scripted(script) as url:
+        reply = target(url).send_after_go_ahead(EXPECTING)
+    assert (reply.status, reply.exchange.go_ahead, seen) == (200, GoAhead.NOT_NEEDED, [b""])
+
+
+def test_a_body_that_nobody_asks_for_is_sent_in_the_end() -> None:
+    with scripted(echo([])) as url:
+        reply = Target(Settings(url, timeout=0.2)).send_after_go_ahead(EXPECTING, chunks=None)
+    assert (reply.status, reply.exchange.go_ahead) == (200, GoAhead.WITHHELD)
+
+
+@pytest.mark.parametrize("data", [b"", b"SSH-2.0-x\r\n"])
+def test_what_is_no_answer_to_a_head_is_told_by_the_reading(data: bytes) -> None:
+    def script(connection: socket.socket) -> None:
+        _until(connection, b"\r\n\r\n")
+        connection.sendall(data)
+
+    with scripted(script) as url:
+        reply = target(url).send_after_go_ahead(EXPECTING)
+    assert (reply.status, reply.exchange.go_ahead) == (None, GoAhead.NOT_NEEDED)
+    assert reply.exchange.failure is not None
+
+
+def test_an_answer_is_left_unread_for_a_moment() -> None:
+    size, waited = 8_000_000, []
+
+    def script(connection: socket.socket) -> None:
+        read_request(connection)
+        started = time.monotonic()
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % size + bytes(size))
+        waited.append(time.monotonic() - started)
+
+    with scripted(script) as url:
+        reply = target(url).send_and_read_late(POST)
+    assert (len(reply.body), reply.exchange.failure) == (size, None)
+    assert waited[0] > 0.2
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+def test_the_version_of_an_answer(version: str) -> None:
+    with scripted(answers(OK.replace(b"1.1", version.encode()) + b"01")) as url:
+        judged = target(url)
+        replies = [judged.send(POST), judged.send_in_pieces(POST, [1])]
+        judged.close()
+    assert [reply.exchange.version for reply in replies] == [f"HTTP/{version}"] * 2
+    assert [reply.is_http_1_0 for reply in replies] == [version == "1.0"] * 2
+
+
+def test_interim_answers_are_passed_over_everywhere() -> None:
+    with scripted(answers(HINTS + CONTINUE + OK + b"01")) as url:
+        judged = target(url)
+        replies = [judged.send(POST), judged.send_in_pieces(POST, [1]), *judged.send_on_one_connection([POST])]
+        judged.close()
+    assert [(reply.status, reply.body) for reply in replies] == [(200, b"01")] * 3
+
+
+def test_a_request_as_text_has_no_secrets() -> None:
+    judged = Target(Settings("http://h:1/base", headers=(("Authorization", "Bearer secret"),)))
+    assert judged.as_text(POST) == (
+        b"POST /base/v2/models/m/infer HTTP/1.1\r\nHost: h:1\r\nUser-Agent: "
+        + USER_AGENT.encode()
+        + b"\r\nAccept-Encoding: identity\r\nContent-Length: 6\r\nX-Id: 1\r\n\r\nabcdef"
+    )
 
 
 def test_an_answer_to_half_a_request_is_still_read() -> None:

@@ -235,6 +235,14 @@ def test_a_wrong_header_is_one_finding_and_the_tensors_are_read(
     assert answer.json_end == 92
 
 
+def test_a_header_of_0_on_json_alone_is_a_finding_of_its_own() -> None:
+    body = b'{"outputs":[{"name":"A","datatype":"INT8","shape":[2],"data":[1,-1]}]}'
+    answer = take_apart(body, "0")
+    assert [finding.kind for finding in answer.findings] == ["inference-header-on-json"]
+    assert (answer.json_end, answer.names()) == (len(body), ("A",))
+    assert next(finding.kind for finding in take_apart(b"\x01\xff", "0").findings) == "inference-header-zero"
+
+
 # body; kind, field, offset, expected, actual
 DOCUMENTS = [
     (b"", "json-invalid", "json", 0, "JSON", "Expecting value"),

@@ -31,7 +31,7 @@ def content_length_is_that_of_the_whole_body(target: Target, model: Model, ask: 
         expectation.answered()
     least = _least_length(reply, model.expected([item.tensor for item in request.inputs]))
     given = reply.header("Content-Length")
-    if least is None or _is_chunked(reply):
+    if least is None or _is_unmeasured(reply):
         return
     if given is None:
         raise expectation.unmet(f"Content-Length: {len(reply.body)}", "neither Content-Length nor chunks")
@@ -56,11 +56,17 @@ def _least_length(reply: Reply, expected: Sequence[Tensor]) -> int | None:
     return reply.answer.json_end + sum(least) if binary else None
 
 
+def _is_unmeasured(reply: Reply) -> bool:
+    """Whether an answer has an end of another kind than a length: a last chunk, or that of an HTTP/1.0 connection."""
+    return _is_chunked(reply) or (reply.is_http_1_0 and reply.header("Content-Length") is None)
+
+
 @check("headers.binary-answer-is-not-chunked", answers="BIN-CL-CHUNKED")
 @rows(*BINARY_ANSWERS)
 def binary_answer_is_not_chunked(target: Target, model: Model, ask: Ask) -> None:
-    """An answer with binary data states its length in Content-Length rather than being chunked."""
+    """An answer with binary data states its length in Content-Length: no chunks, and no end with the connection."""
     reply = target.infer(ask(model))
     expectation = expect(reply) if _is_cut(reply) else expect(reply).answered()
-    if _has_binary_data(reply) and _is_chunked(reply):
-        raise expectation.unmet(f"Content-Length: {len(reply.body)}", "Transfer-Encoding: chunked")
+    if _has_binary_data(reply) and _is_unmeasured(reply):
+        actual = "Transfer-Encoding: chunked" if _is_chunked(reply) else "an HTTP/1.0 answer that ends as it closes"
+        raise expectation.unmet(f"Content-Length: {len(reply.body)}", actual)

@@ -2,55 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Callable, Mapping
 
-from conformance.checks.state.own_answers import salted_request, salted_tensors
+from conformance.checks.state.three_forms import FORMS, AnyForm, Sent, answered, form_row
 from conformance.checks.support.framing import WRONG_LENGTH
-from conformance.expect.content_coding import gzipped, uncoded
+from conformance.expect.content_coding import gzipped, uncoded, zlibbed
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive
-from conformance.expect.unmet import about, blocked_where
+from conformance.expect.unmet import NotApplicable, about, blocked_where, holds
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
-from conformance.terms.extensions import BINARY
+from conformance.transport.chunks import PLAIN
 from conformance.transport.target import Target
-from conformance.wire.request import Form, Message
-from conformance.wire.tensor import Tensor
+from conformance.wire.request import Message
 
 # --- compressed bodies -------------------------------------------------------------------------------------------------
 
-
-CodedForm = Form | Literal["raw"]
-
-
 CODED: tuple[Row, ...] = (
-    Row("json", ("json", 3), role="identity_int32"),
-    Row("long-json", ("json", 1000), role="identity_int32"),
-    Row("binary", ("binary", 3), role="identity_int32", needs=BINARY),
-    Row("long-binary", ("binary", 1000), role="identity_int32", needs=BINARY),
-    Row("raw", ("raw", 200), role="identity_uint8", needs=("raw",)),
+    form_row("json", "json", 3),
+    form_row("long-json", "json", 1000),
+    form_row("binary", "binary", 3),
+    form_row("long-binary", "binary", 1000),
+    form_row("raw", "raw", 200),
 )
-
-
-def _uncompressed(target: Target, model: Model, form: CodedForm, length: int) -> tuple[Message, Sequence[Tensor]]:
-    """Return a request and its right outputs, which the server was seen to answer with."""
-    sent = salted_tensors(model, length, 1)
-    if form == "raw":
-        message = model.raw(bytes(sent[0].to_bytes()))
-    else:
-        message = salted_request(model, form, length, 1).message()
-    expected = model.expected(sent)
-    with blocked_where(lambda: True, "the same request without compression is answered wrongly"):
-        expect(target.send(message)).tensors(expected).free_of(*WRONG_LENGTH)
-    return message, expected
 
 
 @check("state.gzip-answer-is-the-answer", answers="HTTP-CODING-O")
 @rows(*CODED)
-def gzip_answer_is_the_answer(target: Target, model: Model, form: CodedForm, length: int) -> str:
+def gzip_answer_is_the_answer(target: Target, model: Model, form: AnyForm, length: int) -> str:
     """An answer that is compressed because the client accepts that holds the right tensors."""
-    message, expected = _uncompressed(target, model, form, length)
+    message, expected = answered(target, model, form, length)
     reply = target.send(message.with_header("Accept-Encoding", "gzip"))
     with about("HTTP-CODING-O"):  # the same without compression was right, whatever seems wrong now
         expect(reply if reply.status is None else uncoded(reply)).tensors(expected).free_of(*WRONG_LENGTH)
@@ -59,12 +40,80 @@ def gzip_answer_is_the_answer(target: Target, model: Model, form: CodedForm, len
 
 @check("state.gzip-request-is-decoded-or-refused", answers="HTTP-CODING-I")
 @rows(*CODED)
-def gzip_request_is_decoded_or_refused(target: Target, model: Model, form: CodedForm, length: int) -> str:
+def gzip_request_is_decoded_or_refused(target: Target, model: Model, form: AnyForm, length: int) -> str:
     """A compressed request is decoded, or refused; its coded bytes are not taken for tensors."""
-    message, expected = _uncompressed(target, model, form, length)
-    reply = target.send(message.with_body(gzipped(message.body)).with_header("Content-Encoding", "gzip"), fresh=True)
+    return _judge_coded(target, model, answered(target, model, form, length), "gzip", chunked=False)
+
+
+def _two_members(body: bytes) -> bytes:
+    """Return the body as a gzip file of two members, whose contents belong together (RFC 1952, 2.2)."""
+    half = len(body) // 2
+    return gzipped(body[:half]) + gzipped(body[half:])
+
+
+# name of a coding as rows have it -> its name in HTTP, and what codes a body
+CODINGS: Mapping[str, tuple[str, Callable[[bytes], bytes]]] = {
+    "gzip": ("gzip", gzipped),
+    "gzip-in-capitals": ("GZIP", gzipped),
+    "x-gzip": ("x-gzip", gzipped),
+    "gzip-of-two-members": ("gzip", _two_members),
+    "gzip-twice": ("gzip, gzip", lambda body: gzipped(gzipped(body))),
+    "deflate": ("deflate", zlibbed),
+}
+
+
+def _coded(message: Message, coding: str) -> Message:
+    name, code = CODINGS[coding]
+    return message.with_body(code(message.body)).with_header("Content-Encoding", name)
+
+
+@check("state.coded-request-is-decoded-or-refused", answers="HTTP-CODING-I")
+@rows(
+    *[form_row(f"{coding}-{form}", form, coding, False) for coding in CODINGS if coding != "gzip" for form in FORMS],
+    *[
+        form_row(f"{coding}-{form}-in-chunks", form, coding, True)
+        for coding in ("gzip", "gzip-of-two-members", "deflate")
+        for form in FORMS
+    ],
+)
+def coded_request_is_decoded_or_refused(target: Target, model: Model, form: AnyForm, coding: str, chunked: bool) -> str:
+    """A request in any coding, with its length or in chunks, is decoded whole, or refused."""
+    return _judge_coded(target, model, answered(target, model, form, 200), coding, chunked=chunked)
+
+
+def _judge_coded(target: Target, model: Model, plain: Sent, coding: str, *, chunked: bool) -> str:
+    """Expect that a request is decoded or refused, and say which; nothing where chunks are read wrong without it."""
+    message, expected = plain
+    sent = _coded(message, coding)
+    places = (len(sent.body) // 3,)
+    reply = target.send_in_pieces(sent, places, chunks=PLAIN) if chunked else target.send(sent, fresh=True)
     if reply.status is not None and reply.status >= 400:
         expect_alive(target, model)
         return f"refused with {reply.status}"
-    expect(reply).tensors(expected)
+
+    def is_wrong_uncoded() -> bool:
+        return chunked and not holds(
+            lambda: expect(target.send_in_pieces(message, places, chunks=PLAIN)).tensors(expected)
+        )
+
+    with blocked_where(is_wrong_uncoded, "in chunks it is answered wrongly without the coding, too"):
+        expect(reply, "HTTP-CODING-I").tensors(expected)
     return "decoded"
+
+
+# What stands behind a good body in a second member, so that the whole is to be refused.
+BEHIND: Mapping[AnyForm, bytes] = {"json": b" x", "binary": b"\0"}
+
+
+@check("state.second-gzip-member-is-not-dropped", answers="HTTP-CODING-I")
+@rows(*[form_row(form, form) for form in BEHIND])
+def second_gzip_member_is_not_dropped(target: Target, model: Model, form: AnyForm) -> None:
+    """A gzip body whose first member is a good request and whose second one spoils it is not taken for the first."""
+    message, _ = answered(target, model, form, 5)
+    spoiled = message.with_body(message.body + BEHIND[form])
+    if not target.send(spoiled, fresh=True).is_refusal:
+        raise NotApplicable("the same body without a coding is not refused either")
+    body = gzipped(message.body) + gzipped(BEHIND[form])
+    reply = target.send(spoiled.with_body(body).with_header("Content-Encoding", "gzip"), fresh=True)
+    with about("HTTP-CODING-I"):
+        expect(reply).refused("what its second gzip member adds")

@@ -1,30 +1,67 @@
-"""A client that offers to wait for the go-ahead, and does not wait."""
+"""A client that offers to wait for the go-ahead: it does not wait, or it does."""
 
 from __future__ import annotations
 
-from conformance.checks.state.own_answers import salted_request, salted_tensors
+from conformance.checks.state.three_forms import FORMS, LENGTH_REQUIRED, AnyForm, answered, form_row
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import about, blocked_where
+from conformance.expect.unmet import Unmet, about, blocked_where, holds
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
-from conformance.terms.extensions import BINARY
+from conformance.terms.check import check, rows
+from conformance.terms.text import safe
+from conformance.transport.chunks import PLAIN, Chunks
+from conformance.transport.exchange import GoAhead
 from conformance.transport.target import Target
-from conformance.wire.request import Form
+
+# Says of an expectation that somebody on the way cannot meet it; the client then sends the request without.
+EXPECTATION_FAILED = 417
+
+USUAL, OTHER_CASE = "100-continue", "100-Continue"
 
 
-@check("state.expect-100-continue-is-answered", answers="HTTP-EXPECT", role="identity_int32")
+@check("state.expect-100-continue-is-answered", answers="HTTP-EXPECT")
 @rows(
-    Row("json", ("json", 3)),
-    Row("long-json", ("json", 1000)),
-    Row("binary", ("binary", 3), needs=BINARY),
-    Row("long-binary", ("binary", 1000), needs=BINARY),
-    Row("binary-512KiB", ("binary", 128 * 1024), needs=BINARY, thorough=True),
+    *[form_row(form, form, 3, USUAL) for form in FORMS],
+    *[form_row(f"long-{form}", form, 1000, USUAL) for form in FORMS],
+    *[form_row(f"{form}-in-another-case", form, 3, OTHER_CASE) for form in FORMS],
+    form_row("binary-512KiB", "binary", 128 * 1024, USUAL, thorough=True),
 )
-def expect_100_continue_is_answered(target: Target, model: Model, form: Form, length: int) -> None:
+def expect_100_continue_is_answered(target: Target, model: Model, form: AnyForm, length: int, value: str) -> str:
     """A request with `Expect: 100-continue` is answered as it is without."""
-    message = salted_request(model, form, length, 1).message()
-    expected = model.expected(salted_tensors(model, length, 1))
-    with blocked_where(lambda: True, "the same request without Expect is answered wrongly"):
-        expect(target.send(message)).tensors(expected)
+    message, expected = answered(target, model, form, length)
+    reply = target.send(message.with_header("Expect", value))
+    if reply.status == EXPECTATION_FAILED:
+        return "expectations are not supported"
     with about("HTTP-EXPECT"):
-        expect(target.send(message.with_header("Expect", "100-continue"))).tensors(expected)
+        expect(reply).tensors(expected)
+    return "answered"
+
+
+@check("state.go-ahead-comes-without-the-body", answers=("HTTP-GO-AHEAD", "HTTP-EXPECT"))
+@rows(
+    *[form_row(form, form, 3, USUAL, None) for form in FORMS],
+    *[form_row(f"{form}-in-another-case", form, 3, OTHER_CASE, None) for form in FORMS],
+    form_row("json-in-chunks", "json", 3, USUAL, PLAIN),
+)
+def go_ahead_comes_without_the_body(
+    target: Target, model: Model, form: AnyForm, length: int, value: str, chunks: Chunks | None
+) -> str:
+    """A client that holds the body back is given 100 Continue or a final answer; what it then sends is read."""
+    message, expected = answered(target, model, form, length)
+    reply = target.send_after_go_ahead(message.with_header("Expect", value), chunks=chunks)
+    given = reply.exchange.go_ahead
+    if given is GoAhead.WITHHELD or reply.status is None:
+        actual = "neither before the body was sent" if given is GoAhead.WITHHELD else safe(reply.outcome())
+        raise Unmet("100 Continue, or a final status", actual, reply, requirement="HTTP-GO-AHEAD")
+    if reply.status == EXPECTATION_FAILED:
+        return "expectations are not supported"
+    if chunks and reply.status == LENGTH_REQUIRED:
+        return "chunks are declined"
+
+    def is_wrong_without() -> bool:
+        return chunks is not None and not holds(
+            lambda: expect(target.send_in_pieces(message, (), chunks=chunks)).tensors(expected)
+        )
+
+    with blocked_where(is_wrong_without, "in chunks it is answered wrongly without Expect, too"), about("HTTP-EXPECT"):
+        expect(reply).tensors(expected)
+    return str(given)

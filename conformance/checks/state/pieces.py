@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from conformance.checks.state.three_forms import NEEDS, AnyForm, Sent, salted
 from conformance.roles.model import Model
 from conformance.terms.check import Row
-from conformance.wire.request import InferRequest, Message
+from conformance.wire.request import Message
+from conformance.wire.tensor import Tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,22 +18,22 @@ class Cut:
 
     Attributes:
         name: the row's id.
+        sent: the request, and its inputs.
         places: offsets in the body.
-        binary: the request carries binary data.
+        form: in which the inputs travel.
         slow: there are many pieces, sent with a pause after each.
     """
 
     name: str
     role: str
-    request: Callable[[Model], InferRequest]
+    sent: Callable[[Model], Sent]
     places: Callable[[Message], Sequence[int]]
-    binary: bool = True
+    form: AnyForm = "binary"
     slow: bool = False
 
     def row(self) -> Row:
         """Return the row of a check that sends it."""
-        needs = ("binary_tensor_data",) if self.binary else ()
-        return Row(self.name, (self,), role=self.role, thorough=self.slow, needs=needs)
+        return Row(self.name, (self,), role=self.role, thorough=self.slow, needs=NEEDS[self.form])
 
 
 def cut_rows(cuts: Iterable[Cut]) -> list[Row]:
@@ -39,12 +41,18 @@ def cut_rows(cuts: Iterable[Cut]) -> list[Row]:
     return [cut.row() for cut in cuts]
 
 
-def _as_json(model: Model) -> InferRequest:
-    return model.request(send="json")
+def _as_json(model: Model, tensors: Sequence[Tensor] | None = None) -> Sent:
+    request = model.request(tensors, send="json")
+    return request.message(), [item.tensor for item in request.inputs]
 
 
-def _as_binary(model: Model) -> InferRequest:
-    return model.request()
+def _as_binary(model: Model, tensors: Sequence[Tensor] | None = None) -> Sent:
+    request = model.request(tensors)
+    return request.message(), [item.tensor for item in request.inputs]
+
+
+def _as_raw(model: Model) -> Sent:
+    return salted(model, "raw", 24, 1)
 
 
 def _first(message: Message) -> int:
@@ -57,13 +65,14 @@ def _nowhere(message: Message) -> Sequence[int]:  # noqa: ARG001
 
 
 WHOLE: tuple[Cut, ...] = (
-    Cut("whole-json", "identity_int32", _as_json, _nowhere, binary=False),
+    Cut("whole-json", "identity_int32", _as_json, _nowhere, form="json"),
     Cut("whole", "cast_int32_fp32", _as_binary, _nowhere),
+    Cut("whole-raw", "identity_uint8", _as_raw, _nowhere, form="raw"),
 )
 CUTS: tuple[Cut, ...] = (
-    Cut("inside-the-json", "identity_int32", _as_json, lambda m: (m.json_length // 2,), binary=False),
-    Cut("every-16-bytes-of-json", "multi", _as_json, lambda m: range(16, m.json_length, 16), binary=False),
-    Cut("inside-a-character", "identity_bytes", _as_json, lambda m: (m.body.index(b"\xc3") + 1,), binary=False),
+    Cut("inside-the-json", "identity_int32", _as_json, lambda m: (m.json_length // 2,), form="json"),
+    Cut("every-16-bytes-of-json", "multi", _as_json, lambda m: range(16, m.json_length, 16), form="json"),
+    Cut("inside-a-character", "identity_bytes", _as_json, lambda m: (m.body.index(b"\xc3") + 1,), form="json"),
     Cut("inside-the-json-before-binary-data", "cast_int32_fp32", _as_binary, lambda m: (m.json_length // 2,)),
     Cut("at-the-end-of-the-json", "cast_int32_fp32", _as_binary, lambda m: (m.json_length,)),
     Cut("around-the-end-of-the-json", "string_length", _as_binary, lambda m: (_first(m) - 1, _first(m) + 1)),
@@ -71,19 +80,21 @@ CUTS: tuple[Cut, ...] = (
     Cut("after-a-length-prefix", "string_length", _as_binary, lambda m: (_first(m) + 4,)),
     Cut("inside-an-element", "cast_int32_fp32", _as_binary, lambda m: (_first(m) + 6,)),
     Cut("between-tensors", "raw_two_inputs", _as_binary, lambda m: [start for _, _, start, _ in m.spans]),
+    Cut("inside-a-raw-body", "identity_uint8", _as_raw, lambda _: (7,), form="raw"),
+    Cut("every-4-bytes-of-a-raw-body", "identity_uint8", _as_raw, lambda m: range(4, len(m.body), 4), form="raw"),
     Cut(
         "binary-data-byte-by-byte",
         "string_length",
-        lambda model: model.request([model.tensor(["ab", "", "c"])]),
+        lambda model: _as_binary(model, [model.tensor(["ab", "", "c"])]),
         lambda m: range(_first(m), len(m.body)),
         slow=True,
     ),
     Cut(
         "json-byte-by-byte",
         "identity_int8",
-        lambda model: model.request([model.tensor([-7])], send="json"),
+        lambda model: _as_json(model, [model.tensor([-7])]),
         lambda m: range(1, len(m.body)),
-        binary=False,
+        form="json",
         slow=True,
     ),
 )

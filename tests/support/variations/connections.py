@@ -9,7 +9,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from reference_server import app
+from reference_server import app, codings, http_body
 from reference_server.errors import InferenceError
 from reference_server.faults import fault as variation
 
@@ -72,6 +72,10 @@ def _old_without_length(head: bytes) -> bytes:
     return re.sub(rb"\r\ncontent-length: [0-9]+", b"", _old(head), count=1)
 
 
+def _old_without_any_length(head: bytes) -> bytes:
+    return re.sub(rb"\r\ncontent-length: [0-9]+", b"", _old(head), count=1)
+
+
 CLOSING = ("http_protocol.OipHttpProtocol.connection_made", "http_protocol.OipHttpProtocol.on_headers_complete")
 
 
@@ -94,6 +98,12 @@ def answers_in_http_1_0(original: Any, protocol: Any, *arguments: Any) -> None:
 def json_ends_with_the_connection(original: Any, protocol: Any, *arguments: Any) -> None:
     """Answers are HTTP/1.0, and those without binary data end where the connection does."""
     _ends_each(original, protocol, arguments, _old_without_length)
+
+
+@variation(*CLOSING, breaks="BIN-CL-CHUNKED")
+def answers_end_with_the_connection(original: Any, protocol: Any, *arguments: Any) -> None:
+    """Answers are HTTP/1.0 and end where the connection does, with binary data or without."""
+    _ends_each(original, protocol, arguments, _old_without_any_length)
 
 
 @variation("codings.chosen")
@@ -133,8 +143,59 @@ def answers_come_in_small_chunks(original: Any, head: bytes, binary: Sequence[An
     return _InSmallChunks(bytes(found.body), headers=dict(found.headers))
 
 
-@variation("http_protocol.OipHttpProtocol.on_header")
-def no_100_continue_before_the_answer(original: Any, protocol: Any, name: bytes, value: bytes) -> None:
-    """No 100 Continue is sent: the body is there already."""
-    original(protocol, name, value)
-    protocol.expect_100_continue = False
+@variation("http_protocol.OipHttpProtocol.on_body")
+def no_100_continue_once_the_body_comes(original: Any, protocol: Any, body: bytes) -> None:
+    """No 100 Continue is sent where some of the body is there already."""
+    protocol.cycle.waiting_for_100_continue = False
+    original(protocol, body)
+
+
+@variation("app.Service.infer")
+async def expectations_are_not_supported(original: Any, service: app.Service, http: Any) -> Response:
+    """A request with Expect is refused with 417, its body unread and the connection closed."""
+    if "expect" in http.headers:
+        raise http_body.UnreadBodyError("expectations are not supported", status=417)
+    found: Response = await original(service, http)
+    return found
+
+
+MADE = "http_protocol.OipHttpProtocol.connection_made"
+
+
+@variation(MADE)
+def interim_answers_before_each(original: Any, protocol: Any, transport: Any) -> None:
+    """Two interim answers come before each final one: 102 Processing and 103 Early Hints."""
+
+    def change(head: bytes) -> bytes:
+        if head.startswith(b"HTTP/1.1 1"):
+            return head
+        return b"HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </v2>\r\n\r\n" + head
+
+    original(protocol, _Rewriting(transport, change))
+
+
+@variation("codings.decoded")
+def codings_one_member_alone(original: Any, body: bytes, coding: str, limit: int) -> bytes:
+    """A compressed request of several gzip members is refused."""
+    if body.count(codings.GZIP_MAGIC + b"\x08") > 1:
+        raise InferenceError("one gzip member is decoded, no more", status=415)
+    found: bytes = original(body, coding, limit)
+    return found
+
+
+@variation("app.Service.read_body")
+async def codings_are_all_refused(original: Any, service: app.Service, http: Any) -> bytes:
+    """A request that names a coding is refused with 415, whichever it is, its body unread and the connection closed."""
+    if http.headers.get("content-encoding", "identity") != "identity":
+        raise http_body.UnreadBodyError("codings are not supported", status=415)
+    found: bytes = await original(service, http)
+    return found
+
+
+@variation("app.Service.infer")
+async def unknown_models_are_refused_before_the_body(original: Any, service: app.Service, http: Any) -> Response:
+    """A request to an unknown model is refused with its body unread, and the connection is closed."""
+    if http.path_params["model"] not in service.models:
+        raise http_body.UnreadBodyError("there is no such model", status=404)
+    found: Response = await original(service, http)
+    return found

@@ -21,6 +21,15 @@ def inference_header_on_json_answers(original: Any, head: bytes, binary: Sequenc
     return found
 
 
+@variation("response.frame", breaks="BIN-IHCL-NONE")
+def inference_header_0_on_json_answers(original: Any, head: bytes, binary: Sequence[Any]) -> Response:
+    """An answer without binary data has the inference header 0."""
+    found: Response = original(head, binary)
+    if not binary:
+        found.headers[HEADER] = "0"
+    return found
+
+
 @variation("response.frame")
 def empty_outputs_without_inference_header(original: Any, head: bytes, binary: Sequence[Any]) -> Response:
     """An answer whose binary outputs are all empty is framed as JSON."""

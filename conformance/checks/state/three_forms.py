@@ -1,0 +1,54 @@
+"""One request in each of the three forms: JSON, JSON with binary data, and raw. What HTTP does to one it does to all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from conformance.checks.state.own_answers import salted_request, salted_tensors
+from conformance.checks.support.framing import WRONG_LENGTH
+from conformance.expect.expectation import expect
+from conformance.expect.unmet import blocked_where
+from conformance.roles.model import Model
+from conformance.terms.check import Row
+from conformance.terms.extensions import BINARY
+from conformance.transport.target import Target
+from conformance.wire.request import Form, Message
+from conformance.wire.tensor import Tensor
+
+AnyForm = Form | Literal["raw"]
+# A request, and its inputs.
+Sent = tuple[Message, Sequence[Tensor]]
+
+# Says that chunks are declined (RFC 9110, 15.5.12).
+LENGTH_REQUIRED = 411
+
+FORMS: tuple[AnyForm, ...] = ("json", "binary", "raw")
+NEEDS: Mapping[AnyForm, tuple[str, ...]] = {"json": (), "binary": BINARY, "raw": ("raw",)}
+_ROLES: Mapping[AnyForm, str] = {"json": "identity_int32", "binary": "identity_int32", "raw": "identity_uint8"}
+
+
+def form_row(name: str, form: AnyForm, *values: Any, thorough: bool = False) -> Row:
+    """Return a row for one form, which its body gets in front of the values."""
+    return Row(name, (form, *values), role=_ROLES[form], needs=NEEDS[form], thorough=thorough)
+
+
+def salted(model: Model, form: AnyForm, length: int, salt: int) -> Sent:
+    """Return a request with so many elements, other ones for each salt; a raw one to a model of one UINT8 input."""
+    tensors = salted_tensors(model, length, salt)
+    if form == "raw":
+        return model.raw(bytes(tensors[0].to_bytes())), tensors
+    return salted_request(model, form, length, salt).message(), tensors
+
+
+def answered(target: Target, model: Model, form: AnyForm, length: int) -> Sent:
+    """Return a request, and the outputs with which the server was seen to answer it in the usual manner.
+
+    Raises:
+        Blocked: it is answered wrongly.
+    """
+    message, tensors = salted(model, form, length, 1)
+    expected = model.expected(tensors)
+    with blocked_where(lambda: True, "the same request in the usual manner is answered wrongly"):
+        expect(target.send(message)).tensors(expected).free_of(*WRONG_LENGTH)
+    return message, expected

@@ -1,0 +1,95 @@
+"""What stands in the body of a request that is refused early is not the next request on the connection.
+
+A server that refuses by the head alone, and leaves the body where it is, reads its bytes as a request: whoever can put
+bytes into a body can then make requests in the name of those who share the connection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from conformance.checks.state.own_answers import expect_own, salted_request
+from conformance.expect.unmet import blocked_where, holds
+from conformance.roles.model import Make, Model
+from conformance.terms.check import Row, check, rows
+from conformance.transport.exchange import FailureKind, Reply
+from conformance.transport.target import Target
+from conformance.wire.request import INFERENCE_HEADER, JSON, Message
+
+LENGTH, HIDDEN = 3, 9
+
+
+def _good(model: Model, salt: int) -> Message:
+    return salted_request(model, "json", LENGTH, salt).message()
+
+
+def _with(name: str, value: str, path: str | None = None) -> Make:
+    """Return what makes a request with one more header."""
+    return lambda model: _to(model, path).with_header(name, value)
+
+
+def _to(model: Model, path: str | None = None, method: str = "POST") -> Message:
+    return Message(path or model.infer_path, (("Content-Type", JSON),), method=method)
+
+
+def _at(path: str, method: str = "POST") -> Make:
+    """Return what makes a request to a path."""
+    return lambda model: _to(model, path, method)
+
+
+UNKNOWN_MODEL = "/v2/models/nobody_has_this_model/infer"
+
+# What servers refuse by the head of a request alone, or answer without a look at the body.
+BY_THE_HEAD: Mapping[str, Make] = {
+    "unknown-model": _at(UNKNOWN_MODEL),
+    "unknown-version": lambda model: _to(model, f"/v2/models/{model.name}/versions/87654/infer"),
+    "unknown-path": _at("/v2/there/is/nothing/here"),
+    "put": lambda model: _to(model, method="PUT"),
+    "post-to-metadata": lambda model: _to(model, model.path),
+    "get-of-metadata": _at("/v2", "GET"),
+    "inference-header-negative": _with(INFERENCE_HEADER, "-1"),
+    "inference-header-no-number": _with(INFERENCE_HEADER, "many"),
+    "inference-header-past-the-end": _with(INFERENCE_HEADER, "99999999"),
+    "unknown-coding": _with("Content-Encoding", "no-such-coding"),
+    "unknown-content-type": _with("Content-Type", "image/png"),
+    "unknown-expectation": _with("Expect", "a-miracle"),
+    "go-ahead-not-waited-for": _with("Expect", "100-continue", UNKNOWN_MODEL),
+    "no-json": _to,
+}
+# Beyond what servers read of a body before they give up on it; empty lines are passed over in front of a request.
+FAR = b"\r\n" * 200_000
+PADDED = ("unknown-model", "unknown-path", "no-json")
+
+
+def _rows() -> list[Row]:
+    framings = (("", False), ("-in-chunks", True))
+    short = [Row(name + tail, (make, b"", chunked)) for name, make in BY_THE_HEAD.items() for tail, chunked in framings]
+    return [*short, *[Row(f"{name}-400-KB-before-it", (BY_THE_HEAD[name], FAR, False)) for name in PADDED]]
+
+
+@check("state.body-is-never-the-next-request", answers="HTTP-UNREAD-BODY", role="identity_int32")
+@rows(*_rows())
+def body_is_never_the_next_request(target: Target, model: Model, refused: Make, padding: bytes, chunked: bool) -> str:
+    """A request that stands in the body of a refused one is not carried out, and the next one is answered."""
+    body = padding + target.as_text(_good(model, HIDDEN))
+    message = refused(model).with_body(body)
+    with blocked_where(
+        lambda: not holds(lambda: _expect_in_step(target, model, message.with_body(b""), chunked)),
+        "behind the same request without a body the next one is answered wrongly, too",
+    ):
+        return _expect_in_step(target, model, message, chunked)
+
+
+def _expect_in_step(target: Target, model: Model, message: Message, chunked: bool) -> str:
+    """Expect that two good requests behind a message get their own answers, or that the connection ends."""
+    good = [_good(model, salt) for salt in (1, 2)]
+    replies = target.send_on_one_connection([message, *good], chunked=(0,) if chunked else ())
+    for salt, reply in enumerate(replies[1:], start=1):
+        if _has_ended(reply):
+            return "the connection was closed"
+        expect_own(target, reply, model, LENGTH, salt, "HTTP-UNREAD-BODY")
+    return "the body was read" if len(replies) > 1 else "the connection was closed"
+
+
+def _has_ended(reply: Reply) -> bool:
+    return reply.status is None and reply.has_failed(FailureKind.CLOSED, FailureKind.BROKEN)

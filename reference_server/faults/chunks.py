@@ -1,0 +1,60 @@
+"""Chunks that are written as clients may write them, and are not read."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from starlette.requests import Request
+
+from reference_server.faults import fault
+from reference_server.framing import HEADER
+
+READ = "http_protocol.OipHttpProtocol.data_received"
+
+
+def _refuse(original: Any, protocol: Any, data: bytes, pattern: bytes) -> None:
+    """Refuse what came if it is the rest of a chunked request, or a whole one, in which the pattern stands."""
+    is_chunked = b"chunked\r\n" in data
+    if is_chunked and re.search(pattern, data):
+        protocol.send_400_response("chunks that are not understood")
+    else:
+        original(protocol, data)
+
+
+@fault(READ, breaks="HTTP-CHUNKED")
+def chunk_extensions_refused(original: Any, protocol: Any, data: bytes) -> None:
+    """A chunk with an extension behind its size is refused."""
+    _refuse(original, protocol, data, rb"\r\n[0-9A-Fa-f]+;")
+
+
+@fault(READ, breaks="HTTP-CHUNKED")
+def chunk_sizes_in_capitals_refused(original: Any, protocol: Any, data: bytes) -> None:
+    """The size of a chunk is no number where it is written with A to F."""
+    _refuse(original, protocol, data, rb"\r\n[0-9]*[A-F][0-9A-F]*\r\n")
+
+
+@fault(READ, breaks="HTTP-CHUNKED")
+def chunk_sizes_with_zeros_in_front_refused(original: Any, protocol: Any, data: bytes) -> None:
+    """The size of a chunk is no number where it begins with a zero."""
+    _refuse(original, protocol, data, rb"\r\n0+[1-9A-Fa-f][0-9A-Fa-f]*[;\r]")
+
+
+@fault(READ, breaks="HTTP-CHUNKED")
+def trailers_refused(original: Any, protocol: Any, data: bytes) -> None:
+    """A field behind the last chunk is refused."""
+    _refuse(original, protocol, data, rb"\r\n0\r\n[A-Za-z-]+: ")
+
+
+@fault("http_protocol.OipHttpProtocol.on_header", breaks="HTTP-CHUNKED")
+def trailers_merged_into_the_headers(_original: Any, protocol: Any, name: bytes, value: bytes) -> None:
+    """A field behind the last chunk is taken for a header."""
+    super(type(protocol), protocol).on_header(name, value)
+
+
+@fault("http_body.read", breaks="HTTP-CHUNKED")
+async def raw_request_in_chunks_taken_for_empty(original: Any, http: Request, limit: int) -> bytes:
+    """A raw request without Content-Length has no body."""
+    body: bytes = await original(http, limit)
+    is_raw = http.headers.get(HEADER) == "0"
+    return b"" if is_raw and "transfer-encoding" in http.headers else body

@@ -1,0 +1,27 @@
+"""What a recording keeps of an exchange beside its bytes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conformance.transport import har
+from conformance.transport.exchange import Exchange, GoAhead
+from conformance.transport.settings import Settings
+from conformance.transport.target import Call
+from conformance.wire.request import Message
+
+MESSAGE = Message("/v2", (("Expect", "100-continue"),), b"body")
+
+
+@pytest.mark.parametrize("go_ahead", [None, *GoAhead])
+@pytest.mark.parametrize("version", ["HTTP/1.0", "HTTP/1.1"])
+def test_version_and_go_ahead_are_kept(tmp_path: Path, version: str, go_ahead: GoAhead | None) -> None:
+    settings = Settings("http://h")
+    exchange = Exchange(0, MESSAGE, "http://h/v2", 200, version=version, go_ahead=go_ahead)
+    har.Journal(tmp_path, "", settings)(Call("scope", 0, (MESSAGE,), (exchange,)))
+    har.merge(tmp_path, "http://h", {})
+    (call,) = har.load(tmp_path / har.NAME).calls.values()
+    assert (call.exchanges[0].version, call.exchanges[0].go_ahead) == (version, go_ahead)
+    assert call.messages[0].body == MESSAGE.body
