@@ -28,16 +28,23 @@ MANY, MANY_SHARE = 10, 5
 CONTINUE = 100
 
 
-def render_head(settings: Settings, message: Message, *, chunked: bool = False) -> bytes:
-    """Return request line and headers; a header that the message names itself is not added."""
+def render_head(
+    settings: Settings,
+    message: Message,
+    *,
+    chunked: bool = False,
+    version: str = "1.1",
+    more: Sequence[tuple[str, str]] = (),
+) -> bytes:
+    """Return request line and headers, `more` among them; a header that the message names itself is not added."""
     parts = urlsplit(settings.url)
     framing = ("Transfer-Encoding", "chunked") if chunked else ("Content-Length", str(len(message.body)))
     given = [*message.headers, *settings.headers]
     names = {name.lower() for name, _ in given}
-    usual = [("Host", parts.netloc), ("User-Agent", USER_AGENT), ("Accept-Encoding", "identity"), framing]
+    usual = [("Host", parts.netloc), ("User-Agent", USER_AGENT), ("Accept-Encoding", "identity"), framing, *more]
     headers = [*[header for header in usual if header[0].lower() not in names], *given]
-    lines = [f"{message.method} {parts.path}{message.path} HTTP/1.1", *[f"{name}: {value}" for name, value in headers]]
-    return "\r\n".join([*lines, "", ""]).encode("latin-1")
+    line = f"{message.method} {parts.path}{message.path} HTTP/{version}"
+    return "\r\n".join([line, *[f"{name}: {value}" for name, value in headers], "", ""]).encode("latin-1")
 
 
 def cut(body: bytes, places: Sequence[int]) -> list[bytes]:

@@ -32,7 +32,7 @@ def before(step: Step, main: Asked) -> Sent | None:
     if kind == "nothing":
         return None
     if kind == "chunked":
-        return Manner(chunks=(1,)), good(main).message()
+        return Manner(chunked=(1,)), good(main).message()
     if kind in ("near", "larger", "smaller"):
         return PLAIN, like(step, main, kind)
     return PLAIN, _OTHERS[kind](main)

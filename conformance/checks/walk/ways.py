@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Mapping
 
 from conformance.checks.walk.covering import Step
 from conformance.expect.content_coding import gzipped
+from conformance.transport.chunks import PLAIN, Chunks
 from conformance.transport.manner import Manner
 from conformance.wire.request import Message
 
-_MANY = 12  # chunks of a body that is sent in many
 _SEGMENTS = 3
+# Into how many chunks a body is cut, and how they are written.
+_CHUNKED: Mapping[str, tuple[int, Chunks]] = {
+    "one-chunk": (1, PLAIN),
+    "many-chunks": (12, PLAIN),
+    "upper-hex": (2, Chunks(capitals=True, zeros=3)),
+    "extensions": (3, Chunks(extension=";walk=1")),
+    "trailers": (2, Chunks(trailers=(("X-Walk", "1"),))),
+}
 
 
 def coded(message: Message, step: Step) -> Message:
@@ -31,22 +40,13 @@ def coded(message: Message, step: Step) -> Message:
 
 def manner(message: Message, step: Step) -> Manner:
     """Return how the bytes of a coded message go out."""
-    size = len(message.body)
-    many = tuple(_places(size, _MANY))
-    chunks = {
-        "one-chunk": (),
-        "many-chunks": many,
-        "upper-hex": tuple(_places(size, 2)),
-        "extensions": tuple(_places(size, 3)),
-        "trailers": tuple(_places(size, 2)),
-    }.get(step["framing"])
+    size, framing = len(message.body), step["framing"]
+    parts, written = _CHUNKED.get(framing, (0, PLAIN))
     return Manner(
         version=step["http"],
-        chunks=chunks,
-        upper=step["framing"] == "upper-hex",
-        extension=step["framing"] == "extensions",
-        trailer=step["framing"] == "trailers",
-        segments=tuple(_places(size, _SEGMENTS)) if step["framing"] == "segments" else (),
+        chunked=tuple(_places(size, parts)) if parts else None,
+        written=written,
+        segments=tuple(_places(size, _SEGMENTS)) if framing == "segments" else (),
         closing=step["connection"] == "closing",
     )
 
