@@ -42,6 +42,7 @@ class Fault:
         body: takes the original step first, then what the step takes.
         broad: it breaks so much that nobody can say which checks fail; it only must not go unseen.
         large: it shows only in what the suite's quick profile leaves out, the large and the many alike.
+        surveyed: it shows while the suite looks at what the server offers.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Fault:
     body: Body
     broad: bool = False
     large: bool = False
+    surveyed: bool = False
 
     @property
     def summary(self) -> str:
@@ -73,13 +75,17 @@ class Fault:
 
 
 def fault(
-    *replaced: str, breaks: str | Sequence[str] = (), broad: bool = False, large: bool = False
+    *replaced: str,
+    breaks: str | Sequence[str] = (),
+    broad: bool = False,
+    large: bool = False,
+    surveyed: bool = False,
 ) -> Callable[[Body], Fault]:
     """Make a fault of a body; see `Fault`."""
 
     def make(body: Body) -> Fault:
         ids = (breaks,) if isinstance(breaks, str) else tuple(breaks)
-        return Fault(body.__name__.replace("_", "-"), replaced, ids, body, broad, large)
+        return Fault(body.__name__.replace("_", "-"), replaced, ids, body, broad, large, surveyed)
 
     return make
 
