@@ -22,6 +22,7 @@ from conformance.terms.result import CheckResult
 from conformance.terms.text import safe
 from conformance.terms.user_error import UserError
 from conformance.transport import settings
+from conformance.transport.broken import is_broken
 from conformance.transport.grpc_packages import INSTALL_GRPC, has_grpc
 from conformance.transport.settings import SettingsError
 from conformance.transport.target import Target
@@ -119,4 +120,11 @@ def _session(options: argparse.Namespace, about: dict[str, Any]) -> Session:
     except SettingsError as error:
         raise ReplayError(str(error)) from error
     placements = {role: Placement.of_dict(entry) for role, entry in about["placements"].items()}
-    return Session(Target(made), Survey(**about["survey"]), placements=placements)
+    return _asked_anew(Session(Target(made), Survey(**about["survey"]), placements=placements))
+
+
+def _asked_anew(session: Session) -> Session:
+    """Send again what broke in the survey; what is answered or refused now is broken no more."""
+    broken = [one for one in session.target.survey_broken if is_broken(session.target.send(one.reply.exchange.message))]
+    session.target.survey_broken = broken
+    return session

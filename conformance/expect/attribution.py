@@ -21,6 +21,7 @@ OVER_GRPC: Mapping[str, str] = {
     "OIP-OUT": "GRPC-OUT",
     "OIP-OUT-ALL": "GRPC-OUT",
     "OIP-ALIVE": "GRPC-ALIVE",
+    "OIP-ERR-STATUS": "GRPC-ERR-CODE",
     "CLS-HTTP-NUM": "GRPC-CLS-PARAM",
     **{
         f"CLS-{name}": f"GRPC-CLS-{name}"

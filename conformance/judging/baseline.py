@@ -98,11 +98,11 @@ class Gate:
         """As the verdict that it is like, for a terminal."""
         return "conformant" if self.is_passed else "nonconformant"
 
-    def exit_status(self, verdict: Verdict) -> int:
+    def exit_status(self, verdict: Verdict, lost: str | None = None) -> int:
         """Return the exit status of a run under a baseline: about the difference, where all could be judged."""
         if not self.is_passed:
             return EXIT_STATUS["nonconformant"]
-        return verdict.exit_status if verdict.verdict == "incomplete" else EXIT_STATUS["conformant"]
+        return EXIT_STATUS["incomplete" if lost or verdict.verdict == "incomplete" else "conformant"]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, as the report has it."""

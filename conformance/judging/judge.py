@@ -11,27 +11,28 @@ from zlib import crc32
 from conformance.expect.attribution import over_grpc
 from conformance.expect.unmet import Blocked, NotApplicable, Unmet
 from conformance.judging import evidence
+from conformance.judging.ends import ALIVE, Ends
 from conformance.judging.failure import describe
+from conformance.judging.own_limits import OwnLimits
 from conformance.roles.model import Model
 from conformance.roles.roles import load as load_roles
 from conformance.survey import deployed
 from conformance.survey.deployed import FULL, MIXED, PLAIN, Deployed
 from conformance.survey.survey import Survey
 from conformance.terms import ledger
-from conformance.terms.check import Check, Row, key
+from conformance.terms.check import Check, Row, key, label
 from conformance.terms.extensions import GRPC, HTTP, OVER_HTTP
 from conformance.terms.outcome import UNMET, Outcome, Reason, ReasonKind
 from conformance.terms.result import CheckResult, Failure
 from conformance.terms.text import safe
 from conformance.transport.credentials import hide
-from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.transport.replay import NotRecordedError
 from conformance.transport.target import Target
 from conformance.transport.unreachable import TargetLost
 
-TOO_LARGE = 413
-LARGE = 64 * 1024  # bytes; a smaller body is for any server to take
+# What a row can come to that is no failure and has sent something.
+_SENT = (Outcome.PASS, Outcome.ADVISORY, Outcome.OBSERVED, Outcome.BLOCKED)
 OPTION_OF = {HTTP: "--target-url", GRPC: "--target-grpc"}
 
 
@@ -42,19 +43,29 @@ class Judge:
     Attributes:
         strict: advice counts as failure.
         evidence: where a failed check leaves its request and answer, or None.
+        is_one_of_several: see `Ends.is_one_of_several`.
     """
 
     target: Target
     survey: Survey
     strict: bool = False
     evidence: Path | None = None
+    is_one_of_several: bool = False
     _deployed: dict[str, Deployed] = field(default_factory=dict)
+    _limits: OwnLimits = field(init=False)
+    _ends: Ends = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._limits = OwnLimits(self.target)
+        self._ends = Ends(self.target, self.is_one_of_several)
 
     def __call__(self, check: Check, row: Row) -> CheckResult:
         """Return the result of a check on one row. Raises nothing but what stops a run (`KeyboardInterrupt`)."""
         started = time.monotonic()
         with self.target.scope(key(check.id, row.id)):
             said = self._absent(check, row) or self._run(check, row)
+            said = self._with_what_broke(check, row, said)
+            self._ends.note(label(check.id, row.id), has_failed=said.outcome is Outcome.FAIL)
             exchanges = len(self.target.exchanges)
         entry = ledger.requirement(check.requirements(row)[0])
         secrets = self.target.settings.secrets
@@ -79,7 +90,8 @@ class Judge:
     def _absent(self, check: Check, row: Row) -> _Said | None:
         """Say why the row does not apply to this target, or None."""
         offered, transports = self.survey.offered, self.target.settings.transports
-        if not (check.is_over_grpc or set(OVER_HTTP) & set(offered)):
+        broke = check.of_survey and any(not one.is_manner for one in self.target.broken_before)
+        if not (check.is_over_grpc or broke or set(OVER_HTTP) & set(offered)):
             return _absence(ReasonKind.NOTHING_OVER_HTTP, "none of the extensions is offered over HTTP")
         own = str(ledger.requirement(check.requirements(row)[0]).extension)
         missing = [name for name in (own, *row.needs) if name != "protocol" and name not in offered]
@@ -109,18 +121,16 @@ class Judge:
         try:
             return self._judged(check, row)
         except Unmet as unmet:
-            return self._unmet(check, row, unmet)
+            return self._unmet(check, row, self._ends.of_several(unmet))
         except Blocked as blocked:
             # What is not to be said of an answer is said of none that the target had no room for.
-            if blocked.cause and blocked.cause.reply and _is_too_large(blocked.cause.reply):
-                return self._unmet(check, row, blocked.cause)
-            return _blocked(ReasonKind.SIMPLER_IS_WRONG, safe(str(blocked)))
+            return self._beyond(check, row, blocked.cause) or _blocked(ReasonKind.SIMPLER_IS_WRONG, safe(str(blocked)))
         except NotApplicable as reason:
             return _absence(ReasonKind.NOT_FOR_THIS_TARGET, safe(str(reason)))
         except NotRecordedError as missing:
             return _error(ReasonKind.NOT_RECORDED, safe(str(missing)))
         except TargetLost as lost:
-            return _error(ReasonKind.TARGET_LOST, f"the target is gone: {safe(str(lost))}", safe(str(lost)))
+            return self._lost(check, row, lost)
         except Exception as error:  # a fault of the suite's own must be seen, and must not end the run
             trace = "".join(f"\n| {safe(line)}" for line in traceback.format_exc().splitlines())
             text = f"the suite failed: {safe(f'{type(error).__name__}: {error}')}{trace}"
@@ -156,16 +166,49 @@ class Judge:
                     return f"{model.name} answers no plain request{over}: {safe(refusal)}"
             return ""
         if not model.trouble:
-            with self.target.scope(f"model {model.name}"):
+            with self.target.scope(f"model {model.name}", beside=True):
                 for name in (PLAIN, FULL, MIXED) if "binary_tensor_data" in self.survey.offered else (PLAIN,):
                     model.answer(self.target, name)
         return safe(model.trouble, 800)
 
+    # --- a target that breaks, or is gone ---
+
+    def _with_what_broke(self, check: Check, row: Row, said: _Said) -> _Said:
+        """Say of a row that is not failed by itself what broke beside it: whether its model answers at all, say."""
+        broken = [one for one in self.target.broken if not one.is_manner]
+        if not broken or said.outcome not in _SENT:
+            return said
+        self.target.broken = []
+        first, more = broken[0], f" (and {len(broken) - 1} more)" if broken[1:] else ""
+        unmet = Unmet(
+            f"an answer or a refusal to what was asked beside this row, for {first.scope}",
+            f"{safe(first.outcome)}{more}",
+            first.reply,
+            requirement="GRPC-ALIVE" if first.reply.is_over_grpc else "OIP-ALIVE",
+        )
+        return self._unmet(check, row, unmet)
+
+    def _lost(self, check: Check, row: Row, lost: TargetLost) -> _Said:
+        """Say of a row in which the target was lost that it fails, where it ended the server; else that it is open."""
+        unmet = self._ends.blamed(lost)
+        if unmet is not None:
+            named = unmet.requirement or check.requirements(row)[0]
+            if ledger.requirement(named).level != "MUST":  # to end is never a matter of advice
+                unmet.requirement = ALIVE
+            return self._unmet(check, row, unmet)
+        why = safe(self._ends.told(lost))
+        return _error(ReasonKind.TARGET_LOST, f"the target is gone: {why}", why)
+
     # --- what is unmet ---
 
+    def _beyond(self, check: Check, row: Row, unmet: Unmet | None) -> _Said | None:
+        """Say that what is unmet is beyond a limit that the target has for itself, or None."""
+        limit = self._limits.met_by(unmet.reply, self._model(check, row)) if unmet and unmet.reply else ""
+        return _absence(ReasonKind.TOO_LARGE, limit) if limit else None
+
     def _unmet(self, check: Check, row: Row, unmet: Unmet) -> _Said:
-        if unmet.reply is not None and _is_too_large(unmet.reply):
-            return _absence(ReasonKind.TOO_LARGE, f"too large for the target: {safe(unmet.reply.outcome())}")
+        if beyond := self._beyond(check, row, unmet):
+            return beyond
         named = over_grpc(unmet.requirement) if check.is_over_grpc else unmet.requirement
         requirement = named or check.requirements(row)[0]
         outcome = UNMET[ledger.requirement(requirement).level]
@@ -217,12 +260,3 @@ def _blocked(kind: ReasonKind, message: str, subject: str = "") -> _Said:
 
 def _error(kind: ReasonKind, message: str, subject: str = "") -> _Said:
     return _Said(Outcome.ERROR, message, reason=Reason(kind, subject))
-
-
-def _is_too_large(reply: Reply) -> bool:
-    """Whether a large body was declined."""
-    # "The server is refusing to process a request because the request content is larger than the server is willing or
-    # able to process" (RFC 9110, 15.5.14). No document of the extensions says how much that has to be, so that the row
-    # does not apply; a body below LARGE is one that every example of theirs could have, and its refusal is judged.
-    declined = reply.status == TOO_LARGE or reply.exchange.code == "RESOURCE_EXHAUSTED"
-    return declined and len(reply.exchange.message.body) >= LARGE

@@ -9,13 +9,16 @@ from conformance import checks
 from conformance.terms.check import Check, Row, all_rows
 from conformance.terms.extensions import GRPC, HTTP
 
+# What is judged of a server whose models fill no role; of the errors no more than those of the survey.
+OF_MODELS = ("metadata", "errors", checks.RELATIONS)
+
 
 def collected_rows(
     profile: str, *, dangerous: bool = False, models: Sequence[str] = (), transports: Sequence[str] = (HTTP,)
 ) -> list[tuple[Check, Row]]:
     """Return what a whole run of a profile consists of, with the rows that have ended servers or without them.
 
-    A run of models consists of what needs no role: their relations, and what the server says of itself.
+    A run of models consists of what needs no role: their relations, what the server says of itself, and its survey.
     """
     found = [case for area in areas_of(models, transports) for case in rows_of_area(area, models)]
     return [(check, row) for check, row in found if belongs(check, row, profile, dangerous)]
@@ -23,7 +26,7 @@ def collected_rows(
 
 def areas_of(models: Sequence[str], transports: Sequence[str]) -> tuple[str, ...]:
     """Return the areas of a run over `http`, over `grpc`, or both."""
-    http = ("metadata", checks.RELATIONS) if models else tuple(area for area in checks.AREAS if area != checks.GRPC)
+    http = OF_MODELS if models else tuple(area for area in checks.AREAS if area != checks.GRPC)
     return (*(http if HTTP in transports else ()), *((checks.GRPC,) if GRPC in transports else ()))
 
 
@@ -32,6 +35,8 @@ def rows_of_area(area: str, models: Sequence[str]) -> list[tuple[Check, Row]]:
     cases = all_rows(checks.of_area(area))
     if area == checks.RELATIONS:
         return [(check, _about(model, row)) for check, row in cases for model in models]
+    if models and area == "errors":
+        return [(check, row) for check, row in cases if check.of_survey]
     return [(check, row) for check, row in cases if not models or check.role_of(row) is None]
 
 

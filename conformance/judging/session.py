@@ -19,7 +19,11 @@ from conformance.survey import deployed_survey, role_survey
 from conformance.survey.survey import Survey
 from conformance.terms.check import Check, Row
 from conformance.terms.result import CheckResult
+from conformance.transport import broken
+from conformance.transport.broken import Broken
+from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
+from conformance.transport.unreachable import TargetLost
 
 SURVEY_SCOPE = "survey"
 
@@ -40,6 +44,7 @@ class Session:
         placements: Mapping[str, Placement] | None = None,
         strict: bool = False,
         evidence: Path | None = None,
+        is_one_of_several: bool = False,
     ) -> None:
         """Put a session together.
 
@@ -49,11 +54,12 @@ class Session:
             placements: role -> model; None looks for models of the roles' own names.
             strict: see `Judge.strict`.
             evidence: see `Judge.evidence`.
+            is_one_of_several: see `Judge.is_one_of_several`.
         """
         self.target = target
         self.survey = Survey()
         self._placements = placements
-        self._judge = Judge(target, self.survey, strict, evidence)
+        self._judge = Judge(target, self.survey, strict, evidence, is_one_of_several)
         if survey is not None:
             self._use(survey)
 
@@ -71,13 +77,27 @@ class Session:
             TargetLost: nobody answers.
             SettingsError: a model is not there, or nothing can be asked of it.
         """
-        with self.target.scope(SURVEY_SCOPE):
-            if models:
-                found = deployed_survey.take(self.target, models, wanted, given)
-            else:
-                found = role_survey.take(self.target, wanted, self._placements)
-        self._use(found.without(self.target.settings.secrets))
+        found = Survey()
+        try:
+            with self.target.scope(SURVEY_SCOPE, beside=True):
+                if models:
+                    found = deployed_survey.take(self.target, models, wanted, given)
+                else:
+                    found = role_survey.take(self.target, wanted, self._placements)
+        except TargetLost as lost:
+            self._note_end(lost)
+            raise
+        finally:
+            found.broken = [one.to_dict() for one in self.target.broken]
+            self.target.broken = []
+            self._use(found.without(self.target.settings.secrets))
         return self.survey
+
+    def _note_end(self, lost: TargetLost) -> None:
+        """Note that the server has ended, where it has, after what was sent to it last."""
+        if lost.has_died and self.target.last is not None:
+            last = Reply(self.target.last)
+            self.target.broken.append(Broken(SURVEY_SCOPE, last, last, str(lost)))
 
     def judge(self, check: Check, row: Row) -> CheckResult:
         """Return the result of a check on one row."""
@@ -97,3 +117,4 @@ class Session:
         self.survey = self._judge.survey = survey
         self.target.roles = survey.roles
         self.target.placements = self._placements or {}
+        self.target.survey_broken = [broken.of_dict(one) for one in survey.broken]

@@ -42,8 +42,11 @@ class Conclusion:
         return not (self.missing or self.judged_nothing)
 
 
-def nothing_judged(reason: str) -> Conclusion:
-    """Return the conclusion of a run that has nothing to judge."""
+def nothing_judged(reason: str, results: Sequence[CheckResult] = ()) -> Conclusion:
+    """Return the conclusion of a run that has nothing to judge, but for what it found while it looked for that."""
+    verdict = conclude(results, lost=None)
+    if verdict.verdict == "nonconformant":
+        return Conclusion(Verdict("nonconformant", [*verdict.why, reason]), results, judged_nothing=True)
     return Conclusion(Verdict("incomplete", [reason]), judged_nothing=True)
 
 

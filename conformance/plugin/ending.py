@@ -35,7 +35,7 @@ def finish(run: Run, config: pytest.Config, exitstatus: int) -> tuple[int, dict[
     if not conclusion.judged_nothing and (narrowed or exitstatus not in (0, 1) or own_files):
         return exitstatus, report
     verdict, gate = conclusion.verdict, conclusion.gate
-    return verdict.exit_status if gate is None else gate.exit_status(verdict), report
+    return verdict.exit_status if gate is None else gate.exit_status(verdict, conclusion.lost), report
 
 
 def _conclude(run: Run) -> Conclusion:

@@ -85,7 +85,7 @@ class Hooks:
     def pytest_report_teststatus(self, report: Any) -> tuple[str, str, str] | None:
         """Count and show a check by its own outcome."""
         result = _result(report)
-        return pytest_reports.status(result.outcome) if result else None
+        return pytest_reports.status(result) if result else None
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:

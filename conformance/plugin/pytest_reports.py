@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from conformance.judging.failure import block
-from conformance.terms.outcome import WORDS, Outcome
+from conformance.terms.outcome import WORDS, Outcome, ReasonKind
 from conformance.terms.result import CheckResult
 
 # How pytest counts an outcome, and the letter by which it shows it.
@@ -32,15 +32,18 @@ _PYTEST_OUTCOME = {
 }
 
 
-def status(outcome: Outcome) -> tuple[str, str, str]:
-    """Return how pytest counts an outcome, and how it shows it: category, letter, word."""
-    return (*_COUNTED[outcome], WORDS[outcome].short.upper())
+def status(result: CheckResult) -> tuple[str, str, str]:
+    """Return how pytest counts a result, and how it shows it: category, letter, word."""
+    if result.is_for(ReasonKind.TARGET_LOST):
+        return "not judged", "-", "NOT JUDGED"
+    return (*_COUNTED[result.outcome], WORDS[result.outcome].short.upper())
 
 
 def fill(report: pytest.TestReport, result: CheckResult) -> None:
     """Put a result into pytest's own report, which carries it from a worker to the controller."""
     report.conformance = result.to_dict()  # type: ignore[attr-defined]
-    report.outcome = _PYTEST_OUTCOME.get(result.outcome, "passed")  # type: ignore[assignment]
+    is_lost = result.is_for(ReasonKind.TARGET_LOST)  # the target is gone: that is told once
+    report.outcome = "skipped" if is_lost else _PYTEST_OUTCOME.get(result.outcome, "passed")  # type: ignore[assignment]
     if report.outcome == "skipped":
         report.longrepr = (report.location[0], report.location[1] or 0, result.message)
     elif report.outcome == "failed":

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from conformance.judging.selection import collected_rows
 from conformance.judging.session import Session
 from conformance.plugin import run_options
 from conformance.plugin.collection import SELECTED, Selected
@@ -19,6 +20,7 @@ from conformance.plugin.exploring import choose_seed
 from conformance.plugin.options import REFERENCE
 from conformance.survey.survey import Survey
 from conformance.terms.extensions import GRPC, HTTP
+from conformance.terms.outcome import Outcome
 from conformance.terms.result import CheckResult
 from conformance.transport import har
 from conformance.transport.credentials import hide
@@ -104,7 +106,9 @@ class Run:
             placements=options.file.roles,
             strict=options.strict,
             evidence=options.evidence,
+            is_one_of_several=bool(self._from_controller),
         )
+        target.has_answered = survey is not None  # the controller had its answers
         if survey is None:
             self._take_survey(self.session)
         judge = self.session.judge if options.baseline is None else options.baseline.applying(self.session.judge)
@@ -129,7 +133,14 @@ class Run:
         else:
             reason = _nothing_to_judge(survey, session.target.settings)
         if reason:
-            self.conclusion = nothing_judged(reason)
+            self.conclusion = nothing_judged(reason, self._of_survey(session))
+
+    def _of_survey(self, session: Session) -> list[CheckResult]:
+        """Return what is to be said of the survey itself, where it has found nothing that could be judged."""
+        transports = session.target.settings.transports
+        rows = collected_rows("quick", models=self.options.models, transports=transports)
+        results = [session.judge(check, row) for check, row in rows if check.of_survey]
+        return [result for result in results if result.outcome is Outcome.FAIL]
 
     def for_worker(self) -> dict[str, Any]:
         """Return what a worker has to know."""

@@ -68,7 +68,9 @@ def groups(checks: Sequence[Entry], *outcomes: str) -> list[Group]:
 
 
 def _together(check: Entry) -> Hashable:
-    failure = check["failure"]
+    failure, reason = check["failure"], check.get("reason")
+    if reason and reason["kind"] == ReasonKind.TARGET_LOST:
+        return ReasonKind.TARGET_LOST  # nothing is to be said of a row for itself
     blocked_by = check["message"] if check["outcome"] == Outcome.BLOCKED else ""
     return blocked_by or check["id"], check["outcome"], failure and failure["requirement"]
 

@@ -82,7 +82,8 @@ def gate(found: Gate | None) -> Iterator[str]:
 
 def failures(results: Sequence[CheckResult], rerun: str) -> Iterator[str]:
     """Yield a block for each check that failed, is blocked or in error: its first row whole, the others by name."""
-    bad = [r for outcome in (Outcome.FAIL, Outcome.ERROR, Outcome.BLOCKED) for r in results if r.outcome is outcome]
+    judged = [result for result in results if not result.is_for(ReasonKind.TARGET_LOST)]
+    bad = [r for outcome in (Outcome.FAIL, Outcome.ERROR, Outcome.BLOCKED) for r in judged if r.outcome is outcome]
     for first, *others in _alike(bad):
         yield from block(first, rerun)
         yield from _others(first, others)
@@ -123,6 +124,9 @@ def observations(results: Sequence[CheckResult]) -> Iterator[str]:
 
 def not_judged(results: Sequence[CheckResult], survey: Survey) -> Iterator[str]:
     """Yield what was not judged for want of a model, and which to deploy, those first that most depends on."""
+    lost = [result for result in results if result.is_for(ReasonKind.TARGET_LOST)]
+    if lost:
+        yield f"{len(lost)} rows are not judged: {lost[0].message}"
     yield from deployed_models.not_judged(results, survey)
     idle = [result for result in results if result.is_for(ReasonKind.NOTHING_OVER_HTTP)]
     if idle:

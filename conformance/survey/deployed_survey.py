@@ -26,9 +26,11 @@ from conformance.survey.deployed import (
     raw_body,
     role_of,
 )
+from conformance.survey.probe import Probe, compared
 from conformance.survey.survey import Survey
 from conformance.terms.extensions import OVER_HTTP
 from conformance.terms.text import safe
+from conformance.transport.broken import Broken
 from conformance.transport.exchange import FailureKind, Reply
 from conformance.transport.settings import SettingsError
 from conformance.transport.target import Target
@@ -63,6 +65,7 @@ def take(
     survey = Survey()
     surveys.read_server_metadata(target.get("/v2"), survey)
     models = [find(target, name, (given or {}).get(name, {})) for name in dict.fromkeys(names)]
+    target.broken = [one for one in target.broken if not _is_guess(one)]
     for extension in OVER_HTTP:
         surveys.decide(survey, extension, wanted, _probe(target, extension, models))
     survey.models = {model.name: model.to_dict() for model in models}
@@ -159,6 +162,11 @@ def _taken(target: Target, model: Deployed, given: Given) -> tuple[tuple[Deploye
     return best, refusal
 
 
+def _is_guess(found: Broken) -> bool:
+    """Whether inputs that do not fit explain it: a model may raise an error for them, or work on them for too long."""
+    return found.is_manner or _is_silent(found.reply)
+
+
 def _answers(reply: Reply) -> bool:
     return reply.succeeded and any(output.name for output in reply.answer.outputs)
 
@@ -209,23 +217,30 @@ def _fits_json(full: Reply, name: str) -> bool:
 # --- what is offered ----------------------------------------------------------------------------------------------
 
 
-def _probe(target: Target, extension: str, models: Sequence[Deployed]) -> Iterator[Reply]:
+def _probe(target: Target, extension: str, models: Sequence[Deployed]) -> Iterator[Probe]:
     for model in models:
         if model.trouble:
             continue
         if extension == "binary_tensor_data":
-            yield model.replies[FULL]
+            yield from _binary(target, model)
         elif extension == "raw" and len(model.tensors) == 1:
-            yield from (target.infer(model.raw(raw_body(tensor))) for tensor in model.items() if tensor.elements)
+            yield from (Probe(target.infer(model.raw(raw_body(tensor)))) for tensor in model.items() if tensor.elements)
         elif extension == "classification":
             yield from _classes(target, model)
 
 
-def _classes(target: Target, model: Deployed) -> Iterator[Reply]:
+def _binary(target: Target, model: Deployed) -> Iterator[Probe]:
+    """Look for binary data among the outputs, then send them."""
+    is_plain = not (model.sends or model.kept_binary)
+    yield Probe(model.replies[FULL], model.replies[PLAIN] if is_plain else None)
+    yield Probe(target.infer(model.request(send="binary", outputs=model.listed())))
+
+
+def _classes(target: Target, model: Deployed) -> Iterator[Probe]:
     """Ask for the highest class of the first output that has classes."""
     for output in model.replies[PLAIN].answer.outputs:
         tensor = as_tensor(output)
         if tensor is not None and has_classes(tensor):
-            wanted = [Output(tensor.name, classification=1)]
-            yield target.infer(model.request(send=model.sends, outputs=wanted))
+            wanted = model.request(send=model.sends, outputs=[Output(tensor.name, classification=1)])
+            yield compared(target, wanted, model.request(send=model.sends, outputs=[tensor.name]))
             return

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from conformance.roles.model import Model
+from conformance.survey.probe import compared, is_answered
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.grpc_answer import response
@@ -60,10 +61,12 @@ def decide(target: Target, survey: Survey, wanted: Sequence[str], models: Iterab
         return
     refusal = "no model to probe it with"
     for model in models:
-        wish = [Output(model.role.outputs[0].name, classification=1)]
-        reply = target.send(infer_message(model.request(send="json", outputs=wish)))
-        if reply.succeeded and any(output.datatype in ("BYTES", "STRING") for output in reply.answer.outputs):
+        name = model.role.outputs[0].name
+        asking = model.request(send="json", outputs=[Output(name, classification=1)])
+        plain = model.request(send="json", outputs=[name])
+        probe = compared(target, infer_message(asking), infer_message(plain))
+        if probe.shows_it:
             survey.offered[EXTENSION] = "works"
             return
-        refusal = reply.outcome()
+        refusal = "its parameter is ignored" if is_answered(probe.reply) else probe.reply.outcome()
     survey.refusals[EXTENSION] = refusal

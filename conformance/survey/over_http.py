@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from conformance.roles.model import Model
+from conformance.survey.probe import Probe, compared, is_answered
 from conformance.survey.survey import Survey
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
@@ -25,7 +26,7 @@ _RAW = ("raw_fixed", "raw_variable", "raw_batching", "identity_int32", "identity
 SCORED = ("scores", "scores_labelled", "scores_batching", "identity_fp32", "identity_int32")
 
 
-def decide(survey: Survey, extension: str, wanted: Sequence[str], probes: Iterable[Reply]) -> None:
+def decide(survey: Survey, extension: str, wanted: Sequence[str], probes: Iterable[Probe]) -> None:
     """Note whether an extension is offered: `probes` are answers to requests that use it, asked for when needed."""
     if wanted:
         if extension in wanted:
@@ -35,11 +36,11 @@ def decide(survey: Survey, extension: str, wanted: Sequence[str], probes: Iterab
         survey.offered[extension] = "listed"
         return
     refusal = "no model to probe it with"
-    for reply in probes:
-        if _WORKS[extension](reply):
+    for probe in probes:
+        if probe.shows_it:
             survey.offered[extension] = "works"
             return
-        refusal = reply.outcome()
+        refusal = "its parameters are ignored" if is_answered(probe.reply) else probe.reply.outcome()
     survey.refusals[extension] = refusal
 
 
@@ -82,44 +83,30 @@ def probe_models(target: Target, names: Sequence[str]) -> Iterator[Model]:
             yield model
 
 
-def _probe_binary(target: Target) -> Iterator[Reply]:
+def _probe_binary(target: Target) -> Iterator[Probe]:
+    """Ask for binary data both ways, then each way alone: a server may take them, or give them, and not the other."""
     for model in probe_models(target, _SIMPLE):
-        yield target.infer(model.request(send="binary", want="binary"))
+        for want in ("binary", None):
+            yield Probe(target.infer(model.request(send="binary", want=want)))
+    for model in probe_models(target, _SIMPLE):
+        names = [spec.name for spec in model.role.outputs]
+        yield compared(target, model.request(send="json", want="binary"), model.request(send="json", outputs=names))
 
 
-def _probe_raw(target: Target) -> Iterator[Reply]:
+def _probe_raw(target: Target) -> Iterator[Probe]:
     for model in probe_models(target, _RAW):
-        yield target.infer(model.raw(bytes(model.sample(batch=1)[0].to_bytes())))
+        yield Probe(target.infer(model.raw(bytes(model.sample(batch=1)[0].to_bytes()))))
 
 
-def _probe_classification(target: Target) -> Iterator[Reply]:
+def _probe_classification(target: Target) -> Iterator[Probe]:
     for model in probe_models(target, SCORED):
-        wanted = [Output(model.role.outputs[0].name, classification=1)]
-        yield target.infer(model.request(send="json", outputs=wanted))
+        name = model.role.outputs[0].name
+        wanted = model.request(send="json", outputs=[Output(name, classification=1)])
+        yield compared(target, wanted, model.request(send="json", outputs=[name]))
 
 
-def _answers_binary(reply: Reply) -> bool:
-    return reply.succeeded and any(output.binary for output in reply.answer.outputs)
-
-
-def _answers_at_all(reply: Reply) -> bool:
-    """Whether there are outputs in any form: that they have to be binary is for a check to say."""
-    return reply.succeeded and bool(reply.answer.outputs)
-
-
-def _answers_classes(reply: Reply) -> bool:
-    return reply.succeeded and any(output.datatype in ("BYTES", "STRING") for output in reply.answer.outputs)
-
-
-PROBES: dict[str, Callable[[Target], Iterator[Reply]]] = {
+PROBES: dict[str, Callable[[Target], Iterator[Probe]]] = {
     "binary_tensor_data": _probe_binary,
     "raw": _probe_raw,
     "classification": _probe_classification,
-}
-
-
-_WORKS: dict[str, Callable[[Reply], bool]] = {
-    "binary_tensor_data": _answers_binary,
-    "raw": _answers_at_all,
-    "classification": _answers_classes,
 }

@@ -41,6 +41,7 @@ def take(target: Target, wanted: Sequence[str] = (), placements: Mapping[str, Pl
     if GRPC in transports:
         over_grpc.read_server_metadata(target, survey)
     survey.roles = _find_roles(target, absence) if placements is None else _placed_roles(target, placements, absence)
+    target.broken = [one for one in target.broken if not one.is_manner]  # how it says that a model is not there
     for extension in OVER_HTTP if HTTP in transports else ():
         over_http.decide(survey, extension, wanted, over_http.PROBES[extension](target))
     if GRPC in transports:

@@ -20,6 +20,7 @@ class Survey:
         refusals: extension -> what the probe of an extension that is not offered was answered.
         roles: role -> name of the model that fills it.
         models: name -> what is known of a model that is judged by relations (`survey.deployed`), as plain data.
+        broken: what was neither answered nor refused (`transport.broken`), as plain data.
         silence: what a server without metadata answered instead, in a few words; else empty.
     """
 
@@ -32,6 +33,7 @@ class Survey:
     models: dict[str, dict[str, Any]] = field(default_factory=dict)
     silence: str = ""
     listed_grpc: list[str] = field(default_factory=list)
+    broken: list[dict[str, Any]] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, as workers and reports take it."""

@@ -71,6 +71,7 @@ class Check:
         over: the transports that it judges; all of them have to be given.
         explores: draws from Hypothesis; runs under the `explore` profile alone.
         infers: rests on a model that answers a plain request; else the row is blocked.
+        of_survey: judges the survey of the target, and so whatever is offered.
         also: checks that share the body, each over another transport.
     """
 
@@ -83,6 +84,7 @@ class Check:
     explores: bool = False
     infers: bool = True
     also: tuple[Check, ...] = ()
+    of_survey: bool = False
 
     @property
     def area(self) -> str:
@@ -129,6 +131,7 @@ def check(
     over: Sequence[str] = (HTTP,),
     explores: bool = False,
     infers: bool = True,
+    of_survey: bool = False,
 ) -> Callable[[Body | Cases | Check], Check]:
     """Make a check of a body; or a further one of the body of another check.
 
@@ -139,13 +142,14 @@ def check(
         over: see `Check.over`.
         explores: see `Check.explores`.
         infers: see `Check.infers`.
+        of_survey: see `Check.of_survey`.
     """
 
     def make(made: Body | Cases | Check) -> Check:
         cases = made if isinstance(made, Cases) else Cases((Row(""),), made)
         ids = (answers,) if isinstance(answers, str) else tuple(answers)
         body, others = _unfolded(cases.of)
-        return Check(identity, ids, role, cases.rows, body, tuple(over), explores, infers, others)
+        return Check(identity, ids, role, cases.rows, body, tuple(over), explores, infers, others, of_survey)
 
     return make
 

@@ -1,7 +1,7 @@
 """The verdict of a run: computed from the results, by rules that anybody can apply again.
 
 conformant      every MUST that applies was judged and met
-nonconformant   a MUST is not met (or a SHOULD, when strict)
+nonconformant   a MUST is not met (or a SHOULD, when strict), though the target was lost then
 incomplete      it cannot be said: target lost, nothing offered, something blocked or in error, or not all was run
 """
 
@@ -15,7 +15,7 @@ from typing import Any
 
 from conformance.terms import ledger
 from conformance.terms.extensions import EXTENSIONS, TRANSPORTS, transport_of
-from conformance.terms.outcome import UNMET, Outcome
+from conformance.terms.outcome import UNMET, Outcome, ReasonKind
 from conformance.terms.result import CheckResult
 
 Missing = Mapping[str, Collection[str]]
@@ -68,7 +68,8 @@ def conclude(
     judged = counts.total() - counts[Outcome.NOT_APPLICABLE]
     because = f": {stopped}" if stopped else ""
     if lost:
-        return Verdict("incomplete", [f"the target is gone: {lost}", *_failures(counts)])
+        gone, failures = _gone(results, lost), _failures(counts)
+        return Verdict("nonconformant", [*failures, gone]) if failures else Verdict("incomplete", [gone])
     if missing:
         return Verdict("incomplete", [f"{_checks(len(missing))} not run{because}", *_failures(counts)])
     if counts[Outcome.FAIL] or counts[Outcome.KNOWN_FAILURE]:
@@ -80,6 +81,11 @@ def conclude(
 
 
 _STUCK = {Outcome.BLOCKED: "blocked", Outcome.ERROR: "in error"}
+
+
+def _gone(results: Sequence[CheckResult], lost: str) -> str:
+    count = sum(result.is_for(ReasonKind.TARGET_LOST) for result in results)
+    return f"{_checks(count)} not judged: the target is gone: {lost}" if count else f"the target is gone: {lost}"
 
 
 def _failures(counts: Counter[Outcome]) -> list[str]:

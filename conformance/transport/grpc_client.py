@@ -56,6 +56,7 @@ _BROKEN = re.compile(
     re.IGNORECASE,
 )
 _UNTRUSTED = re.compile(r"CERTIFICATE_VERIFY_FAILED")
+_REFUSED = re.compile(r"connection (?:was )?refused|connection reset", re.IGNORECASE)
 _LATE = re.compile(r"deadline exceeded", re.IGNORECASE)
 _TOO_LONG = re.compile(r"Received message larger than max", re.IGNORECASE)
 
@@ -164,7 +165,10 @@ class GrpcClient:
         code, details = ended.code().name, ended.details() or ""
         if code == "UNAVAILABLE" and _UNCONNECTED.search(details):
             untrusted = _UNTRUSTED.search(details) is not None
-            raise Unreachable(f"cannot connect to {self._address.url}: {details}", is_untrusted=untrusted)
+            is_refused = _REFUSED.search(details) is not None
+            raise Unreachable(
+                f"cannot connect to {self._address.url}: {details}", is_untrusted=untrusted, is_refused=is_refused
+            )
         if code == "UNAVAILABLE" and _BROKEN.search(details):
             return _failed(exchange, FailureKind.BROKEN, f"connection broken ({details})")
         if code == "DEADLINE_EXCEEDED" and _LATE.search(details):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from conformance.roles.model import Model
+from conformance.transport.broken import Broken
 from conformance.transport.exchange import Exchange, Reply
 from conformance.transport.target import Target
 from conformance.wire.grpc_request import Edit, grpc_call, infer_message
@@ -23,6 +24,11 @@ class GrpcTarget:
 
     def __init__(self, over_http: Target) -> None:
         self.over_http = over_http
+
+    @property
+    def broken_before(self) -> list[Broken]:
+        """What broke over gRPC while the target was surveyed."""
+        return [one for one in self.over_http.survey_broken if one.reply.is_over_grpc]
 
     @property
     def exchanges(self) -> list[Exchange]:

@@ -3,9 +3,9 @@
 Every process of a run leaves its calls in a file of its own, a line each; `merge` makes one archive of them, in the
 order of the suite. What HAR has no member for begins with an underscore: where a message belongs in the run (`_scope`,
 `_call`, `_place`), how it was sent (`_note`), what came of a body that was held back (`_go_ahead`), and what went wrong
-on the way (`_failure` in words, `_failure_kind` for programs, `_lost`). A gRPC call is an entry as well: its bodies are
-the serialized messages, the status is the one of HTTP that stands for its code, and `_grpc` has the code and the
-message; where gRPC was judged `log` has a `_grpc`, too, with the address.
+on the way (`_failure` in words, `_failure_kind` for programs, `_lost`, `_died`). A gRPC call is an entry as well: its
+bodies are the serialized messages, the status is the one of HTTP that stands for its code, and `_grpc` has the code and
+the message; where gRPC was judged `log` has a `_grpc`, too, with the address.
 
 Source: HAR 1.2 Spec, 4.2 "log" and the sections that follow it.
 """
@@ -22,9 +22,9 @@ from typing import Any
 
 from conformance import __version__
 from conformance.transport import credentials
+from conformance.transport.call import Call
 from conformance.transport.exchange import Exchange, FailureKind, GoAhead, TransportFailure
 from conformance.transport.settings import Settings
-from conformance.transport.target import Call
 from conformance.wire.grpc_request import GRPC_METHOD
 from conformance.wire.request import Message
 
@@ -72,6 +72,7 @@ def entries(call: Call, settings: Settings) -> Iterator[dict[str, Any]]:
             "_call": call.index,
             "_place": place,
             **_given(_note=exchange.note, _lost=call.lost, _go_ahead=exchange.go_ahead),
+            **({"_died": True} if call.has_died else {}),
             **_failed(exchange),
             **(
                 {"_grpc": {"code": exchange.code, "details": _hidden(exchange, settings)}} if _is_call(exchange) else {}
@@ -220,7 +221,8 @@ def _calls(found: Sequence[Mapping[str, Any]]) -> dict[tuple[str, int], Call]:
 def _call(scope: str, index: int, found: Sequence[Mapping[str, Any]]) -> Call:
     exchanges = tuple(map(_exchange, found))
     lost = found[0].get("_lost")
-    return Call(scope, index, tuple(one.message for one in exchanges), () if lost else exchanges, lost)
+    has_died = found[0].get("_died") is True
+    return Call(scope, index, tuple(one.message for one in exchanges), () if lost else exchanges, lost, has_died)
 
 
 def _exchange(entry: Mapping[str, Any]) -> Exchange:

@@ -16,7 +16,7 @@ import httpx
 from conformance import __version__
 from conformance.transport.exchange import Exchange, FailureKind, TransportFailure
 from conformance.transport.settings import Settings
-from conformance.transport.unreachable import Unreachable, is_about_trust
+from conformance.transport.unreachable import Unreachable, is_about_refusal, is_about_trust
 from conformance.wire.request import Message
 
 USER_AGENT = f"oip-conformance/{__version__}"
@@ -101,7 +101,9 @@ class HttpClient:
             )
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             raise Unreachable(
-                f"cannot connect to {self.settings.url}: {error}", is_untrusted=is_about_trust(error)
+                f"cannot connect to {self.settings.url}: {error}",
+                is_untrusted=is_about_trust(error),
+                is_refused=is_about_refusal(error),
             ) from error
         except httpx.HTTPError as error:
             return replace(exchange, failure=self._failure(error), elapsed=time.monotonic() - started)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from conformance.roles.model import Model
+from conformance.transport.broken import Broken
 from conformance.transport.exchange import Exchange, Reply
 from conformance.wire.request import InferRequest, Message
 
@@ -21,6 +23,10 @@ class Peer(Protocol):
 
     outlives_errors: bool
     through_json: bool | None
+
+    @property
+    def broken_before(self) -> Sequence[Broken]:
+        """What broke over this transport while the target was surveyed."""
 
     @property
     def exchanges(self) -> list[Exchange]:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from conformance.transport.call import Call
 from conformance.transport.exchange import Exchange
 from conformance.transport.settings import Settings
-from conformance.transport.target import Call, Target
+from conformance.transport.target import Target
 from conformance.transport.unreachable import TargetLost
 from conformance.wire.request import Message
 
@@ -45,8 +46,8 @@ class Replayed(Target):
         if found is None:
             raise NotRecordedError(f"the recording has no call {call.index} of {call.scope}")
         if found.lost:
-            self.lost = found.lost
-            raise TargetLost(found.lost)
+            self.lost, self.has_died = found.lost, found.has_died
+            raise TargetLost(found.lost, has_died=found.has_died)
         for sent, recorded in zip(call.messages, found.messages, strict=False):
             if difference := self._difference(sent, recorded):
                 raise NotRecordedError(f"call {call.index} of {call.scope} was recorded with another {difference}")

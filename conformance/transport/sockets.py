@@ -19,7 +19,7 @@ import h11
 from conformance.transport.exchange import Exchange, FailureKind, GoAhead, TransportFailure
 from conformance.transport.http_client import USER_AGENT
 from conformance.transport.settings import Settings
-from conformance.transport.unreachable import Unreachable, is_about_trust
+from conformance.transport.unreachable import Unreachable, is_about_refusal, is_about_trust
 from conformance.wire.request import Message
 
 # Of so many segments some may as well run together: the pause between them is this part of the usual one.
@@ -211,7 +211,8 @@ def connect(settings: Settings) -> Iterator[Connection]:
     try:
         raw = socket.create_connection((parts.hostname, port), timeout=settings.timeout)
     except OSError as error:
-        raise Unreachable(f"cannot connect to {settings.url}: {error}") from error
+        is_refused = is_about_refusal(error)
+        raise Unreachable(f"cannot connect to {settings.url}: {error}", is_refused=is_refused) from error
     with raw:
         raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if parts.scheme != "https":

@@ -1,8 +1,4 @@
-"""The target as checks see it: send a request in one of several manners, get a reply; every exchange is recorded.
-
-What is sent together is one `Call`. It knows where in the run it belongs, so that a recording of all calls can stand in
-for the target later (`replay`).
-"""
+"""The target as checks see it: send a request in one of several manners, get a reply; every exchange is recorded."""
 
 from __future__ import annotations
 
@@ -10,7 +6,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TypeVar
 
@@ -19,6 +15,8 @@ from conformance.roles.placement import Placement
 from conformance.roles.roles import load as load_roles
 from conformance.terms.extensions import GRPC, HTTP
 from conformance.transport import bare_sending
+from conformance.transport.broken import Broken, is_broken
+from conformance.transport.call import Call
 from conformance.transport.chunks import Chunks
 from conformance.transport.exchange import Exchange, FailureKind, Reply
 from conformance.transport.grpc_client import GrpcClient
@@ -39,24 +37,6 @@ TRUST_HINT = "; --target-ca FILE says whom to trust"
 UNREACHED = (502, 503, 504)
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """Messages that were sent together, and what came of them.
-
-    Attributes:
-        scope: what they were sent for, as given to `Target.scope`.
-        index: the place of the call in its scope.
-        exchanges: as many as were answered, failed or broke; fewer than messages where a connection was closed.
-        lost: why the target could not be reached, or None.
-    """
-
-    scope: str
-    index: int
-    messages: tuple[Message, ...]
-    exchanges: tuple[Exchange, ...] = ()
-    lost: str | None = None
-
-
 class Target:
     """One server under judgement.
 
@@ -64,7 +44,9 @@ class Target:
         roles: role -> name of the model that fills it on this target.
         placements: role -> version and tensor names of that model, where they are not those of the role.
         exchanges: what was sent in the scope, in order.
-        lost: why no connection can be made any more, or None.
+        lost: why no connection can be made any more, or None; `has_died`: see `TargetLost`.
+        last: the last exchange of all, or None; `has_answered`: whether anything ever came.
+        broken: what broke beside rows, as long as nobody has judged it; `survey_broken`: likewise in the survey.
         journal: keeps every call, where there is one.
     """
 
@@ -77,8 +59,13 @@ class Target:
         self.placements: Mapping[str, Placement] = {}
         self.exchanges: list[Exchange] = []
         self.lost: str | None = None
+        self.has_died = False
+        self.has_answered = False
+        self.last: Exchange | None = None
+        self.broken: list[Broken] = []
+        self.survey_broken: Sequence[Broken] = ()
         self.journal: Callable[[Call], None] | None = None
-        self._scope, self._calls = "", 0
+        self._scope, self._calls, self._beside = "", 0, False
         self._plain_refusals: dict[tuple[str, str], str | None] = {}
 
     @cached_property
@@ -94,17 +81,24 @@ class Target:
         return GrpcClient(self.settings)
 
     @contextmanager
-    def scope(self, name: str) -> Iterator[None]:
+    def scope(self, name: str, *, beside: bool = False) -> Iterator[None]:
         """Keep a record of exchanges of its own: for a row of a check, say, or for the survey.
 
         What is sent inside is numbered from 0 and recorded under this name; afterwards the record before goes on.
+        `beside` is for what no row judges: what is neither answered nor refused there is asked again, once, and noted
+        in `broken`.
         """
-        before = self.exchanges, self._scope, self._calls
-        self.exchanges, self._scope, self._calls = [], name, 0
+        before = self.exchanges, self._scope, self._calls, self._beside
+        self.exchanges, self._scope, self._calls, self._beside = [], name, 0, beside
         try:
             yield
         finally:
-            self.exchanges, self._scope, self._calls = before
+            self.exchanges, self._scope, self._calls, self._beside = before
+
+    @property
+    def broken_before(self) -> list[Broken]:
+        """What broke over HTTP while the target was surveyed."""
+        return [one for one in self.survey_broken if not one.reply.is_over_grpc]
 
     def close(self) -> None:
         """Close every connection."""
@@ -128,7 +122,7 @@ class Target:
         """
         asked = model.role.name, transport
         if asked not in self._plain_refusals:
-            with self.scope(f"role {model.role.name}" + (" over gRPC" if transport == GRPC else "")):
+            with self.scope(f"role {model.role.name}" + (" over gRPC" if transport == GRPC else ""), beside=True):
                 self._plain_refusals[asked] = self._refusal(replace(model, salt=0), transport)
         return self._plain_refusals[asked]
 
@@ -161,8 +155,24 @@ class Target:
         return self.send(Message(path, method="GET"))
 
     def send(self, message: Message, *, fresh: bool = False) -> Reply:
-        """Send a message, over HTTP or gRPC; `fresh` asks for a connection of its own."""
-        return self._call([message], lambda: [self._patiently(lambda: self._send(message, fresh=fresh))])[0]
+        """Send a message, over HTTP or gRPC; `fresh` asks for a connection of its own, which all have beside rows.
+
+        A kept connection may be closed at any time, so that nothing could be said of a request to which that happens.
+        """
+        fresh = fresh or self._beside
+        reply = self._call([message], lambda: [self._patiently(lambda: self._send(message, fresh=fresh))])[0]
+        return self._asked_again(reply) if self._beside and is_broken(reply) else reply
+
+    def _asked_again(self, reply: Reply) -> Reply:
+        """Note what broke beside rows, and return the answer to the same request sent again, where one came."""
+        again, self._beside = reply, False
+        try:
+            if not reply.has_failed(FailureKind.TIMEOUT):
+                again = self.send(reply.exchange.message, fresh=True)
+        finally:
+            self._beside = True
+            self.broken.append(Broken(self._scope, reply, again))
+        return reply if again.status is None else again
 
     def _send(self, message: Message, *, fresh: bool = False) -> Exchange:
         client = self._grpc if message.method == GRPC_METHOD else self._http
@@ -254,11 +264,13 @@ class Target:
         try:
             found = self._exchanged(call, exchange)
         except TargetLost as lost:
-            self._write_down(replace(call, lost=str(lost)))
+            self._write_down(replace(call, lost=str(lost), has_died=lost.has_died))
             raise
         first = len(self.exchanges)
         numbered = [replace(one, number=first + index) for index, one in enumerate(found)]
         self.exchanges += numbered
+        self.last = numbered[-1] if numbered else self.last
+        self.has_answered = self.has_answered or any(one.status is not None for one in numbered)
         self._write_down(replace(call, exchanges=tuple(numbered)))
         return [Reply(one) for one in numbered]
 
@@ -278,8 +290,11 @@ class Target:
         found = self._send(message, fresh=True)
         if found.code == "UNAVAILABLE" or (found.status in UNREACHED and not found.code):
             raise Unreachable(
-                f"{found.url.removesuffix(message.path)} answers everything with {Reply(found).status_line}"
+                f"{found.url.removesuffix(message.path)} answers everything with {Reply(found).status_line}",
+                is_refused=True,
             )
+        if is_broken(Reply(found)):
+            self.broken.append(Broken("behind the gateway", Reply(found), Reply(found)))
 
     def _write_down(self, call: Call) -> None:
         if self.journal:
@@ -304,7 +319,7 @@ class Target:
             TargetLost: it did not come back, now or earlier.
         """
         if self.lost:
-            raise TargetLost(self.lost)
+            raise TargetLost(self.lost, has_died=self.has_died)
         until = time.monotonic() + min(RESTART_PATIENCE, self.settings.timeout)
         while True:
             try:
@@ -312,5 +327,6 @@ class Target:
             except Unreachable as error:
                 if error.is_untrusted or time.monotonic() >= until:
                     self.lost = f"{error}{TRUST_HINT if error.is_untrusted and not self.settings.ca_file else ''}"
-                    raise TargetLost(self.lost) from error
+                    self.has_died = error.is_refused and self.has_answered
+                    raise TargetLost(self.lost, has_died=self.has_died) from error
             time.sleep(0.1)

@@ -43,6 +43,7 @@ class Fault:
         broad: it breaks so much that nobody can say which checks fail; it only must not go unseen.
         large: it shows only in what the suite's quick profile leaves out, the large and the many alike.
         walks: the kind of request by which it shows in the suite's walk, where it takes two things at once; else "".
+        surveyed: it shows while the suite looks at what the server offers.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Fault:
     broad: bool = False
     large: bool = False
     walks: str = ""
+    surveyed: bool = False
 
     @property
     def summary(self) -> str:
@@ -75,13 +77,18 @@ class Fault:
 
 
 def fault(
-    *replaced: str, breaks: str | Sequence[str] = (), broad: bool = False, large: bool = False, walks: str = ""
+    *replaced: str,
+    breaks: str | Sequence[str] = (),
+    broad: bool = False,
+    large: bool = False,
+    walks: str = "",
+    surveyed: bool = False,
 ) -> Callable[[Body], Fault]:
     """Make a fault of a body; see `Fault`."""
 
     def make(body: Body) -> Fault:
         ids = (breaks,) if isinstance(breaks, str) else tuple(breaks)
-        return Fault(body.__name__.replace("_", "-"), replaced, ids, body, broad, large, walks)
+        return Fault(body.__name__.replace("_", "-"), replaced, ids, body, broad, large, walks, surveyed)
 
     return make
 

@@ -93,13 +93,10 @@ def classification_lasts_one_request_longer(original: Any, model: Model, request
     return [replace(wish, classes=wish.classes or before) for wish in wishes]
 
 
-@fault("classification.classify", breaks=("CLS-HTTP-NUM", "OIP-ANSWER"))
-def scores_of_8_bits_are_refused(original: Any, tensor: Tensor, count: int, batching: bool, labels: Labels) -> Tensor:
-    """Outputs of INT8 and UINT8 cannot be classified."""
-    if tensor.datatype in ("INT8", "UINT8"):
-        raise InferenceError(f"classification does not support {tensor.datatype}")
-    result: Tensor = original(tensor, count, batching, labels)
-    return result
+@fault("classification.classify", broad=True)
+def classes_of_every_datatype_refused(_original: Any, tensor: Tensor, *_arguments: Any) -> Tensor:
+    """No output can be classified, of whatever datatype."""
+    raise InferenceError(f"classification does not support {tensor.datatype}")
 
 
 # --- how many --------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from reference_server.datatypes import NUMPY
+from reference_server.errors import InferenceError
 from reference_server.faults import fault
 from reference_server.framing import BinaryData
 from reference_server.members import Object
@@ -240,3 +241,19 @@ def size_that_is_no_number_worked_out(original: Any, model: Model, spec: TensorS
     size = declared(entry)
     word = isinstance(size, str) and not re.search("[0-9]", size) and spec.datatype != "BYTES"
     return original(model, spec, resized(entry, native(spec.datatype, entry["shape"])) if word else entry, rest)
+
+
+@fault("tensors.decode_binary", breaks="BIN-ENC-ALL-I")
+def binary_inputs_of_more_than_20000_elements_refused(original: Any, datatype: str, shape: Any, data: Any) -> Any:
+    """Inputs of more than 20000 elements are refused as binary data, and taken as JSON."""
+    if math.prod(shape) > 20_000:
+        raise InferenceError("too many elements")
+    return original(datatype, shape, data)
+
+
+@fault("models.Model.check_shape", breaks="BIN-ENC-ALL-I")
+def odd_sizes_above_100_refused(original: Any, model: Any, spec: Any, shape: Any) -> None:
+    """Inputs of more than 100 elements are refused where their number is odd."""
+    if math.prod(shape) > 100 and math.prod(shape) % 2:
+        raise InferenceError("no such shape")
+    original(model, spec, shape)

@@ -195,9 +195,9 @@ def test_a_server_that_dies_behind_its_gateway_is_gone(
     ):
         url = f"http://127.0.0.1:{front.port}"
         run = judge(tmp_path, f"--target-url={url}", "--target-timeout=3", "--conformance-report=r.json")
-    assert run.returncode == 6, run.stdout[-2000:]
+    assert run.returncode == 1, run.stdout[-2000:]
     last = run.stdout.splitlines()[-1]
     assert f"the target is gone: {url} answers everything with HTTP 502" in last
     found = [check["outcome"] for check in report_of(tmp_path)["checks"]]
     assert found.count("error") > 1000
-    assert found.count("fail") <= 1  # the answer in the middle of which the server died
+    assert found.count("fail") == 1  # the answer in the middle of which the server died, or the row after it

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.terms.outcome import Outcome
+from conformance.terms.outcome import Outcome, Reason, ReasonKind
 from conformance.terms.result import CheckResult, Failure
-from conformance.terms.verdict import conclude, of_extensions, of_requirements
+from conformance.terms.verdict import Verdict, conclude, of_extensions, of_requirements
 
 
 def result(outcome: Outcome, requirement: str = "BIN-ORD-O", unmet: str | None = None, **fields: str) -> CheckResult:
@@ -41,9 +41,15 @@ def test_conclude(outcomes: list[Outcome], verdict: str, exit_status: int) -> No
 
 
 def test_missing_checks_and_a_lost_target_are_never_conformant() -> None:
+    lost = CheckResult(
+        "ordering.y", "", "Y.", "ordering", "raw", ERROR, ["BIN-ORD-O"], reason=Reason(ReasonKind.TARGET_LOST)
+    )
+    assert conclude([result(PASS), lost], lost="refused").verdict == "incomplete"
+    gone = "1 check not judged: the target is gone: refused"
+    assert conclude([result(FAIL), lost], lost="refused") == Verdict("nonconformant", ["1 check failed", gone])
     assert conclude([result(PASS)], missing=["a[b]"]).why == ["1 check not run"]
     assert conclude([result(FAIL)], missing=["a[b]"]).verdict == "incomplete"
-    assert conclude([result(FAIL)], lost="refused").why == ["the target is gone: refused", "1 check failed"]
+    assert conclude([result(PASS)], lost="refused").why == ["the target is gone: refused"]
 
 
 def test_extensions_are_judged_apart() -> None:

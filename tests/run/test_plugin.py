@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
+from collections import Counter
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +15,7 @@ import pytest
 
 from conformance.report.json_report import digest
 from conformance.terms import data
-from tests.support.servers import JsonOnly, judge, proxied, serving
+from tests.support.servers import JsonOnly, bundled, judge, proxied, serving
 
 ORDER = "response_follows_its_json"
 
@@ -116,13 +119,52 @@ def test_what_is_asked_for_is_judged_though_it_is_not_offered(tmp_path: Path) ->
     assert "\x1b" not in run.stdout
 
 
-def test_a_target_that_dies_halfway_is_incomplete(tmp_path: Path, reference: str) -> None:
-    with proxied(reference, connections=40) as url:
+def test_a_target_that_dies_halfway_fails_once(tmp_path: Path, reference: str) -> None:
+    with proxied(reference, connections=400) as url:
         run = judge(tmp_path, f"--target-url={url}", "--target-timeout=1", "--conformance-report=r.json")
-    assert run.returncode == 6, run.stdout[-2000:]
-    assert "the target is gone: cannot connect" in run.stdout.splitlines()[-1]
+    assert run.returncode == 1, run.stdout[-2000:]
     report = report_of(tmp_path / "r.json")
-    assert {check["outcome"] for check in report["checks"]} >= {"pass", "error"}
+    outcomes = Counter(check["outcome"] for check in report["checks"])
+    assert (outcomes["fail"], outcomes["pass"] > 100, outcomes["error"] > 100) == (1, True, True)
+    (failed,) = [check for check in report["checks"] if check["outcome"] == "fail"]
+    gone = f"{outcomes['error']} checks not judged: the target is gone: cannot connect"
+    since = f"since {failed['id']}" + (f" [{failed['row']}]" if failed["row"] else "")
+    assert re.search(f"is nonconformant: 1 check failed; {gone}.*{re.escape(since)}", run.stdout.splitlines()[-1])
+    assert run.stdout.count("ERROR") == 0
+    assert run.stdout.count(f"{outcomes['error']} rows are not judged: ") == 1
+    assert re.search(rf"1 failed, .*{outcomes['error']} not judged", run.stdout)
+
+
+SURVEY = "errors.nothing-breaks-in-the-survey"
+
+
+def ending(kind: str) -> AbstractContextManager[str]:
+    return bundled(kind, program=("-m", "tests.support.ending_server"))
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+def test_a_server_that_ends_at_a_request_has_failed_it(tmp_path: Path, workers: tuple[str, ...]) -> None:
+    chosen = "classification or ordering"
+    with ending('"classification":2') as url:
+        run = judge(tmp_path, f"--target-url={url}", "-k", chosen, "--conformance-report=r.json", *workers)
+    failed = [check for check in report_of(tmp_path / "r.json")["checks"] if check["outcome"] == "fail"]
+    assert 1 <= len(failed) <= (2 if workers else 1), run.stdout[-2000:]
+    assert run.returncode == 1
+    named = {check["failure"]["requirement"] for check in failed}
+    if workers:  # nobody knows whose request it was
+        assert named == {"OIP-ALIVE"}
+    else:
+        assert failed[0]["area"] == "classification"
+        assert '"classification": 2' in failed[0]["failure"]["sent"]
+
+
+def test_a_server_that_ends_in_the_survey_is_nonconformant(tmp_path: Path) -> None:
+    with ending("raw:") as url:
+        run = judge(tmp_path, f"--target-url={url}", "--conformance-report=r.json")
+    assert run.returncode == 1
+    report = report_of(tmp_path / "r.json")
+    assert [(check["id"], check["failure"]["requirement"]) for check in report["checks"]] == [(SURVEY, "OIP-ALIVE")]
+    assert f"{url} is nonconformant: 1 check failed; cannot connect to {url}" in run.stdout.splitlines()[-1]
 
 
 @pytest.mark.parametrize(

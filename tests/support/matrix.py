@@ -113,7 +113,12 @@ class Server:
 
 
 def judge_rows(
-    url: str, rows: Iterable[tuple[Check, Row]], grpc: str | None = None, *, pause: float = SHORT_PAUSE
+    url: str,
+    rows: Iterable[tuple[Check, Row]],
+    grpc: str | None = None,
+    *,
+    pause: float = SHORT_PAUSE,
+    surveyed: bool = False,
 ) -> Iterator[CheckResult]:
     """Yield the result of each row, every extension being asked for; stop when nothing is answered any more.
 
@@ -122,11 +127,14 @@ def judge_rows(
         rows: to be judged.
         grpc: where gRPC is judged, or None.
         pause: seconds between the segments of a body that is sent in pieces.
+        surveyed: see what the server offers, and judge that alone.
     """
     reached_by = replace(settings.make(url, timeout=TIMEOUT, grpc=grpc), segment_pause=pause)
     survey = Survey(offered=dict.fromkeys(EXTENSIONS, ""), roles={role: role for role in roles.load()})
     errors = 0
-    with Session(Target(reached_by), survey) as session:
+    with Session(Target(reached_by), None if surveyed else survey) as session:
+        if surveyed:
+            session.take_survey()
         for check, row in rows:
             result = session.judge(check, row)
             yield result
@@ -145,7 +153,7 @@ def see(server: Server, fault: Fault, rows: Rows, *, first: bool = False) -> Sig
         return body(*arguments, **named)
 
     counted.__wrapped__ = body  # type: ignore[attr-defined]
-    with switched_on(Fault(fault.name, fault.steps, fault.breaks, counted, fault.broad)):
+    with switched_on(Fault(fault.name, fault.steps, fault.breaks, counted, fault.broad, surveyed=fault.surveyed)):
         results = _up_to_a_miss(_judged(server, fault, rows)) if first else list(_judged(server, fault, rows))
     server.replace()
     misses = [_miss(r) for r in results if r.outcome not in MET]
@@ -166,10 +174,11 @@ def _judged(server: Server, fault: Fault, rows: Rows) -> Iterator[CheckResult]:
     reads = any(step.startswith("http_") for step in fault.steps)
     if not fault.over_grpc:
         server.replace()
-        yield from judge_rows(server.url, rows, pause=LONG_PAUSE if reads else SHORT_PAUSE)
+        pause = LONG_PAUSE if reads else SHORT_PAUSE
+        yield from judge_rows(server.url, rows, pause=pause, surveyed=fault.surveyed)
         return
     with serving_grpc(server) as address:
-        yield from judge_rows(server.url, rows, address)
+        yield from judge_rows(server.url, rows, address, surveyed=fault.surveyed)
 
 
 @contextmanager

@@ -44,4 +44,8 @@ def relevant(fault: Fault, rows: Rows, steps_of_rows: list[frozenset[str]]) -> R
     """Return the rows that take a step which the fault replaces; all for a fault of connections, or a broad one."""
     if fault.broad or any(step.startswith(LASTING) for step in fault.steps):
         return rows
-    return [row for row, steps in zip(rows, steps_of_rows, strict=True) if not steps.isdisjoint(fault.steps)]
+    return [
+        (check, row)
+        for (check, row), steps in zip(rows, steps_of_rows, strict=True)
+        if check.of_survey or not steps.isdisjoint(fault.steps)
+    ]

@@ -1,0 +1,26 @@
+"""The survey of the target: what a server is asked before it is judged, it answers or refuses."""
+
+from __future__ import annotations
+
+from conformance.expect.unmet import Unmet
+from conformance.terms.check import check
+from conformance.terms.extensions import GRPC
+from conformance.terms.text import safe
+from conformance.transport.broken import Broken
+from conformance.transport.peer import Peer
+
+STATUS = "OIP-ERR-STATUS"
+
+
+@check("errors.nothing-breaks-in-the-survey", answers=("OIP-ALIVE", STATUS), of_survey=True)
+@check("grpc.nothing-breaks-in-the-survey", answers=("GRPC-ALIVE", "GRPC-ERR-CODE"), of_survey=True, over=(GRPC,))
+def nothing_breaks_in_the_survey(target: Peer) -> None:
+    """What a server is asked before it is judged, it answers or refuses."""
+    for one in sorted(target.broken_before, key=lambda found: found.is_manner):
+        what = "a refusal with a status for what the client got wrong" if one.is_manner else "an answer or a refusal"
+        raise Unmet(what, _told(one), one.reply, requirement=STATUS if one.is_manner else "OIP-ALIVE")
+
+
+def _told(found: Broken) -> str:
+    again = "" if found.again is found.reply or found.is_manner else f"; sent again: {safe(found.again.outcome())}"
+    return safe(found.outcome) + again

@@ -1,0 +1,164 @@
+"""Limits that a server has for itself: what it declines for one of them says nothing about a requirement.
+
+No document says how many elements, how large a batch or how long an id a server has to take. Where it refuses more than
+every example has, a plain request of the same size tells: refused as well, and so is one that is a little larger, it is
+the size that is refused. What it refuses in one form alone, or in one size alone, is judged. Likewise the documents
+name no datatype whose outputs have to be ranked: a server that ranks some of them, and declines the others, may.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from zlib import crc32
+
+from conformance.judging.plain_twin import Asked, asked, larger, padded, smaller, twin
+from conformance.roles.model import Model
+from conformance.terms.text import safe
+from conformance.transport.exchange import Reply
+from conformance.transport.replay import NotRecordedError
+from conformance.transport.target import Target
+from conformance.transport.unreachable import TargetLost
+from conformance.wire.datatypes import DATATYPES
+from conformance.wire.grpc_request import infer_message
+from conformance.wire.request import Form, InferRequest, Message, Output
+
+TOO_LARGE = 413
+LARGE = 64 * 1024  # bytes; a smaller body is for any server to take
+
+# What any server takes: the documents' examples have no more of it. Beyond, it may have a limit.
+ORDINARY: Mapping[str, tuple[int, Callable[[Asked], int]]] = {
+    "elements": (64, lambda found: found.elements),
+    "dimension": (64, lambda found: found.dimension),
+    "string": (64, lambda found: found.string),
+    "id": (36, lambda found: len(found.id)),  # a UUID
+    "body": (LARGE - 1, lambda found: found.size),
+}
+ORDINARY_BATCH = 2
+ORDINARY_CLASSES = 64
+
+
+class OwnLimits:
+    """The limits of one target, as far as rows have met them. Each question is asked once."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._answers: dict[str, Reply] = {}
+
+    def met_by(self, reply: Reply, model: Model | None) -> str:
+        """Return which limit of its own the server declined a request for, in a few words; empty for none."""
+        if _is_too_large(reply):
+            return f"too large for the target: {safe(reply.outcome())}"
+        if model is None or not _is_declined(reply):
+            return ""
+        found = asked(reply.exchange.message, model)
+        if found is None:
+            return ""
+        try:
+            return (
+                self._of_size(found, reply, model)
+                or self._of_datatype(found, reply, model)
+                or self._of_count(found, reply, model)
+            )
+        except (TargetLost, NotRecordedError):
+            return ""  # nobody is there to tell: what is unmet stays so
+
+    # --- size ---
+
+    def _of_size(self, found: Asked, reply: Reply, model: Model) -> str:
+        if not _is_large(found, model):
+            return ""
+        for plain in self._as_large(found, reply, model):
+            if all(_is_declined(self._answer(message)) for message in plain):
+                outcome = safe(self._answer(plain[0]).outcome())
+                return f"too large for the target, which refuses a plain request of the same size, too: {outcome}"
+        return ""
+
+    def _as_large(self, found: Asked, reply: Reply, model: Model) -> Iterator[list[Message]]:
+        """Yield plain requests of the same size: of as many elements, with a larger one, then of as many bytes.
+
+        Where there are so many that JSON takes long, first one of fewer: what refuses these refuses those.
+        """
+        quick = smaller(found, model)
+        for one in (found,) if quick is found else (quick, found):
+            twins = [twin(asked, self._target, model) for asked in (one, larger(one, model))]
+            if twins[0] is not None:
+                yield [_message(request, reply) for request in twins if request is not None]
+        if found.size >= LARGE and not reply.is_over_grpc and model.role.is_json_capable:
+            yield [padded(model.request(send="json").message(), found.size)]
+
+    def _answer(self, message: Message) -> Reply:
+        """Ask once, in a scope of its own: another process of the run asks, too."""
+        name = f"plain twin {crc32(message.path.encode() + message.body):08x}"
+        if name not in self._answers:
+            with self._target.scope(name):
+                self._answers[name] = self._target.send(message, fresh=True)
+        return self._answers[name]
+
+    # --- classes ---
+
+    def _of_count(self, found: Asked, reply: Reply, model: Model) -> str:
+        """Say that it is the number of classes that is refused: one is given, this many and more are refused."""
+        count = max(found.classified.values(), default=0)
+        plain = twin(found, self._target, model) if count > ORDINARY_CLASSES else None
+        if plain is None:
+            return ""
+        one, as_many, more = (
+            self._answer(
+                _message(replace(plain, outputs=tuple(Output(n, classification=k) for n in found.classified)), reply)
+            )
+            for k in (1, count, count + 1)
+        )
+        is_limit = one.succeeded and _is_declined(as_many) and _is_declined(more)
+        return f"{count} classes are too many for the target: {safe(reply.outcome())}" if is_limit else ""
+
+    def _of_datatype(self, found: Asked, reply: Reply, model: Model) -> str:
+        """Say which datatype of those that were to be ranked the server ranks nowhere, though it ranks others."""
+        ours = {model.names.outputs.get(spec.name, spec.name): spec.datatype for spec in model.role.outputs}
+        datatypes = {ours[name] for name in found.classified if name in ours}
+        for datatype in sorted(datatypes & DATATYPES.keys()):
+            probe = self._target.model(f"identity_{datatype.lower()}") or model
+            if self._ranks(probe, reply) is False and any(self._ranks(m, reply) for m in self._others(datatype)):
+                return f"classification of {datatype} is not offered: {safe(reply.outcome())}"
+        return ""
+
+    def _others(self, datatype: str) -> Iterator[Model]:
+        for name in DATATYPES:
+            model = self._target.model(f"identity_{name.lower()}")
+            if name not in (datatype, "BYTES") and model is not None and model.role.is_json_capable:
+                yield model
+
+    def _ranks(self, model: Model, like: Reply) -> bool | None:
+        """Say whether a model's first output is ranked: True, declined: False, or neither."""
+        name = model.role.outputs[0].name
+        send: Form = "json" if model.role.is_json_capable else "binary"
+        plain = model.request(send=send, outputs=[Output(name, classification=1)])
+        answer = self._answer(_message(plain, like))
+        if _is_declined(answer):
+            return False
+        output = answer.answer.output(name) if answer.succeeded else None
+        return True if output is not None and output.datatype == "BYTES" else None
+
+
+def _message(request: InferRequest, like: Reply) -> Message:
+    """Return a request as it is sent over the transport of a reply."""
+    return infer_message(request) if like.is_over_grpc else request.message()
+
+
+def _is_large(found: Asked, model: Model) -> bool:
+    sizes = any(measure(found) > most for most, measure in ORDINARY.values())
+    return sizes or (model.role.batching and found.batch > ORDINARY_BATCH)
+
+
+def _is_declined(reply: Reply) -> bool:
+    """Whether a server says that it does not serve a request, rather than that it broke."""
+    return reply.is_refusal and reply.status is not None and reply.status < 500
+
+
+def _is_too_large(reply: Reply) -> bool:
+    """Whether a large body was declined."""
+    # "The server is refusing to process a request because the request content is larger than the server is willing or
+    # able to process" (RFC 9110, 15.5.14). No document of the extensions says how much that has to be, so that the row
+    # does not apply; a body below LARGE is one that every example of theirs could have, and its refusal is judged.
+    declined = reply.status == TOO_LARGE or reply.exchange.code == "RESOURCE_EXHAUSTED"
+    return declined and len(reply.exchange.message.body) >= LARGE

@@ -1,0 +1,55 @@
+"""What breaks where no check looks: while the suite sees what there is, or whether a model answers at all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reference_server.errors import InferenceError
+from reference_server.faults import fault
+
+_met: set[str] = set()
+
+
+def _once(name: str) -> bool:
+    """Say whether it is the first time."""
+    is_first = name not in _met
+    _met.add(name)
+    return is_first
+
+
+@fault("app.Service.model_metadata", breaks="OIP-ALIVE", surveyed=True)
+async def first_look_at_a_model_unavailable(original: Any, service: Any, http: Any) -> Any:
+    """The first request for the metadata of a model is answered with 503, the next as it should be."""
+    if _once("metadata"):
+        raise InferenceError("not now", status=503)
+    return await original(service, http)
+
+
+@fault("request.parse_raw", breaks="OIP-ALIVE", surveyed=True)
+def first_raw_request_breaks_the_server(original: Any, *arguments: Any) -> Any:
+    """The first raw request fails with an internal error, the next are answered."""
+    if _once("raw"):
+        raise RuntimeError("no buffer")
+    return original(*arguments)
+
+
+@fault("request.parse_raw", breaks="OIP-ERR-STATUS", surveyed=True)
+def unknown_raw_requests_break_the_server(_original: Any, *_arguments: Any) -> Any:
+    """Raw requests, which the server does not know, are answered with an internal error."""
+    raise RuntimeError("not JSON")
+
+
+@fault("app.Service.infer", breaks="OIP-ALIVE")
+async def first_inference_unavailable(original: Any, service: Any, http: Any) -> Any:
+    """The first inference request is answered with 503, the next as they should be."""
+    if _once("inference"):
+        raise InferenceError("loading", status=503)
+    return await original(service, http)
+
+
+@fault("grpc_methods.server_metadata", breaks="GRPC-ALIVE", surveyed=True)
+def grpc_first_look_at_the_server_breaks_it(original: Any, models: Any, message: Any) -> Any:
+    """The first call for the metadata of the server ends with an error of its own, the next are answered."""
+    if _once("grpc-metadata"):
+        raise RuntimeError("no cache")
+    return original(models, message)

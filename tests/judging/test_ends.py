@@ -1,0 +1,121 @@
+"""A server that ends: the row that is failed for it, once; and a network that fails, for which no row is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from conformance.expect.expectation import expect
+from conformance.expect.unmet import blocked_where
+from conformance.judging.judge import Judge
+from conformance.survey.survey import Survey
+from conformance.terms.check import Check, Row
+from conformance.terms.outcome import Outcome, ReasonKind
+from conformance.terms.result import CheckResult
+from conformance.transport.exchange import Exchange, FailureKind, TransportFailure
+from conformance.transport.settings import Settings
+from conformance.transport.target import Target
+from conformance.transport.unreachable import Unreachable
+from conformance.wire.request import Message
+
+LIVE = Message("/v2/health/live", method="GET")
+CLOSED = TransportFailure(FailureKind.CLOSED, "connection closed without an answer")
+ANSWERED, BROKEN = Exchange(0, LIVE, "http://h", status=200), Exchange(0, LIVE, "http://h", failure=CLOSED)
+
+
+class Ending(Target):
+    """A target that has these exchanges, and then no more."""
+
+    def __init__(self, *exchanges: Exchange, is_refused: bool = True) -> None:
+        super().__init__(Settings("http://h", timeout=0.01))
+        self.left, self.is_refused = list(exchanges), is_refused
+
+    def _send(self, message: Message, *, fresh: bool = False) -> Exchange:
+        del fresh
+        if not self.left:
+            raise Unreachable("cannot connect to http://h: gone", is_refused=self.is_refused)
+        return replace(self.left.pop(0), message=message)
+
+
+def twice(target: Target) -> None:
+    target.send(LIVE)
+    target.send(LIVE)
+
+
+def looking(target: Target) -> None:
+    expect(target.send(LIVE)).answered()
+
+
+def looking_twice(target: Target) -> None:
+    with blocked_where(lambda: not target.send(LIVE).succeeded, "nothing is answered"):
+        looking(target)
+
+
+def judged(target: Target, *bodies: Callable[[Target], None], several: bool = False) -> list[CheckResult]:
+    survey = Survey(offered={"binary_tensor_data": "listed"})
+    judge = Judge(target, survey, is_one_of_several=several)
+    return [
+        judge(Check(f"state.{k}", ("OIP-ANSWER",), None, (Row(""),), body), Row("")) for k, body in enumerate(bodies)
+    ]
+
+
+def told(result: CheckResult) -> str:
+    if result.failure is not None:
+        return f"{result.outcome} {result.failure.requirement}"
+    return f"{result.outcome} {result.reason.kind}" if result.reason else str(result.outcome)
+
+
+GONE = f"{Outcome.ERROR} {ReasonKind.TARGET_LOST}"
+OWN, ALIVE = "fail OIP-ANSWER", "fail OIP-ALIVE"
+
+
+@pytest.mark.parametrize(
+    ("exchanges", "bodies", "expected", "since"),
+    [
+        # the row sees that its request is not answered
+        ([ANSWERED, BROKEN], [looking, looking, looking, looking], ["pass", OWN, GONE, GONE], "state.1"),
+        # it does not look
+        ([ANSWERED, BROKEN], [looking, twice, looking, looking], ["pass", OWN, GONE, GONE], "state.1"),
+        ([ANSWERED, BROKEN], [twice, looking, looking], ["pass", ALIVE, GONE], "state.1"),
+        # it looks, and asks for more before it says so
+        ([ANSWERED, BROKEN], [looking, looking_twice, looking], ["pass", OWN, GONE], "state.1"),
+        # all was answered, and nobody is there any more
+        ([ANSWERED, ANSWERED], [looking, looking, looking, looking], ["pass", "pass", ALIVE, GONE], "state.2"),
+        ([ANSWERED], [twice, looking], [ALIVE, GONE], "state.0"),
+        # a row that failed for what it was answered is not taken for the last
+        ([ANSWERED, replace(ANSWERED, status=400)], [looking, looking, looking], ["pass", OWN, ALIVE], ""),
+        # nothing was ever answered
+        ([], [looking, looking], [GONE, GONE], ""),
+    ],
+)
+def test_one_row_is_failed_for_the_end(
+    exchanges: list[Exchange], bodies: list[Callable[[Target], None]], expected: list[str], since: str
+) -> None:
+    results = judged(Ending(*exchanges), *bodies)
+    assert list(map(told, results)) == expected
+    reasons = {result.reason.subject for result in results if result.reason}
+    assert reasons <= {"cannot connect to http://h: gone" + (f", since {since}" if since else "")}
+
+
+def test_to_end_is_never_a_matter_of_advice() -> None:
+    judge = Judge(Ending(ANSWERED, BROKEN), Survey(offered={"binary_tensor_data": "listed"}))
+    results = [
+        judge(Check("state.0", ("HTTP-PIPELINE",), None, (Row(""),), body), Row(""))
+        for body in (looking, twice, looking)
+    ]
+    assert list(map(told, results)) == ["pass", ALIVE, GONE]
+
+
+def test_no_row_is_failed_where_the_network_fails() -> None:
+    results = judged(Ending(ANSWERED, is_refused=False), twice, looking)
+    assert list(map(told, results)) == [GONE, GONE]
+
+
+def test_a_request_beside_those_of_others_is_not_blamed_for_its_own_requirement() -> None:
+    for body in (looking, twice, looking_twice):
+        results = judged(Ending(ANSWERED, BROKEN), looking, body, looking, several=True)
+        assert list(map(told, results)) == ["pass", ALIVE, GONE]
+    answered = judged(Ending(ANSWERED, BROKEN, ANSWERED, ANSWERED), looking, looking, looking, several=True)
+    assert list(map(told, answered)) == ["pass", OWN, "pass"]
