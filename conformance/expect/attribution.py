@@ -21,6 +21,7 @@ OVER_GRPC: Mapping[str, str] = {
     "OIP-OUT": "GRPC-OUT",
     "OIP-OUT-ALL": "GRPC-OUT",
     "OIP-ALIVE": "GRPC-ALIVE",
+    "HTTP-ISOLATION": "GRPC-ISOLATION",
     "CLS-HTTP-NUM": "GRPC-CLS-PARAM",
     **{
         f"CLS-{name}": f"GRPC-CLS-{name}"

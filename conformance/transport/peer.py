@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from conformance.roles.model import Model
@@ -34,6 +35,9 @@ class Peer(Protocol):
 
     def send(self, message: Message, *, fresh: bool = False) -> Reply:
         """Send a message; `fresh` asks for a connection of its own."""
+
+    def send_together(self, messages: Sequence[Message]) -> list[Reply]:
+        """Send all messages at the same time; replies are in the same order."""
 
     def message(self, request: InferRequest, /) -> Message:
         """Return an inference request as it is sent over this transport."""

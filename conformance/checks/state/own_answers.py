@@ -12,7 +12,7 @@ from conformance.roles.model import Model
 from conformance.roles.roles import TensorSpec
 from conformance.roles.sample_values import sample_tensor
 from conformance.transport.exchange import Reply
-from conformance.transport.target import Target
+from conformance.transport.peer import Peer
 from conformance.wire.finding import shown
 from conformance.wire.request import INFERENCE_HEADER, Form, InferRequest
 from conformance.wire.tensor import Tensor
@@ -40,7 +40,7 @@ def salted_request(model: Model, form: Form, length: int, salt: int) -> InferReq
     return model.request(salted_tensors(model, length, salt), send=form, want=want, request_id=f"request-{salt}")
 
 
-def expect_own(target: Target, reply: Reply, model: Model, length: int, salt: int, requirement: str) -> None:
+def expect_own(target: Peer, reply: Reply, model: Model, length: int, salt: int, requirement: str) -> None:
     """Expect that an answer carries the tensors of its request, and the id of no other one."""
     if reply.status in DECLINED:
         return
@@ -50,7 +50,7 @@ def expect_own(target: Target, reply: Reply, model: Model, length: int, salt: in
     expect_right(target, reply, model.expected(salted_tensors(model, length, salt)), requirement)
 
 
-def expect_right(target: Target, reply: Reply, tensors: Iterable[Tensor], requirement: str) -> None:
+def expect_right(target: Peer, reply: Reply, tensors: Iterable[Tensor], requirement: str) -> None:
     """Expect the right tensors.
 
     Raises:
