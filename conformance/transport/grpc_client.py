@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from conformance.transport.grpc_connection import Connection
 
 LARGEST = 256 * 1024 * 1024  # bytes of a message that is read
+ATTEMPTS = 5  # at a call that the server says it has not begun (RFC 9113, 8.7)
 _UNCOMPRESSED = b"\0"
 _LENGTH = 4
 
@@ -37,8 +38,8 @@ class GrpcClient:
     def send(self, message: Message, *, fresh: bool = False) -> Exchange:
         """Make a call and wait for its end.
 
-        A connection that was kept may have been closed meanwhile, or be about to be: then the call is made once more on
-        a fresh one.
+        A connection that was kept may have been closed meanwhile: then the call is made once more on a fresh one. So is
+        one that the server says it has not begun.
 
         Args:
             message: what to send.
@@ -57,8 +58,9 @@ class GrpcClient:
         else:
             was_kept = True
         streams = self._made(messages)
-        if was_kept and any(_may_be_made_again(stream) for stream in streams):
-            streams = self._made_again(messages, streams)
+        for _ in range(ATTEMPTS - 1):
+            if again := _not_begun(streams, was_kept=was_kept):
+                streams, was_kept = self._made_again(messages, streams, again), False
         exchanges = [self._exchange(message, stream) for message, stream in zip(messages, streams, strict=True)]
         if any(exchange.failure for exchange in exchanges):
             self.close()
@@ -83,9 +85,8 @@ class GrpcClient:
         (self._connection or self._renew()).call(streams, LARGEST + 64)
         return streams
 
-    def _made_again(self, messages: Sequence[Message], streams: Sequence[Stream]) -> list[Stream]:
-        """Make the calls that came to nothing once more; where nobody listens any more, the first try is evidence."""
-        again = [k for k, stream in enumerate(streams) if _may_be_made_again(stream)]
+    def _made_again(self, messages: Sequence[Message], streams: Sequence[Stream], again: Sequence[int]) -> list[Stream]:
+        """Make some of the calls once more; where nobody listens any more, the try before is the evidence."""
         try:
             self._renew()
         except Unreachable:
@@ -118,7 +119,14 @@ def _framed(body: bytes) -> bytes:
     return _UNCOMPRESSED + len(body).to_bytes(_LENGTH, "big") + body
 
 
-def _may_be_made_again(stream: Stream) -> bool:
-    """Whether the connection ended before the call was begun: closed while it was idle, or said so in time."""
+def _not_begun(streams: Sequence[Stream], *, was_kept: bool) -> list[int]:
+    """Return the places of calls of which the server says so; of those that a kept connection broke with, too.
+
+    One that was closed while it was idle breaks before anything comes.
+    """
+    return [place for place, stream in enumerate(streams) if stream.unprocessed or (was_kept and _is_untouched(stream))]
+
+
+def _is_untouched(stream: Stream) -> bool:
     is_broken = stream.failure is not None and stream.failure.kind is FailureKind.BROKEN
-    return stream.unprocessed or (is_broken and not stream.headers)
+    return is_broken and not stream.headers
