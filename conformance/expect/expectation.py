@@ -16,7 +16,7 @@ from conformance.expect import attribution
 from conformance.expect.difference import difference
 from conformance.expect.unmet import Unmet
 from conformance.terms.text import element, safe
-from conformance.transport.exchange import FailureKind, Reply
+from conformance.transport.exchange import Reply
 from conformance.wire.response import Output
 from conformance.wire.tensor import Tensor
 
@@ -86,11 +86,8 @@ class Expectation:
         """The request was refused for its fault: an answer came, whole, and its status says that it is an error."""
         status = self.reply.status
         if status is None or self.reply.exchange.failure:
-            statusless = (
-                self.reply.has_failed(FailureKind.STATUSLESS, FailureKind.MALFORMED) and self.reply.is_over_grpc
-            )
-            about = "GRPC-ERR" if statusless else None  # whatever it is that it does not refuse
-            raise self.unmet("an error answer", safe(self.reply.outcome()), requirement=about)
+            ended = attribution.of_end(self.reply)
+            raise self.unmet("an error answer", safe(self.reply.outcome()), requirement=ended)
         if status < 400:
             reason = f" for {fault}" if fault else ""
             wanted = "a status other than OK" if self.reply.is_over_grpc else "a 4xx status"

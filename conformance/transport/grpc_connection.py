@@ -11,7 +11,7 @@ import socket
 import ssl
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from h2.config import H2Configuration
@@ -36,6 +36,7 @@ from conformance.transport.settings import Settings
 from conformance.transport.unreachable import Unreachable, is_about_trust
 
 WINDOW = 16 * 1024 * 1024  # bytes that a server may send before it has to be told to go on
+HEAD = 9  # bytes in front of a frame, of which the first three are its length
 FRAME = 16 * 1024  # bytes of data that every peer takes in one frame
 
 
@@ -59,6 +60,7 @@ class Connection:
         )
         self._streams: dict[int, Stream] = {}
         self._waiting: deque[Stream] = deque()
+        self._unread = bytearray()
         self._is_ready = False  # whether the server has said how many streams it takes
         self.is_usable = True
         given = {SettingCodes.INITIAL_WINDOW_SIZE: WINDOW, SettingCodes.ENABLE_PUSH: 0}
@@ -96,9 +98,12 @@ class Connection:
         except TimeoutError:
             late = f"no answer within {self._settings.timeout:g} s"
             self._give_up(streams, TransportFailure(FailureKind.TIMEOUT, late))
-        except (OSError, ProtocolError) as error:
-            kind = FailureKind.BROKEN if isinstance(error, OSError) else FailureKind.MALFORMED
-            self._give_up(streams, TransportFailure(kind, f"connection broken ({str(error) or type(error).__name__})"))
+        except OSError as error:
+            text = f"connection broken ({str(error) or type(error).__name__})"
+            self._give_up(streams, TransportFailure(FailureKind.BROKEN, text))
+        except ProtocolError as error:  # a call that had ended before has its answer nevertheless
+            text = f"what came is no HTTP/2 ({type(error).__name__})"
+            self._give_up(streams, TransportFailure(FailureKind.MALFORMED, text))
         self._streams.clear()
 
     def _give_up(self, streams: Sequence[Stream], failure: TransportFailure) -> None:
@@ -162,8 +167,10 @@ class Connection:
         octets = self._socket.recv(256 * 1024)
         if not octets:
             raise ConnectionError("closed by the server")
-        for event in self._http2.receive_data(octets):
-            self._take(event, limit)
+        self._unread += octets
+        for frame in _frames(self._unread):
+            for event in self._http2.receive_data(frame):
+                self._take(event, limit)
         self._flush()
 
     def _take(self, event: Event, limit: int) -> None:
@@ -212,6 +219,14 @@ class Connection:
             if not stream.is_done and (stream.number == 0 or stream.number > last):
                 stream.failure, stream.unprocessed = failure, True
         self._waiting.clear()
+
+
+def _frames(octets: bytearray) -> Iterator[bytes]:
+    """Take whole frames off the front, one at a time: what is wrong with one says nothing of those before it."""
+    while len(octets) >= HEAD and len(octets) >= (size := HEAD + int.from_bytes(octets[:3], "big")):
+        frame = bytes(octets[:size])
+        del octets[:size]
+        yield frame
 
 
 def _decoded(headers: object) -> tuple[Header, ...]:

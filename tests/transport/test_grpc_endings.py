@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Sequence
 
 import pytest
+from h2.config import H2Configuration
+from h2.connection import H2Connection
+from h2.events import StreamEnded
 
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import Unmet
@@ -73,6 +77,26 @@ def test_no_answer(end: End, kind: str, told: str) -> None:
 def test_a_refusal(end: End, status: int, told: str) -> None:
     (reply,) = asked(end)
     assert (reply.status, reply.outcome(), reply.is_refusal) == (status, told, True)
+
+
+def test_a_status_that_is_said_again_is_the_end_all_the_same() -> None:
+    """A server of gRPC's C++ library does so where a message is none; HTTP/2 forbids it."""
+    ended = bytes.fromhex("000001 01 05 00000001 88") + bytes.fromhex("000004 03 00 00000001 00000000")
+
+    def again(connection: socket.socket) -> None:
+        connection.sendall(bytes.fromhex("000000 04 00 00000000"))
+        http2 = H2Connection(H2Configuration(client_side=False))
+        while not any(isinstance(event, StreamEnded) for event in http2.receive_data(connection.recv(65536))):
+            pass
+        trailers_only(("grpc-status", "13"))(http2, 1)
+        connection.sendall(http2.data_to_send() + ended * 3)
+        connection.recv(65536)
+
+    with scripted(again) as url:
+        client = GrpcClient(make("", grpc=url.removeprefix("http://"), timeout=2.0))
+        outcomes_of_two = [Reply(client.send(ASK)).outcome() for _ in range(2)]
+        client.close()
+    assert outcomes_of_two == ["INTERNAL", "INTERNAL"]
 
 
 @pytest.mark.parametrize("message", [b"", b"a"])
