@@ -80,12 +80,6 @@ def grpc_typed_elements_behind_524288_are_zeros(original: Any, datatype: str, fi
     return elements
 
 
-@fault("grpc_request.parse_shape", breaks="GRPC-NEG-SIZE")
-def grpc_shapes_are_32_bits(original: Any, entry: Message) -> Any:
-    """Of each dimension of an input the low 32 bits are taken."""
-    return tuple(extent % 2**32 for extent in original(entry))
-
-
 # --- shapes ----------------------------------------------------------------------------------------------------------
 
 
