@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from conformance.checks.errors.impossible_calls import REFUSALS_OVER_GRPC as IMPOSSIBLE
-from conformance.checks.grpc_calls.wrong_contents import FORMS, SIZES
-from conformance.checks.state.own_answers import DECLINED, salted_tensors
+from conformance.checks.support.grpc_edits import faulty_call, nothing, set_raw, set_shape
 from conformance.checks.support.over_grpc import form_of
 from conformance.checks.support.refusals import Refusal
+from conformance.checks.support.salted import DECLINED, salted_tensors
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import Blocked, Unmet, holds
 from conformance.roles.model import Model
@@ -18,24 +17,35 @@ from conformance.terms.extensions import CLASSES_OVER_GRPC, GRPC
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.wire.finding import shown
-from conformance.wire.grpc_request import infer_message
+from conformance.wire.grpc_request import Pb, infer_message
 from conformance.wire.request import Form, InferRequest, Output
 
 # --- after a refusal ---------------------------------------------------------------------------------------------------
 
 
-def _refusals(*names: str) -> Iterator[Refusal]:
-    by_name = {refusal.fault: refusal for refusal in (*IMPOSSIBLE, *SIZES, *FORMS)}
-    return (by_name[name] for name in names)
+def _unknown_model(request: Pb) -> None:
+    request.model_name = "there-is-no-such-model"
+
+
+def _unknown_output(request: Pb) -> None:
+    request.outputs.add(name="THERE_IS_NO_SUCH_OUTPUT")
+
+
+# One refusal of each kind: before the model is known, by what is asked of it, by contents of both forms, and no message.
+_REFUSED = (
+    faulty_call("unknown-model", "GRPC-ERR", "identity_int32", _unknown_model),
+    faulty_call("unknown-output", "GRPC-ERR", "identity_int32", _unknown_output),
+    faulty_call("no-message", "GRPC-ERR", "identity_int32", nothing, body=lambda _: b"\xff\xff\xff"),
+    faulty_call("raw-one-byte-short", "GRPC-NEG-SIZE", "identity_int32", set_raw(bytes(11)), "binary"),
+    faulty_call("typed-one-element-long", "GRPC-NEG-SIZE", "identity_int32", set_shape(2)),
+)
 
 
 @check("grpc.call-after-a-refusal-has-its-own-answer", answers="GRPC-ALIVE", over=(GRPC,))
 @rows(
     *[
         Row(f"{refusal.fault}{'-fresh' if fresh else ''}", (refusal, fresh), role=refusal.role)
-        for refusal in _refusals(
-            "unknown-model", "unknown-output", "no-message", "raw-one-byte-short", "typed-one-element-long"
-        )
+        for refusal in _REFUSED
         for fresh in (False, True)
     ]
 )

@@ -6,6 +6,7 @@ from typing import Any
 
 from conformance.checks.support.metadata import fits
 from conformance.expect.expectation import expect
+from conformance.expect.refusals import expect_alive
 from conformance.expect.unmet import Unmet
 from conformance.roles.model import Model
 from conformance.roles.roles import TensorSpec, load
@@ -75,6 +76,7 @@ def unknown_model_is_not_described(target: GrpcTarget, model: Model, method: str
     target.call(method, name=model.name, version=model.version)
     reply = target.call(method, name=name)
     expect_undescribed(reply, method, "a model that there is not")
+    expect_alive(target, model)
 
 
 @check("grpc.classification-is-listed", answers="GRPC-CLS-META", infers=False, over=(GRPC,))

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from conformance.checks.grpc_calls.tensors import KIB, PLAIN, identity
-from conformance.checks.state.own_answers import salted_tensors
 from conformance.checks.support.over_grpc import expect_answered_or_block, expect_right
+from conformance.checks.support.salted import salted_tensors
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import Blocked, Unmet, about, blocked_where, holds
 from conformance.roles.model import Model
