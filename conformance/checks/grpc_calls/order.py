@@ -130,7 +130,7 @@ def _is_wrong_alone(target: GrpcTarget, model: Model, tensors: Sequence[Tensor],
     ],
     *[
         Row(f"{size}-{form}", (form, None, count), role="identity_int32")
-        for size, count in (("4KiB", KIB), ("20KiB", 5 * KIB), ("80KiB", 20 * KIB))
+        for size, count in (("4KiB", KIB), ("20KiB", 5 * KIB), ("48KiB", 12 * KIB))
         for form in ("json", "binary")
     ],
     Row("40KiB-of-strings", ("binary", None, 2 * KIB), role="identity_bytes"),
