@@ -9,6 +9,7 @@ from typing import Any
 from reference_server.errors import InferenceError
 from reference_server.faults import fault
 from reference_server.request import OutputWish
+from reference_server.tensors import Tensor
 
 Message = Any
 MOMENT = 0.003  # seconds; calls in flight together overlap for so long
@@ -58,6 +59,39 @@ def grpc_counts_of_refused_calls_stick(original: Any, model: Any, message: Messa
         raise
     stuck = {wish.name: wish.classes for wish in _lists.pop("refused", [])}
     return [replace(wish, classes=wish.classes or stuck.get(wish.name)) for wish in wishes]
+
+
+_before: dict[str, tuple[bool, Any]] = {}
+LONG = 900  # elements
+
+
+def _with_first(tensor: Tensor, element: Any) -> Tensor:
+    elements = tensor.elements.copy()
+    elements[0] = element
+    return replace(tensor, elements=elements)
+
+
+@fault("grpc_request.parse_inputs", breaks="GRPC-ISOLATION")
+def grpc_short_inputs_begin_like_the_long_one_before(original: Any, model: Any, message: Message) -> dict[str, Tensor]:
+    """A buffer grown for a long input is not begun anew: its first element stays in a shorter one with an id."""
+    found: dict[str, Tensor] = original(model, message)
+    name, tensor = next(iter(found.items()))
+    _, last = _before.get(model.name, (False, tensor.elements))
+    _before[model.name] = False, tensor.elements
+    is_stale = bool(message.id) and last.size >= LONG and 0 < tensor.elements.size < last.size
+    return {**found, name: _with_first(tensor, last[0])} if is_stale else found
+
+
+@fault("grpc_request.parse_inputs", breaks="GRPC-ISOLATION")
+def grpc_typed_inputs_begin_like_the_raw_one_before(original: Any, model: Any, message: Message) -> dict[str, Tensor]:
+    """A typed input of a call with an id, longer than the raw one before it, has the first element of that."""
+    found: dict[str, Tensor] = original(model, message)
+    name, tensor = next(iter(found.items()))
+    is_raw = bool(message.raw_input_contents)
+    was_raw, last = _before.get(model.name, (False, tensor.elements))
+    _before[model.name] = is_raw, tensor.elements
+    is_stale = bool(message.id) and was_raw and not is_raw and 0 < last.size < tensor.elements.size
+    return {**found, name: _with_first(tensor, last[0])} if is_stale else found
 
 
 _cached: dict[bytes, Any] = {}
