@@ -83,7 +83,7 @@ def grpc_typed_elements_behind_524288_are_zeros(original: Any, datatype: str, fi
 # --- shapes ----------------------------------------------------------------------------------------------------------
 
 
-@fault("grpc_response.build", breaks=("GRPC-TYPED", "GRPC-RAW"))
+@fault("grpc_response.build", breaks=("GRPC-RAW", "GRPC-TYPED"))
 def grpc_dimensions_of_1_between_others_are_left_out(original: Any, model: Any, request: Any, produced: Any) -> Message:
     """An output of shape [n, 1, m] is answered as [n, m]."""
     response = original(model, request, produced)
@@ -93,7 +93,7 @@ def grpc_dimensions_of_1_between_others_are_left_out(original: Any, model: Any, 
     return response
 
 
-@fault("grpc_response.build", breaks=("GRPC-TYPED", "GRPC-RAW"))
+@fault("grpc_response.build", breaks=("GRPC-RAW", "GRPC-TYPED"))
 def grpc_outputs_without_elements_have_one_dimension(original: Any, model: Any, request: Any, produced: Any) -> Message:
     """An output of shape [0, k] is answered as [0]."""
     response = original(model, request, produced)
@@ -103,7 +103,7 @@ def grpc_outputs_without_elements_have_one_dimension(original: Any, model: Any, 
     return response
 
 
-@fault("grpc_request.parse_inputs", breaks=("GRPC-TYPED", "GRPC-RAW"))
+@fault("grpc_request.parse_inputs", breaks=("GRPC-RAW", "GRPC-TYPED"))
 def grpc_third_items_are_the_second(original: Any, model: Any, message: Message) -> dict[str, Tensor]:
     """Of a batch two items are kept, and the second stands for all that follow."""
     found: dict[str, Tensor] = original(model, message)

@@ -4,11 +4,11 @@ ORDER = (
     "methods",
     "versions",
     "answers",
-    "same_as_http",
     "tensors",
     "order",
     "golden_calls",
     "wrong_contents",
     "other_fields",
     "isolation",
+    "same_as_http",
 )
