@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from conformance.transport.exchange import Reply
+from conformance.transport.exchange import FailureKind, Reply
 from conformance.wire.json_text import parse
 from conformance.wire.outputs import Output
 from conformance.wire.request import INFERENCE_HEADER
@@ -22,6 +22,7 @@ OVER_GRPC: Mapping[str, str] = {
     "OIP-OUT-ALL": "GRPC-OUT",
     "OIP-ALIVE": "GRPC-ALIVE",
     "OIP-ERR-STATUS": "GRPC-ERR-CODE",
+    "HTTP-ISOLATION": "GRPC-ISOLATION",
     "CLS-HTTP-NUM": "GRPC-CLS-PARAM",
     **{
         f"CLS-{name}": f"GRPC-CLS-{name}"
@@ -35,6 +36,11 @@ OVER_GRPC: Mapping[str, str] = {
 def over_grpc(requirement: str | None) -> str | None:
     """Return how a requirement is called over gRPC, for bodies of checks that run over both transports."""
     return OVER_GRPC.get(requirement or "", requirement)
+
+
+def of_end(reply: Reply) -> str | None:
+    """Return the requirement that a call breaks which ends without a status: whatever it asks for, it has one."""
+    return "GRPC-ERR" if reply.has_failed(FailureKind.STATUSLESS) else None
 
 
 def of_text(reply: Reply) -> str | None:

@@ -86,7 +86,8 @@ class Expectation:
         """The request was refused for its fault: an answer came, whole, and its status says that it is an error."""
         status = self.reply.status
         if status is None or self.reply.exchange.failure:
-            raise self.unmet("an error answer", safe(self.reply.outcome()))
+            ended = attribution.of_end(self.reply)
+            raise self.unmet("an error answer", safe(self.reply.outcome()), requirement=ended)
         if status < 400:
             reason = f" for {fault}" if fault else ""
             wanted = "a status other than OK" if self.reply.is_over_grpc else "a 4xx status"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from conformance.expect import attribution
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import Unmet
 from conformance.roles.model import Model
@@ -41,8 +42,10 @@ def is_refused(target: Peer, model: Model, reply: Reply) -> bool:
     """Say whether a request that a server need not serve was refused; the server has to go on answering.
 
     Raises:
-        Unmet: it does not.
+        Unmet: it does not, or the call has neither an answer nor a status.
     """
+    if attribution.of_end(reply):
+        expect(reply).refused()
     if reply.is_refusal:
         expect_alive(target, model)
     return reply.is_refusal

@@ -19,6 +19,7 @@ class FailureKind(StrEnum):
     CLOSED = "closed"  # the connection ended without a byte of an answer
     BROKEN = "broken"  # the connection was reset, or ended inside an answer
     MALFORMED = "malformed"  # what came is not what the transport's own specification says
+    STATUSLESS = "statusless"  # a gRPC call ended, on a connection that went on, and the server gave it no status
     ENDLESS = "endless"  # the answer is longer, or takes longer, than anybody reads
 
 

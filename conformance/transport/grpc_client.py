@@ -1,85 +1,45 @@
 """Makes gRPC calls: bytes in, bytes out, a deadline on each, a connection of its own after anything that broke.
 
-Messages go through as bytes, so that an answer that is no message is evidence like any other. A status that the client
-made up itself (nothing listens, the connection broke, the deadline passed) is no answer of the server; gRPC tells the
-two apart by the words of the status alone.
-
-TLS verifies the server unless the user asks for `insecure`. gRPC cannot leave that out, so with `insecure` the
-certificate that the server shows is fetched first and then taken for the only one that is trusted, under the name that
-it carries.
+Messages go through as bytes, so that an answer that is no message is evidence like any other. A call that ends without
+a status of the server is no answer: nothing is made up for it (`grpc_connection`, `grpc_ending`).
 """
 
 from __future__ import annotations
 
-import os
-import re
-import ssl
-import time
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
-from conformance.transport.exchange import Exchange, FailureKind, TransportFailure
+from conformance.transport.exchange import Exchange, FailureKind
+from conformance.transport.grpc_ending import ended
+from conformance.transport.grpc_stream import Header, Stream
 from conformance.transport.http_client import USER_AGENT
-from conformance.transport.settings import GrpcAddress, Settings
-from conformance.transport.unreachable import Unreachable, is_about_trust
+from conformance.transport.settings import Settings
+from conformance.transport.unreachable import Unreachable
 from conformance.wire.request import Message
 
-LARGEST = 256 * 1024 * 1024  # bytes of a message, in either direction
+if TYPE_CHECKING:
+    from conformance.transport.grpc_connection import Connection
 
-# The HTTP status that stands for a code, as google.rpc.Code maps them: what is 400 and above is a refusal.
-HTTP_STATUS = {
-    "OK": 200,
-    "CANCELLED": 499,
-    "UNKNOWN": 500,
-    "INVALID_ARGUMENT": 400,
-    "DEADLINE_EXCEEDED": 504,
-    "NOT_FOUND": 404,
-    "ALREADY_EXISTS": 409,
-    "PERMISSION_DENIED": 403,
-    "UNAUTHENTICATED": 401,
-    "RESOURCE_EXHAUSTED": 429,
-    "FAILED_PRECONDITION": 400,
-    "ABORTED": 409,
-    "OUT_OF_RANGE": 400,
-    "UNIMPLEMENTED": 501,
-    "INTERNAL": 500,
-    "UNAVAILABLE": 503,
-    "DATA_LOSS": 500,
-}
-
-# How the client words a status of its own.
-_UNCONNECTED = re.compile(r"failed to connect|DNS resolution failed|empty address list|name resolution", re.IGNORECASE)
-_BROKEN = re.compile(
-    r"socket closed|stream removed|connection reset|broken pipe|recvmsg|end of file|\bEOF\b|goaway|ping timeout|"
-    r"transport closed|RST_STREAM|connection (?:timed out|aborted)|keepalive",
-    re.IGNORECASE,
-)
-_UNTRUSTED = re.compile(r"CERTIFICATE_VERIFY_FAILED")
-_REFUSED = re.compile(r"connection (?:was )?refused|connection reset", re.IGNORECASE)
-_LATE = re.compile(r"deadline exceeded", re.IGNORECASE)
-_TOO_LONG = re.compile(r"Received message larger than max", re.IGNORECASE)
+LARGEST = 256 * 1024 * 1024  # bytes of a message that is read
+ATTEMPTS = 5  # at a call that the server says it has not begun (RFC 9113, 8.7)
+_UNCOMPRESSED = b"\0"
+_LENGTH = 4
 
 
 class GrpcClient:
     """A client of one target over gRPC."""
 
     def __init__(self, settings: Settings) -> None:
-        os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # it would write its own lines about what is reported here
-        import grpc  # comes with the extra
-
-        self._grpc: Any = grpc
         self.settings = settings
         self._address = settings.grpc_address
-        self._metadata = tuple((name.lower(), value) for name, value in settings.headers if name.lower() != "host")
-        self._credentials, self._name = self._trust()
-        self._channel = self._new_channel()
-        self._used = False
+        self._connection: Connection | None = None
 
     def send(self, message: Message, *, fresh: bool = False) -> Exchange:
         """Make a call and wait for its end.
 
-        A connection that was kept may have been closed meanwhile: then the call is made once more on a fresh one.
+        A connection that was kept may have been closed meanwhile: then the call is made once more on a fresh one. So is
+        one that the server says it has not begun.
 
         Args:
             message: what to send.
@@ -88,126 +48,85 @@ class GrpcClient:
         Raises:
             Unreachable: no connection could be made.
         """
-        if fresh or not self._used:
+        return self.send_together([message], fresh=fresh)[0]
+
+    def send_together(self, messages: Sequence[Message], *, fresh: bool = False) -> list[Exchange]:
+        """Make calls on one connection, all in flight together, and wait for the end of each; see `send`."""
+        if fresh or self._connection is None or not self._connection.is_usable:
             self._renew()
-        used, self._used = self._used, True
-        exchange = self._exchange(message)
-        if used and exchange.failure is not None and exchange.failure.kind is FailureKind.BROKEN:
-            self._renew()
-            with suppress(Unreachable):  # then it went down with the first attempt: that one is the evidence
-                exchange = self._exchange(message)
-        if exchange.failure:
-            self._renew()
-        return exchange
+            was_kept = False
+        else:
+            was_kept = True
+        streams = self._made(messages)
+        for _ in range(ATTEMPTS - 1):
+            if again := _not_begun(streams, was_kept=was_kept):
+                streams, was_kept = self._made_again(messages, streams, again), False
+        exchanges = [self._exchange(message, stream) for message, stream in zip(messages, streams, strict=True)]
+        if any(exchange.failure for exchange in exchanges):
+            self.close()
+        return exchanges
 
     def close(self) -> None:
         """Close the connection."""
-        self._channel.close()
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
 
-    def _renew(self) -> None:
-        self._channel.close()
-        self._channel, self._used = self._new_channel(), False
+    def _renew(self) -> Connection:
+        from conformance.transport.grpc_connection import Connection  # what it needs comes with the extra
 
-    def _new_channel(self) -> Any:
-        host = next((value for name, value in self.settings.headers if name.lower() == "host"), None)
-        options: list[tuple[str, Any]] = [
-            ("grpc.max_send_message_length", LARGEST),
-            ("grpc.max_receive_message_length", LARGEST),
-            ("grpc.enable_http_proxy", 0),  # a judge wants no proxy that nobody named
-            ("grpc.enable_retries", 0),
-            ("grpc.use_local_subchannel_pool", 1),  # a new channel is a new connection
-            ("grpc.primary_user_agent", USER_AGENT),
-            *([("grpc.default_authority", host)] if host else []),
-            *([("grpc.ssl_target_name_override", self._name)] if self._name else []),
-        ]
-        address = self._address.target
-        if self._credentials is None:
-            return self._grpc.insecure_channel(address, options)
-        return self._grpc.secure_channel(address, self._credentials, options)
+        self.close()
+        self._connection = Connection(self.settings)
+        return self._connection
 
-    def _trust(self) -> tuple[Any, str]:
-        """Return credentials for TLS, None without it, and the name to expect in the certificate where it is given."""
-        if not self._address.tls:
-            return None, ""
-        if self.settings.insecure:
-            certificate, name = _shown_certificate(self._address, self.settings.timeout)
-            return self._grpc.ssl_channel_credentials(certificate), name
-        if self.settings.ca_file is None:
-            return self._grpc.ssl_channel_credentials(), ""
-        with open(self.settings.ca_file, "rb") as file:
-            return self._grpc.ssl_channel_credentials(file.read()), ""
+    def _made(self, messages: Sequence[Message]) -> list[Stream]:
+        """Make calls on the connection that there is."""
+        streams = [Stream(self._headers(message), _framed(message.body)) for message in messages]
+        (self._connection or self._renew()).call(streams, LARGEST + 64)
+        return streams
 
-    def _exchange(self, message: Message) -> Exchange:
-        exchange = Exchange(0, message, self._address.url + message.path)
-        started = time.monotonic()
+    def _made_again(self, messages: Sequence[Message], streams: Sequence[Stream], again: Sequence[int]) -> list[Stream]:
+        """Make some of the calls once more; where nobody listens any more, the try before is the evidence."""
         try:
-            body, call = self._channel.unary_unary(message.path).with_call(
-                message.body, timeout=self.settings.timeout, metadata=self._metadata
-            )
-        except self._grpc.RpcError as error:
-            ended: Any = error
-            return self._unsuccessful(replace(exchange, elapsed=time.monotonic() - started), ended)
-        return replace(
-            exchange,
-            status=HTTP_STATUS["OK"],
-            code="OK",
-            headers=_pairs(call),
-            body=bytes(body),
-            elapsed=time.monotonic() - started,
-        )
+            self._renew()
+        except Unreachable:
+            return list(streams)
+        found = dict(zip(again, self._made([messages[k] for k in again]), strict=True))
+        return [found.get(k, stream) for k, stream in enumerate(streams)]
 
-    def _unsuccessful(self, exchange: Exchange, ended: Any) -> Exchange:
-        """Return the exchange of a call that ended with another status than OK.
+    def _headers(self, message: Message) -> list[Header]:
+        given = self.settings.headers
+        host = next((value for name, value in given if name.lower() == "host"), self._address.target)
+        return [
+            (":method", "POST"),
+            (":scheme", "https" if self._address.tls else "http"),
+            (":path", message.path),
+            (":authority", host),
+            ("te", "trailers"),
+            ("content-type", "application/grpc"),
+            ("user-agent", USER_AGENT),
+            ("grpc-timeout", f"{max(int(self.settings.timeout * 1000), 1)}m"),
+            *[(name.lower(), value) for name, value in given if name.lower() != "host"],
+        ]
 
-        Raises:
-            Unreachable: no connection could be made.
-        """
-        code, details = ended.code().name, ended.details() or ""
-        if code == "UNAVAILABLE" and _UNCONNECTED.search(details):
-            untrusted = _UNTRUSTED.search(details) is not None
-            is_refused = _REFUSED.search(details) is not None
-            raise Unreachable(
-                f"cannot connect to {self._address.url}: {details}", is_untrusted=untrusted, is_refused=is_refused
-            )
-        if code == "UNAVAILABLE" and _BROKEN.search(details):
-            return _failed(exchange, FailureKind.BROKEN, f"connection broken ({details})")
-        if code == "DEADLINE_EXCEEDED" and _LATE.search(details):
-            return _failed(exchange, FailureKind.TIMEOUT, f"no answer within {self.settings.timeout:g} s")
-        if code == "RESOURCE_EXHAUSTED" and _TOO_LONG.search(details):
-            return _failed(exchange, FailureKind.ENDLESS, f"answer longer than {LARGEST} bytes")
-        return replace(exchange, status=HTTP_STATUS.get(code, 500), code=code, details=details, headers=_pairs(ended))
+    def _exchange(self, message: Message, stream: Stream) -> Exchange:
+        exchange = Exchange(0, message, self._address.url + message.path)
+        return ended(replace(exchange, elapsed=stream.elapsed), stream, LARGEST)
 
 
-def _failed(exchange: Exchange, kind: FailureKind, text: str) -> Exchange:
-    return replace(exchange, failure=TransportFailure(kind, text))
+def _framed(body: bytes) -> bytes:
+    """Return a message as it stands in a stream: not compressed, its length in front."""
+    return _UNCOMPRESSED + len(body).to_bytes(_LENGTH, "big") + body
 
 
-def _pairs(call: Any) -> tuple[tuple[str, str], ...]:
-    """Return the metadata of an answer, the trailing ones last; binary values are shown in Latin-1."""
-    found = (*(call.initial_metadata() or ()), *(call.trailing_metadata() or ()))
-    return tuple((key, value.decode("latin-1") if isinstance(value, bytes) else value) for key, value in found)
+def _not_begun(streams: Sequence[Stream], *, was_kept: bool) -> list[int]:
+    """Return the places of calls of which the server says so; of those that a kept connection broke with, too.
 
-
-def _shown_certificate(address: GrpcAddress, timeout: float) -> tuple[bytes, str]:
-    """Return the certificate that a server shows, and a name that it carries.
-
-    Raises:
-        Unreachable: the server could not be asked.
+    One that was closed while it was idle breaks before anything comes.
     """
-    try:
-        pem = ssl.get_server_certificate((address.host, address.port), timeout=timeout)
-        context = ssl.create_default_context(cadata=pem)
-        context.check_hostname = False
-        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-        context.set_alpn_protocols(["h2"])
-        import socket
+    return [place for place, stream in enumerate(streams) if stream.unprocessed or (was_kept and _is_untouched(stream))]
 
-        with (
-            socket.create_connection((address.host, address.port), timeout) as plain,
-            context.wrap_socket(plain) as one,
-        ):
-            shown: Any = one.getpeercert()
-    except OSError as error:
-        raise Unreachable(f"cannot connect to {address.url}: {error}", is_untrusted=is_about_trust(error)) from error
-    names = [value for kind, value in shown.get("subjectAltName", ()) if kind in ("DNS", "IP Address")]
-    return pem.encode(), next((name for name in names if name != address.host), "") if address.host not in names else ""
+
+def _is_untouched(stream: Stream) -> bool:
+    is_broken = stream.failure is not None and stream.failure.kind is FailureKind.BROKEN
+    return is_broken and not stream.headers

@@ -12,7 +12,7 @@ def has_grpc() -> bool:
     """Whether the packages that gRPC needs are installed, and fit each other."""
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     try:
-        for name in ("grpc", "tritonclient.grpc"):
+        for name in ("grpc", "h2", "tritonclient.grpc"):
             import_module(name)
     except Exception:  # packages that do not fit each other raise all kinds
         return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from conformance.roles.model import Model
@@ -50,6 +51,10 @@ class GrpcTarget:
     def send(self, message: Message, *, fresh: bool = False) -> Reply:
         """Send a call; `fresh` asks for a connection of its own."""
         return self.over_http.send(message, fresh=fresh)
+
+    def send_together(self, messages: Sequence[Message]) -> list[Reply]:
+        """Make all calls at the same time, on one connection; replies are in the same order."""
+        return self.over_http.send_together(messages)
 
     def message(self, request: InferRequest, /) -> Message:
         """Return an inference request as it is sent over this transport."""

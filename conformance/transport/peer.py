@@ -41,6 +41,9 @@ class Peer(Protocol):
     def send(self, message: Message, *, fresh: bool = False) -> Reply:
         """Send a message; `fresh` asks for a connection of its own."""
 
+    def send_together(self, messages: Sequence[Message]) -> list[Reply]:
+        """Send all messages at the same time; replies are in the same order."""
+
     def message(self, request: InferRequest, /) -> Message:
         """Return an inference request as it is sent over this transport."""
 

@@ -222,7 +222,12 @@ class Target:
         return bare_sending.whole(replace(self.settings, headers=()), message)
 
     def send_together(self, messages: Sequence[Message]) -> list[Reply]:
-        """Send all messages at the same time, each on a connection of its own; replies are in the same order."""
+        """Send all messages at the same time; replies are in the same order.
+
+        Over HTTP each has a connection of its own; gRPC calls share one, as those of a client do.
+        """
+        if all(message.method == GRPC_METHOD for message in messages):
+            return self._call(messages, lambda: self._patiently(lambda: self._called_together(messages)))
         note = f"one of {len(messages)} in flight"
 
         def exchanges() -> list[Exchange]:
@@ -230,6 +235,10 @@ class Target:
                 return [replace(found, note=note + found.note) for found in pool.map(self._send_fresh, messages)]
 
         return self._call(messages, exchanges)
+
+    def _called_together(self, messages: Sequence[Message]) -> list[Exchange]:
+        note = f"one of {len(messages)} in flight on one connection"
+        return [replace(found, note=note) for found in self._grpc.send_together(messages, fresh=True)]
 
     def send_in(self, manner: Manner, message: Message, *, fresh: bool = False) -> Reply:
         """Send a message in a manner, on a line that is kept for such messages; `fresh` opens another one."""

@@ -102,6 +102,14 @@ def test_large_messages_pass() -> None:
         assert len(asked(address).body) == 5_000_000
 
 
+def test_a_message_that_is_refused_before_it_was_read_has_a_status() -> None:
+    with serving(lambda *_: b"") as address:  # grpcio takes 4 MiB
+        client = GrpcClient(make("", grpc=address, timeout=3.0))
+        replies = [Reply(client.send(message)) for message in (ASK.with_body(bytes(5_000_000)), ASK)]
+        client.close()
+    assert [reply.status_line for reply in replies] == ["RESOURCE_EXHAUSTED", "OK"]
+
+
 # --- what goes with a call -------------------------------------------------------------------------------------------
 
 

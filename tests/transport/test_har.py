@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from conformance.transport import har
+from conformance.transport.call import Call
 from conformance.transport.exchange import Exchange, GoAhead
 from conformance.transport.settings import Settings
-from conformance.transport.call import Call
 from conformance.wire.request import Message
 
 MESSAGE = Message("/v2", (("Expect", "100-continue"),), b"body")

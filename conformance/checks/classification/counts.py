@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from conformance.checks.support.classes import DOCUMENTED, ITEMS, SCORES, ask, both_forms, classes_of, scored, texts
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import Unmet
+from conformance.expect.unmet import Unmet, blocked_where, holds
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
 from conformance.terms.extensions import GRPC
+from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.transport.peer import Peer
 from conformance.transport.target import Target
@@ -45,13 +46,53 @@ def parameter_is_taken(target: Peer, model: Model, values: Any, send: Form = "js
     texts(ask(target, model, [model.tensor(values)], Output(name, classification=2), send=send), name)
 
 
+# Which output is classified, and how the outputs are listed.
+_LISTS = (
+    Row("first-of-two", ("SCORES", ("SCORES", "RANKS"))),
+    Row("second-of-two", ("RANKS", ("SCORES", "RANKS"))),
+    Row("first-of-two-turned", ("RANKS", ("RANKS", "SCORES"))),
+    Row("second-of-two-turned", ("SCORES", ("RANKS", "SCORES"))),
+    Row("second-alone", ("RANKS", ("RANKS",))),
+)
+
+
+@check("classification.parameter-is-taken-in-any-place", answers="CLS-HTTP-NUM", role="scores_two_outputs")
+@rows(*_LISTS)
+@check("grpc.parameter-is-taken-in-any-place", answers="GRPC-CLS-PARAM", role="scores_two_outputs", over=(GRPC,))
+@rows(*both_forms(*_LISTS))
+def parameter_is_taken_in_any_place(
+    target: Peer, model: Model, name: str, listed: Sequence[str], send: Form = "json"
+) -> None:
+    """The parameter classification is taken of whichever requested output has it."""
+    outputs = [Output(each, classification=2) if each == name else Output(each) for each in listed]
+    with blocked_where(lambda: _is_plain_wrong(target, model, listed, send), _UNCLASSIFIED):
+        texts(ask(target, model, model.sample(), *outputs, send=send), name)
+
+
+_UNCLASSIFIED = "so listed the outputs are wrong where nothing is classified, too"
+
+
+def _is_plain_wrong(target: Peer, model: Model, listed: Sequence[str], send: Form) -> bool:
+    """Say whether outputs are wrong in this order where none is classified."""
+    reply = ask(target, model, model.sample(), *map(Output, listed), send=send)
+    right = [tensor for tensor in model.expected(model.sample()) if tensor.name in listed]
+    return not holds(lambda: expect(reply).tensors(right))
+
+
 @check("classification.each-output-has-its-count", answers="CLS-HTTP-NUM", role="scores_two_outputs")
 @rows(("declared-order", ("SCORES", "RANKS")), ("other-order", ("RANKS", "SCORES")))
-def each_output_has_its_count(target: Target, model: Model, order: Sequence[str]) -> None:
+@check("grpc.each-output-has-its-count", answers="GRPC-CLS-PARAM", role="scores_two_outputs", over=(GRPC,))
+@rows(*both_forms(Row("declared-order", (("SCORES", "RANKS"),)), Row("other-order", (("RANKS", "SCORES"),))))
+def each_output_has_its_count(target: Peer, model: Model, order: Sequence[str], send: Form = "json") -> None:
     """Two outputs classified in one request each go by their own number."""
     counts = {"SCORES": 1, "RANKS": 3}
-    reply = ask(target, model, model.sample(), *[Output(name, classification=counts[name]) for name in order])
-    got = {name: len(texts(reply, name)) for name in counts}
+    outputs = [Output(name, classification=counts[name]) for name in order]
+    reply = ask(target, model, model.sample(), *outputs, send=send)
+    with blocked_where(lambda: _is_plain_wrong(target, model, order, send), _UNCLASSIFIED):
+        _expect_counts(reply, {name: len(texts(reply, name)) for name in counts})
+
+
+def _expect_counts(reply: Reply, got: Mapping[str, int]) -> None:
     # One number for both, or each the other's. Other wrong numbers are for the check of the number itself.
     if (got["SCORES"], got["RANKS"]) in ((1, 1), (3, 3), (3, 1)):
         raise Unmet("1 class of SCORES and 3 of RANKS", f"{got['SCORES']} and {got['RANKS']}", reply)

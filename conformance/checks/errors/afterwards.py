@@ -8,6 +8,7 @@ from dataclasses import replace
 from conformance.checks.errors.every_refusal import ALL, ALL_OVER_GRPC
 from conformance.checks.errors.impossible_requests import REFUSALS
 from conformance.checks.support.refusals import Refusal
+from conformance.expect import attribution
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive
 from conformance.expect.unmet import about
@@ -114,5 +115,6 @@ def server_outlives_what_has_ended_others(target: Peer, model: Model, message: M
     """A request that has ended servers is answered, with or without an error, and so is a good one afterwards."""
     reply = target.send(message(model), fresh=True)
     if reply.status is None:
-        raise expect(reply).unmet("an answer, with or without an error", safe(reply.outcome()))
+        ended = attribution.of_end(reply)
+        raise expect(reply).unmet("an answer, with or without an error", safe(reply.outcome()), requirement=ended)
     expect_alive(target, model)

@@ -1,3 +1,14 @@
 """gRPC: the methods of the service, tensors in both of their forms, refusals, and the same answers as over HTTP."""
 
-ORDER = ("methods", "answers", "same_as_http", "tensors", "order", "golden_calls", "wrong_contents", "other_fields")
+ORDER = (
+    "methods",
+    "versions",
+    "answers",
+    "tensors",
+    "order",
+    "golden_calls",
+    "wrong_contents",
+    "other_fields",
+    "isolation",
+    "same_as_http",
+)

@@ -6,6 +6,7 @@ from typing import Any
 
 from conformance.checks.support.metadata import fits
 from conformance.expect.expectation import expect
+from conformance.expect.refusals import expect_alive
 from conformance.expect.unmet import Unmet
 from conformance.roles.model import Model
 from conformance.roles.roles import TensorSpec, load
@@ -27,6 +28,15 @@ def expect_answer(reply: Reply, method: str) -> Pb:
     if message is None:
         raise Unmet(f"a {method}Response", f"{len(reply.body)} bytes that are none", reply)
     return message
+
+
+def expect_undescribed(reply: Reply, method: str, fault: str) -> None:
+    """Expect a refusal; ModelReady may say that what there is not is not ready, too."""
+    if reply.succeeded and method == "ModelReady":
+        if getattr(response(reply.body, method), "ready", False):
+            raise Unmet(f"ready: false for {fault}, or a refusal", "ready: true", reply)
+        return
+    expect(reply).refused(fault)
 
 
 # --- methods and metadata ----------------------------------------------------------------------------------------------
@@ -52,6 +62,21 @@ def model_is_ready(target: GrpcTarget, model: Model) -> None:
     reply = target.call("ModelReady", name=model.name, version=model.version)
     if not expect_answer(reply, "ModelReady").ready:
         raise Unmet("ready: true", "ready: false", reply)
+
+
+@check("grpc.unknown-model-is-not-described", answers="GRPC-ERR", role="identity_int32", infers=False, over=(GRPC,))
+@rows(
+    Row("ModelReady", ("ModelReady", "there-is-no-such-model")),
+    Row("ModelMetadata", ("ModelMetadata", "there-is-no-such-model")),
+    Row("ModelReady-no-name", ("ModelReady", "")),
+    Row("ModelMetadata-no-name", ("ModelMetadata", "")),
+)
+def unknown_model_is_not_described(target: GrpcTarget, model: Model, method: str, name: str) -> None:
+    """A model that there is not has no metadata and is not ready, also right after one that has and is."""
+    target.call(method, name=model.name, version=model.version)
+    reply = target.call(method, name=name)
+    expect_undescribed(reply, method, "a model that there is not")
+    expect_alive(target, model)
 
 
 @check("grpc.classification-is-listed", answers="GRPC-CLS-META", infers=False, over=(GRPC,))

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from conformance.checks.grpc_calls.tensors import PLAIN, identity
+from conformance.checks.grpc_calls.tensors import KIB, PLAIN, identity
 from conformance.checks.support.over_grpc import expect_answered_or_block, expect_right
+from conformance.checks.support.salted import salted_tensors
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import Blocked, Unmet, holds
+from conformance.expect.unmet import Blocked, Unmet, about, blocked_where, holds
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
 from conformance.terms.extensions import CLASSES_OVER_GRPC, GRPC
@@ -54,6 +55,27 @@ def _is_right_alone(target: GrpcTarget, tensor: Tensor) -> bool:
     return model is None or not any(
         _differs(target.infer(model.request([alone])), one) for one in model.expected([alone])
     )
+
+
+@check("grpc.typed-inputs-go-by-their-names", answers="GRPC-INPUT", over=(GRPC,))
+@rows(
+    Row("of-four-datatypes-reversed", ((3, 2, 1, 0),), role="multi"),
+    Row("of-four-datatypes-turned", ((1, 2, 3, 0),), role="multi"),
+    Row("of-one-datatype", ((1, 0),), role="add_sub"),
+    Row("of-one-datatype-returned", ((1, 0),), role="raw_two_inputs"),
+    Row("of-two-shapes", ((1, 0),), role="scores_two_outputs"),
+)
+def typed_inputs_go_by_their_names(target: GrpcTarget, model: Model, order: Sequence[int]) -> None:
+    """Inputs with typed contents are told apart by their names, in whatever order they stand."""
+    tensors = model.sample()
+    listed = [tensors[k] for k in order]
+
+    def is_wrong_in_order() -> bool:
+        usual = target.infer(model.request(tensors, send="json"))
+        return not holds(lambda: expect_right(usual, model, tensors))
+
+    with blocked_where(is_wrong_in_order, "in the order of the metadata they are wrong, too"), about(None):
+        expect_right(target.infer(model.request(listed, send="json")), model, tensors)
 
 
 @check("grpc.raw-entries-follow-the-outputs", answers="GRPC-ORDER-O", over=(GRPC,))
@@ -106,16 +128,25 @@ def _is_wrong_alone(target: GrpcTarget, model: Model, tensors: Sequence[Tensor],
         for role in ("identity_int32", "identity_bytes", "multi")
         for form in ("json", "binary")
     ],
+    *[
+        Row(f"{size}-{form}", (form, None, count), role="identity_int32")
+        for size, count in (("4KiB", KIB), ("20KiB", 5 * KIB), ("48KiB", 12 * KIB))
+        for form in ("json", "binary")
+    ],
+    Row("40KiB-of-strings", ("binary", None, 2 * KIB), role="identity_bytes"),
     Row("fp16", ("binary",), role="identity_fp16"),
     Row("classes-json", ("json", 2), role="scores", needs=CLASSES_OVER_GRPC),
     Row("classes-binary", ("binary", 2), role="scores", needs=CLASSES_OVER_GRPC),
     Row("classes-beside-a-tensor", ("json", 2), role="scores_two_outputs", needs=CLASSES_OVER_GRPC),
 )
-def answer_has_one_form(target: GrpcTarget, model: Model, send: Form, count: int | None = None) -> None:
-    """An answer in raw contents has no typed contents."""
+def answer_has_one_form(
+    target: GrpcTarget, model: Model, send: Form, count: int | None = None, elements: int | None = None
+) -> None:
+    """An answer in raw contents has no typed contents, however large it is."""
     first, *others = [spec.name for spec in model.role.outputs]
     wanted = None if count is None else [Output(first, classification=count), *map(Output, others)]
-    reply = expect_answered_or_block(target.infer(model.request(send=send, outputs=wanted)))
+    tensors = None if elements is None else salted_tensors(model, elements, model.salt)
+    reply = expect_answered_or_block(target.infer(model.request(tensors, send=send, outputs=wanted)))
     message = response(reply.body)
     if message is not None and message.raw_output_contents:
         for entry in message.outputs:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.checks.support.grpc_edits import each_of, set_typed
 from conformance.checks.support.over_grpc import expect_right
-from conformance.expect.refusals import expect_alive
+from conformance.expect.refusals import is_refused
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
 from conformance.terms.extensions import GRPC
@@ -38,8 +38,7 @@ def another_field_is_refused_or_read(
     right = Tensor.of(spec.name, spec.datatype, list(map(bool, values)) if spec.datatype == "BOOL" else values, shape)
     message = infer_message(model.request([right]), each_of(_no_raw, set_typed(field, *values)))
     reply = target.send(message, fresh=True)
-    if reply.status is not None and reply.status >= 400:
-        expect_alive(target, model)
+    if is_refused(target, model, reply):
         return f"refused: {reply.outcome()}"
     expect_right(reply, model, [right])
     return "read"

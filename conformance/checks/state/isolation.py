@@ -9,15 +9,20 @@ from conformance.expect.expectation import expect
 from conformance.expect.unmet import Blocked, Unmet
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
-from conformance.terms.extensions import BINARY
+from conformance.terms.extensions import BINARY, GRPC
+from conformance.transport.peer import Peer
 from conformance.transport.target import Target
 from conformance.wire.request import Form
+from conformance.wire.tensor import Tensor
 
 # Enough for several reads and writes of any server.
 BIG = 65_536
+FEW = 3
 
 
 IN_FLIGHT = 32
+SHRINKING = (1000, 999, 100, 2, 1)
+BOTH: tuple[Form, ...] = ("json", "binary")
 
 
 # --- one answer for one request ----------------------------------------------------------------------------------------
@@ -37,13 +42,23 @@ IN_FLIGHT = 32
         for name, lengths in {
             "big-small": (BIG, 1),
             "small-big": (1, BIG),
-            "shrinking": (1000, 999, 100, 2, 1),
-            "growing": (1, 2, 100, 999, 1000),
+            "shrinking": SHRINKING,
+            "growing": SHRINKING[::-1],
         }.items()
         for form in ("json", "binary")
     ]
 )
-def answers_in_turn_are_their_own(target: Target, model: Model, lengths: Sequence[int], form: Form) -> None:
+@check("grpc.answers-in-turn-are-their-own", answers="GRPC-ISOLATION", over=(GRPC,))
+@rows(
+    *[
+        Row(f"{role}-{name}-{form}", (lengths, form), role=role)
+        for role in ("identity_int32", "identity_bytes")
+        for name, lengths in {"big-small": (BIG, 1), "shrinking": SHRINKING, "growing": SHRINKING[::-1]}.items()
+        for form in BOTH
+        if (role, name, form) != ("identity_bytes", "big-small", "json")
+    ]
+)
+def answers_in_turn_are_their_own(target: Peer, model: Model, lengths: Sequence[int], form: Form) -> None:
     """An answer holds nothing of the longer or shorter one before it."""
     for salt, length in enumerate(lengths):
         expect_own(
@@ -53,7 +68,9 @@ def answers_in_turn_are_their_own(target: Target, model: Model, lengths: Sequenc
 
 @check("state.forms-in-turn-keep-apart", answers="HTTP-ISOLATION")
 @rows(*[Row(role, role=role, needs=BINARY) for role in ("identity_int32", "identity_bytes")])
-def forms_in_turn_keep_apart(target: Target, model: Model) -> None:
+@check("grpc.forms-in-turn-keep-apart", answers="GRPC-ISOLATION", over=(GRPC,))
+@rows(*[Row(role, role=role) for role in ("identity_int32", "identity_bytes")])
+def forms_in_turn_keep_apart(target: Peer, model: Model) -> None:
     """JSON and binary requests follow each other on one connection without a trace of the one before."""
     forms: tuple[Form, ...] = ("json", "binary", "json", "binary", "binary", "json")
     for salt, form in enumerate(forms):
@@ -71,10 +88,17 @@ def id_is_not_left_over(target: Target, model: Model) -> None:
 
 
 @check("state.like-requests-have-answers-of-their-own", answers="HTTP-ISOLATION", role="identity_int32")
-@rows("json", Row("binary", ("binary",), needs=BINARY))
-def like_requests_have_answers_of_their_own(target: Target, model: Model, form: Form) -> None:
+@rows(
+    "json",
+    Row("binary", ("binary",), needs=BINARY),
+    ("json-40KB", "json", 10_000),
+    Row("binary-40KB", ("binary", 10_000), needs=BINARY),
+)
+@check("grpc.like-calls-have-answers-of-their-own", answers="GRPC-ISOLATION", role="identity_int32", over=(GRPC,))
+@rows("json", "binary", ("json-40KB", "json", 10_000), ("binary-40KB", "binary", 10_000))
+def like_requests_have_answers_of_their_own(target: Peer, model: Model, form: Form, length: int = 3) -> None:
     """A request that differs in its elements alone from the one before, with the same id, is not answered like it."""
-    first, second = (salted_tensors(model, 3, salt) for salt in (1, 2))
+    first, second = (_alike(model, length, last) for last in (1, 2))
     want: Form | None = "binary" if form == "binary" else None
     before, reply = (
         target.infer(model.request(tensors, send=form, want=want, request_id="the-same")) for tensors in (first, second)
@@ -88,6 +112,13 @@ def like_requests_have_answers_of_their_own(target: Target, model: Model, form: 
         raise Blocked("the second request is answered wrongly, and unlike the first", unmet) from None
 
 
+def _alike(model: Model, length: int, last: int) -> list[Tensor]:
+    """Return inputs that are the same for each `last` but for the last element; a short one has no other."""
+    if length <= FEW:
+        return salted_tensors(model, length, last)
+    return [model.tensor([k * 7919 % 65_521 for k in range(length - 1)] + [last])]
+
+
 @check("state.answers-in-flight-are-their-own", answers="HTTP-ISOLATION")
 @rows(
     *[
@@ -97,9 +128,17 @@ def like_requests_have_answers_of_their_own(target: Target, model: Model, form: 
     ],
     Row("multi-json", ("json",), role="multi"),
 )
-def answers_in_flight_are_their_own(target: Target, model: Model, form: Form) -> None:
+@check("grpc.answers-in-flight-are-their-own", answers="GRPC-ISOLATION", over=(GRPC,))
+@rows(
+    *[
+        Row(f"{role}-{form}", (form,), role=role)
+        for role in ("identity_int32", "identity_bytes", "batching", "multi")
+        for form in BOTH
+    ]
+)
+def answers_in_flight_are_their_own(target: Peer, model: Model, form: Form) -> None:
     """Each of 32 requests in flight together gets its own id and tensors."""
-    lengths = [1 + k % 5 if model.role.batching else 1 + 3 * k for k in range(IN_FLIGHT)]
-    messages = [salted_request(model, form, length, k).message() for k, length in enumerate(lengths)]
+    lengths = [1 + k % 4 if model.role.batching else 1 + 3 * k for k in range(IN_FLIGHT)]
+    messages = [target.message(salted_request(model, form, length, k)) for k, length in enumerate(lengths)]
     for k, reply in enumerate(target.send_together(messages)):
         expect_own(target, reply, model, lengths[k], k, "HTTP-ISOLATION")

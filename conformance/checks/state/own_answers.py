@@ -3,35 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import prod
 
 from conformance.checks.support.framing import WRONG_LENGTH
+from conformance.checks.support.salted import DECLINED, salted_tensors
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import Blocked, Unmet
 from conformance.roles.model import Model
-from conformance.roles.roles import TensorSpec
-from conformance.roles.sample_values import sample_tensor
 from conformance.transport.exchange import Reply
-from conformance.transport.target import Target
+from conformance.transport.peer import Peer
 from conformance.wire.finding import shown
 from conformance.wire.request import INFERENCE_HEADER, Form, InferRequest
 from conformance.wire.tensor import Tensor
 
-# Statuses of a server that has too much to do, or takes no large bodies; it keeps requests apart nevertheless.
-DECLINED = (413, 429, 503)
-
-
-def salted_tensors(model: Model, length: int, salt: int) -> list[Tensor]:
-    """Return inputs of so many elements, or items for a batching model; other ones for each salt."""
-    return [
-        _tensor(spec, (length, *spec.shape) if model.role.batching else (length,), salt) for spec in model.role.inputs
-    ]
-
-
-def _tensor(spec: TensorSpec, shape: tuple[int, ...], salt: int) -> Tensor:
-    if spec.datatype == "BYTES":  # the samples grow with every element, which a long tensor cannot afford
-        return Tensor.of(spec.name, spec.datatype, [f"{salt}:{k}" for k in range(prod(shape))], shape)
-    return sample_tensor(spec.name, spec.datatype, shape, (salt * 7) % 256)
+__all__ = ["DECLINED", "expect_own", "expect_right", "salted_request", "salted_tensors"]
 
 
 def salted_request(model: Model, form: Form, length: int, salt: int) -> InferRequest:
@@ -40,7 +24,7 @@ def salted_request(model: Model, form: Form, length: int, salt: int) -> InferReq
     return model.request(salted_tensors(model, length, salt), send=form, want=want, request_id=f"request-{salt}")
 
 
-def expect_own(target: Target, reply: Reply, model: Model, length: int, salt: int, requirement: str) -> None:
+def expect_own(target: Peer, reply: Reply, model: Model, length: int, salt: int, requirement: str) -> None:
     """Expect that an answer carries the tensors of its request, and the id of no other one."""
     if reply.status in DECLINED:
         return
@@ -50,7 +34,7 @@ def expect_own(target: Target, reply: Reply, model: Model, length: int, salt: in
     expect_right(target, reply, model.expected(salted_tensors(model, length, salt)), requirement)
 
 
-def expect_right(target: Target, reply: Reply, tensors: Iterable[Tensor], requirement: str) -> None:
+def expect_right(target: Peer, reply: Reply, tensors: Iterable[Tensor], requirement: str) -> None:
     """Expect the right tensors.
 
     Raises:

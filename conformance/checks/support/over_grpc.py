@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import Blocked, blocked_where, holds
+from conformance.expect.unmet import Blocked, Unmet, blocked_where, holds
 from conformance.roles.model import Model
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
@@ -63,5 +63,6 @@ def expect_answered_or_block(reply: Reply) -> Reply:
         Blocked: there is none, which is for the checks of what was sent.
     """
     if not reply.succeeded:
-        raise Blocked(f"the request is not answered: {reply.outcome()}")
+        unmet = Unmet("an answer with the status OK", reply.outcome(), reply)
+        raise Blocked(f"the request is not answered: {reply.outcome()}", unmet)
     return reply

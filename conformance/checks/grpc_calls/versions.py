@@ -1,0 +1,105 @@
+"""Versions of a model: those that ModelMetadata lists are served, others are not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from conformance.checks.grpc_calls.methods import expect_answer, expect_undescribed
+from conformance.checks.support.over_grpc import expect_right
+from conformance.expect.expectation import expect
+from conformance.expect.refusals import expect_alive
+from conformance.expect.unmet import Blocked, NotApplicable, Unmet, blocked_where, holds
+from conformance.roles.model import Model
+from conformance.terms.check import Row, check, rows
+from conformance.terms.extensions import CLASSES_OVER_GRPC, GRPC
+from conformance.transport.grpc_target import GrpcTarget
+from conformance.wire.finding import shown
+from conformance.wire.grpc_answer import response
+from conformance.wire.request import Form, Output
+
+UNLISTED = "no-such-version"
+NUMBER = "4711"  # for servers whose versions are numbers
+ABOUT_MODELS = ("ModelReady", "ModelMetadata")
+
+
+def _listed(target: GrpcTarget, model: Model) -> list[str]:
+    """Return the versions of a model.
+
+    Raises:
+        NotApplicable: metadata list none.
+        Blocked: there are no metadata.
+    """
+    reply = target.call("ModelMetadata", name=model.name, version=model.version)
+    message = response(reply.body, "ModelMetadata") if reply.succeeded else None
+    if message is None:
+        raise Blocked(f"no metadata of {model.name}: {reply.outcome()}")
+    if not any(message.versions):
+        raise NotApplicable(f"the metadata of {model.name} list no versions")
+    return [str(version) for version in message.versions if version]
+
+
+@check("grpc.listed-version-is-served", answers="GRPC-VERSION", over=(GRPC,))
+@rows(
+    Row("typed", ("json",), role="identity_int32"),
+    Row("raw", ("binary",), role="identity_int32"),
+    Row("several-inputs", ("binary",), role="multi"),
+    Row("batching", ("json",), role="batching"),
+    Row("classes", ("json", 2), role="scores", needs=CLASSES_OVER_GRPC),
+)
+def listed_version_is_served(target: GrpcTarget, model: Model, send: Form, count: int | None = None) -> None:
+    """A call that names a version which metadata list is answered by that version."""
+    versions = _listed(target, model)
+    wanted = [Output(model.role.outputs[0].name, classification=count)] if count else None
+    for version in versions[:3]:
+        named = replace(model, version=version)
+        reply = target.infer(named.request(send=send, outputs=wanted))
+        with blocked_where(lambda: not _is_answered(target, model, send, wanted), "it is wrong without a version, too"):
+            message = expect_answer(reply, "ModelInfer")
+            if count is None and len(versions) == 1:  # another one may compute something else
+                expect_right(reply, model, model.sample())
+        if message.model_version not in ("", version):
+            raise Unmet(f"model_version {shown(version)}, or none", f"{shown(message.model_version)}", reply)
+
+
+def _is_answered(target: GrpcTarget, model: Model, send: Form, wanted: list[Output] | None) -> bool:
+    """Say whether the call is answered where it names no version, and right where it asks for no classes."""
+    reply = target.infer(model.request(send=send, outputs=wanted))
+    return reply.succeeded if wanted else holds(lambda: expect_right(reply, model, model.sample()))
+
+
+@check("grpc.listed-version-is-described", answers="GRPC-VERSION", role="identity_int32", infers=False, over=(GRPC,))
+@rows(*ABOUT_MODELS)
+def listed_version_is_described(target: GrpcTarget, model: Model, method: str) -> None:
+    """A version that metadata list is ready, and has metadata of its own."""
+    version = _listed(target, model)[0]
+    message = expect_answer(reply := target.call(method, name=model.name, version=version), method)
+    if method == "ModelReady" and not message.ready and _is_ready(target, model):
+        raise Unmet("ready: true, as without a version", "ready: false", reply)
+    if method == "ModelMetadata" and message.name != model.name:
+        raise Unmet(f"name {shown(model.name)}", f"name {shown(message.name)}", reply)
+
+
+def _is_ready(target: GrpcTarget, model: Model) -> bool:
+    reply = target.call("ModelReady", name=model.name)
+    message = response(reply.body, "ModelReady") if reply.succeeded else None
+    return message is not None and bool(message.ready)
+
+
+@check("grpc.unlisted-version-is-refused", answers="GRPC-ERR-VERSION", role="identity_int32", over=(GRPC,))
+@rows(
+    *[
+        Row(f"{method}-{kind}", (method, version))
+        for method in ("ModelInfer", *ABOUT_MODELS)
+        for kind, version in (("text", UNLISTED), ("number", NUMBER))
+    ]
+)
+def unlisted_version_is_refused(target: GrpcTarget, model: Model, method: str, version: str) -> None:
+    """A call that names a version which metadata do not list is refused, or says that it is not ready."""
+    if version in _listed(target, model):
+        raise NotApplicable(f"{model.name} has a version {version}")
+    named = replace(model, version=version)
+    if method == "ModelInfer":
+        expect(target.infer(named.request(send="json"))).refused("a version that there is not")
+    else:
+        expect_undescribed(target.call(method, name=model.name, version=version), method, "a version that there is not")
+    expect_alive(target, model)

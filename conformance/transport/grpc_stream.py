@@ -1,0 +1,38 @@
+"""One gRPC call as a stream of HTTP/2: what is still to be sent of it, and what has come, as it came."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from conformance.transport.exchange import TransportFailure
+
+Header = tuple[str, str]
+
+
+@dataclass(slots=True)
+class Stream:
+    """One call: what is still to be sent, and what has come.
+
+    Attributes:
+        headers: the first block of them that came; `trailers` the second.
+        reset: the code with which the server ended the stream before it was complete, or None.
+        unprocessed: the server says that it has done nothing about the call, so that it may be made again.
+    """
+
+    sent: list[Header]
+    body: bytes
+    number: int = 0
+    at: int = 0
+    headers: tuple[Header, ...] = ()
+    trailers: tuple[Header, ...] = ()
+    data: bytearray = field(default_factory=bytearray)
+    has_ended: bool = False
+    reset: int | None = None
+    unprocessed: bool = False
+    failure: TransportFailure | None = None
+    elapsed: float = 0.0
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing more can come."""
+        return self.has_ended or self.reset is not None or self.failure is not None

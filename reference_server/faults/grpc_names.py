@@ -1,0 +1,116 @@
+"""gRPC: versions, what there is not, ids of some calls alone, and calls that end without a status."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from google.protobuf.message import Message as Protobuf
+
+from reference_server.errors import InferenceError
+from reference_server.faults import fault
+
+Message = Any
+
+# --- versions --------------------------------------------------------------------------------------------------------
+
+
+@fault("grpc_methods.find", breaks="GRPC-VERSION")
+def grpc_versions_are_not_found(original: Any, models: Any, name: str, version: str) -> Any:
+    """A call that names a version is refused, also where metadata list it."""
+    if version:
+        raise InferenceError(f"no version {version}", status=404)
+    return original(models, name, version)
+
+
+@fault("grpc_methods.model_infer", breaks="GRPC-VERSION")
+def grpc_calls_of_a_version_name_the_next(original: Any, models: Any, message: Message) -> Message:
+    """The answer to a call that names a version has another one."""
+    response = original(models, message)
+    if message.model_version:
+        response.model_version = f"{message.model_version}0"
+    return response
+
+
+@fault("grpc_methods.model_ready", breaks="GRPC-VERSION")
+def grpc_versions_are_never_ready(original: Any, models: Any, message: Message) -> Message:
+    """ModelReady of a version is false."""
+    response = original(models, message)
+    response.ready = not message.version
+    return response
+
+
+@fault("grpc_methods.find", breaks="GRPC-ERR-VERSION")
+def grpc_versions_are_ignored(original: Any, models: Any, name: str, version: str) -> Any:
+    """A call that names any version is answered by the only one."""
+    del version
+    return original(models, name, "")
+
+
+# --- what there is not -----------------------------------------------------------------------------------------------
+
+
+@fault("grpc_methods.model_ready", breaks="GRPC-ERR")
+def grpc_unknown_models_are_ready(original: Any, models: Any, message: Message) -> Message:
+    """ModelReady is true of a server that is ready, whatever the model."""
+    named = type(message)(name=message.name if message.name in models else next(iter(models)), version=message.version)
+    return original(models, named)
+
+
+_described: list[str] = []
+
+
+@fault("grpc_methods.model_metadata", breaks="GRPC-ERR")
+def grpc_metadata_of_unknown_models_are_those_before(original: Any, models: Any, message: Message) -> Message:
+    """ModelMetadata of a model that there is not are those that were asked for before."""
+    if message.name in models:
+        _described[:] = [message.name]
+    elif _described:
+        message.name = _described[0]
+    return original(models, message)
+
+
+@fault("grpc_methods.model_infer", breaks="GRPC-ERR")
+def grpc_unknown_outputs_are_answered_with_nothing(original: Any, models: Any, message: Message) -> Message:
+    """A call for an output that the model does not have has the status OK and an empty message."""
+    model = models.get(message.model_name)
+    names = [spec.name for spec in model.outputs] if model else []
+    if model and any(entry.name not in names for entry in message.outputs):
+        return _empty()
+    return original(models, message)
+
+
+def _empty() -> Protobuf:
+    from tritonclient.grpc import service_pb2
+
+    empty: Protobuf = service_pb2.ModelInferResponse()
+    return empty
+
+
+# --- ids -------------------------------------------------------------------------------------------------------------
+
+
+@fault("grpc_methods.model_infer", breaks="GRPC-ID")
+def grpc_raw_answers_have_no_id(original: Any, models: Any, message: Message) -> Message:
+    """The answer to a raw call has no id."""
+    response = original(models, message)
+    if message.raw_input_contents:
+        response.ClearField("id")
+    return response
+
+
+@fault("grpc_methods.model_infer", breaks="GRPC-ID")
+def grpc_answers_to_lists_have_no_id(original: Any, models: Any, message: Message) -> Message:
+    """The answer to a call that lists outputs has no id."""
+    response = original(models, message)
+    if message.outputs:
+        response.ClearField("id")
+    return response
+
+
+@fault("grpc_methods.model_infer", breaks="GRPC-ID")
+def grpc_answers_in_classes_have_no_id(original: Any, models: Any, message: Message) -> Message:
+    """The answer to a call for classes has no id."""
+    response = original(models, message)
+    if any("classification" in entry.parameters for entry in message.outputs):
+        response.ClearField("id")
+    return response
