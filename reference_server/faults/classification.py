@@ -93,6 +93,20 @@ def classification_lasts_one_request_longer(original: Any, model: Model, request
     return [replace(wish, classes=wish.classes or before) for wish in wishes]
 
 
+@fault("request.parse_outputs", breaks=("CLS-ONLY", "HTTP-ISOLATION"))
+def classification_stays_for_a_request_without_outputs(original: Any, model: Model, request: Object) -> Any:
+    """The number of classes stays set for the next request to the model that lists no outputs."""
+    wishes: list[OutputWish] = original(model, request)
+    if request.get("outputs"):
+        _stays[model.name] = {wish.name: wish.classes for wish in wishes}
+        return wishes
+    before = _stays.pop(model.name, {})
+    return [replace(wish, classes=before.get(wish.name)) for wish in wishes]
+
+
+_stays: dict[str, dict[str, int | None]] = {}
+
+
 @fault("classification.classify", breaks=("CLS-HTTP-NUM", "OIP-ANSWER"))
 def scores_of_8_bits_are_refused(original: Any, tensor: Tensor, count: int, batching: bool, labels: Labels) -> Tensor:
     """Outputs of INT8 and UINT8 cannot be classified."""

@@ -48,7 +48,9 @@ def negative_sizes_behind_the_first_not_seen(original: Any, model: Model, reques
     return original(model, request, rest)
 
 
-@fault("request.parse_inputs", breaks=("BIN-NEG-SHORT", "BIN-NEG-SHAPE", "BIN-NEG-SIGN", "BIN-NEG-TYPE", "BIN-NEG-NEITHER"))
+@fault(
+    "request.parse_inputs", breaks=("BIN-NEG-SHORT", "BIN-NEG-SHAPE", "BIN-NEG-SIGN", "BIN-NEG-TYPE", "BIN-NEG-NEITHER")
+)
 def size_of_the_last_input_not_read(original: Any, model: Model, request: Object, rest: Any) -> Any:
     """The last of several inputs takes as many bytes as are left, whatever its size says."""
     if is_sound(request) and rest is not None and len(request["inputs"]) > 1 and "data" not in request["inputs"][-1]:

@@ -7,7 +7,7 @@ what is unmet is named as `_golden` says.
 from __future__ import annotations
 
 from conformance.checks.golden import case_answers
-from conformance.checks.support import golden_classes
+from conformance.checks.support import again, golden_classes
 from conformance.checks.support.binary_sides import is_right_alone
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive
@@ -45,7 +45,7 @@ def _rows(*, valid: bool) -> list[Row]:
 
 
 def _answers(case: Case) -> tuple[str, ...]:
-    more = ("OIP-ANSWER",) if case.valid else ()
+    more = ("OIP-ANSWER", "HTTP-ISOLATION") if case.valid else ()
     return (
         *case.requirements,
         *more,
@@ -91,6 +91,10 @@ def _expect_answered_as(target: Target, case: Case, model: Model, reply: Reply) 
         golden_classes.blame(target, case, model, unmet)
         if unmet.requirement == "OIP-ANSWER" and any(_is_misread_as_json(target, item) for item in _json_inputs(case)):
             unmet.requirement = "OIP-VALUE"
+        if unmet.requirement == "OIP-ANSWER":
+            again.blame_what_was_before(
+                target, unmet, lambda found: case_answers.expect_answered_as(case, model, found)
+            )
         raise
 
 

@@ -194,12 +194,12 @@ NEITHER: tuple[Entry, ...] = (
 # The same wrong sizes for inputs that are not the first, or not alone.
 BESIDE: Mapping[str, tuple[Entry, ...]] = {
     "BIN-NEG-SIGN": tuple(
-        sized(*place) for place in (("IN_INT64", -1), ("IN_BOOL", -1), ("IN_BYTES", -1), ("B", -1, "add_sub"))
+        sized(*place) for place in (("IN_INT64", -1), ("IN_BOOL", -1), ("IN_BYTES", -1), ("A", -1, "add_sub"))
     ),
-    "BIN-NEG-SHAPE": tuple(sized(*place) for place in (("IN_BOOL", 0), ("IN_FP32", 2**63), ("B", 0, "add_sub"))),
-    "BIN-NEG-TYPE": (sized("IN_FP32", "12"), sized("B", "12", "add_sub")),
+    "BIN-NEG-SHAPE": tuple(sized(*place) for place in (("IN_BOOL", 0), ("IN_FP32", 2**63), ("A", 0, "add_sub"))),
+    "BIN-NEG-TYPE": (sized("IN_FP32", "12"), sized("A", "12", "add_sub")),
     "BIN-NEG-NEITHER": tuple(
-        sized(*place) for place in (("IN_BOOL", None), ("IN_BYTES", None), ("B", None, "add_sub"))
+        sized(*place) for place in (("IN_BOOL", None), ("IN_BYTES", None), ("A", None, "add_sub"))
     ),
 }
 # A good request, and the same with what must not alter a tensor. Strings among several binary inputs would notice a
