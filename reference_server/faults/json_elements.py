@@ -66,7 +66,7 @@ def whole_numbers_refused_for_floats(original: Any, datatype: str, shape: Any, d
     return tensor
 
 
-@fault("tensors.decode_json", breaks=("OIP-VALUE", "OIP-ANSWER"))
+@fault("tensors.decode_json", breaks=("BIN-EQ-I", "OIP-VALUE", "OIP-ANSWER"))
 def doubles_in_json_read_in_single_precision(original: Any, datatype: str, shape: Any, data: Any) -> Tensor:
     """FP64 elements of JSON data are read as FP32."""
     tensor: Tensor = original(datatype, shape, data)

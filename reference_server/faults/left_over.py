@@ -56,7 +56,11 @@ def wishes_of_a_refused_request_left_over(original: Any, *arguments: Any) -> Any
     if _last.get("refused") and not request.get("outputs") and kept and kept[0] == model.name:
         return original(model, request | {"outputs": kept[1]})
     known = {spec.name for spec in model.outputs}
-    listed = [{"name": item["name"]} for item in members.objects(request, "outputs") if item.get("name") in known]
+    listed = [
+        {"name": name}
+        for name in {item.get("name"): None for item in members.objects(request, "outputs")}
+        if name in known
+    ]
     _last["outputs"] = (model.name, listed) if listed else None
     return original(model, request)
 

@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from conformance.checks.support.again import blame_what_was_before
 from conformance.checks.support.datatypes import identity
 from conformance.checks.support.json_writing import with_json
 from conformance.checks.support.refusals import Refusal, refusal_rows
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_refusal
-from conformance.expect.unmet import about
+from conformance.expect.unmet import Unmet, about
 from conformance.roles.model import Make, Model
 from conformance.terms.check import Row, check, rows
 from conformance.transport.exchange import Reply
@@ -107,7 +108,12 @@ def spelled(model: Model, elements: Sequence[str]) -> Message:
 def elements_are_what_they_spell(target: Target, model: Model, elements: Sequence[tuple[str, Any]]) -> None:
     """Each element of JSON data comes back as the value that its text spells."""
     reply = target.infer(spelled(model, [text for text, _ in elements]))
-    _expect_values(reply, model, [value for _, value in elements])
+    values = [value for _, value in elements]
+    try:
+        _expect_values(reply, model, values)
+    except Unmet as unmet:
+        blame_what_was_before(target, unmet, lambda again: _expect_values(again, model, values))
+        raise
 
 
 @check("json.strings-have-the-length-that-they-spell", answers="OIP-VALUE", role="string_length")

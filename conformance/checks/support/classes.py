@@ -230,8 +230,13 @@ class Classified:
             raise Unmet(expected or f"{self.name} as classes {right}", came, self.reply)
 
     def _own_scores(self) -> Scores | None:
-        """Return the output that the server gives without classification; None unless it has the right form."""
+        """Return the output that the server gives without classification; None unless it has the right form.
+
+        Where it is refused as JSON, which has no infinities, it is asked for as binary data.
+        """
         plain = ask(self.target, self.model, self.tensors, Output(self.name), send=self.send)
+        if plain.is_refusal and not plain.is_over_grpc:
+            plain = ask(self.target, self.model, self.tensors, Output(self.name, True), send=self.send)
         output = plain.answer.output(self.name)
         array = None if output is None else output.array
         if array is None or (array.shape, array.dtype) != (self.scores.shape, self.scores.dtype):
