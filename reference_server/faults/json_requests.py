@@ -29,7 +29,7 @@ def _behind(owner: Object, name: str, other: str) -> bool:
     return name in owner and other in owner and names.index(name) > names.index(other)
 
 
-@fault("strict_json.parse_object", breaks="OIP-JSON-I")
+@fault("strict_json.parse_object", breaks="OIP-WRITTEN")
 def data_before_their_datatype_refused(original: Any, data: Any) -> Object:
     """Data are read as they come, so that an input with `data` before `datatype` is refused."""
     found: Object = original(data)
@@ -38,7 +38,7 @@ def data_before_their_datatype_refused(original: Any, data: Any) -> Object:
     return found
 
 
-@fault("strict_json.parse_object", breaks="OIP-JSON-I")
+@fault("strict_json.parse_object", breaks="OIP-WRITTEN")
 def shape_behind_the_data_not_seen(original: Any, data: Any) -> Object:
     """An input is read up to its `data`, so that a `shape` behind it is missing."""
     found: Object = original(data)
@@ -48,7 +48,7 @@ def shape_behind_the_data_not_seen(original: Any, data: Any) -> Object:
     return found
 
 
-@fault("strict_json.parse_object", breaks="OIP-JSON-I")
+@fault("strict_json.parse_object", breaks="OIP-WRITTEN")
 def outputs_before_the_inputs_lost(original: Any, data: Any) -> Object:
     """`outputs` that stand before `inputs` are not looked at."""
     found: Object = original(data)
@@ -57,7 +57,7 @@ def outputs_before_the_inputs_lost(original: Any, data: Any) -> Object:
     return found
 
 
-@fault("strict_json.parse_object", breaks="OIP-JSON-I")
+@fault("strict_json.parse_object", breaks="OIP-WRITTEN")
 def sizes_in_front_of_the_name_lost(original: Any, data: Any) -> Object:
     """`parameters` of an input that stand before its `name` are not looked at."""
     found: Object = original(data)
@@ -67,7 +67,7 @@ def sizes_in_front_of_the_name_lost(original: Any, data: Any) -> Object:
     return found
 
 
-@fault("strict_json.parse_object", breaks="OIP-JSON-I")
+@fault("strict_json.parse_object", breaks="OIP-WRITTEN")
 def id_behind_the_inputs_lost(original: Any, data: Any) -> Object:
     """An `id` that stands behind `inputs` is not looked at."""
     found: Object = original(data)
@@ -91,19 +91,19 @@ def _refusing(pattern: bytes, what: str) -> Callable[[Any, Any], Object]:
     return parse
 
 
-@fault("strict_json.parse_object", breaks="OIP-JSON-I")
+@fault("strict_json.parse_object", breaks="OIP-WRITTEN")
 def escaped_names_of_tensors_not_recognised(original: Any, data: Any) -> Object:
     """A tensor whose name is written with an escape is not found."""
     return _refusing(rb'"name"\s*:\s*"[^"]*\\u', "no such tensor")(original, data)
 
 
-@fault("strict_json.parse_object", breaks="OIP-JSON-I")
+@fault("strict_json.parse_object", breaks="OIP-WRITTEN")
 def escaped_members_not_recognised(original: Any, data: Any) -> Object:
     """A member whose name is written with an escape is not found."""
     return _refusing(rb'\\u[0-9a-fA-F]{4}[^":,]*"\s*:', "inputs is missing")(original, data)
 
 
-@fault("strict_json.parse_object", breaks="OIP-JSON-I")
+@fault("strict_json.parse_object", breaks="OIP-WRITTEN")
 def blanks_before_a_colon_refused(original: Any, data: Any) -> Object:
     """White space between the name of a member and its colon is refused."""
     return _refusing(rb'"\s+:', "a colon is expected")(original, data)

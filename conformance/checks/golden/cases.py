@@ -49,7 +49,7 @@ def _answers(case: Case) -> tuple[str, ...]:
     return (
         *case.requirements,
         *more,
-        *(("OIP-JSON-I", "OIP-VALUE") if case.valid and case.json_length else ()),
+        *(("OIP-WRITTEN", "OIP-VALUE") if case.valid and case.json_length else ()),
         *(("OIP-MEMBERS",) if case.valid and case_answers.undefined_members(case) else ()),
     )
 
@@ -81,7 +81,7 @@ def _expect_no_matter_of_writing(target: Target, case: Case, model: Model, reply
     usual = case_answers.usual_message(case, model) if (reply.status or 0) >= 400 and not case.may_refuse else None
     if usual and target.send(usual, fresh=True).succeeded:
         expected = "the answer to the same request with its JSON in the usual order and without blanks"
-        raise Unmet(expected, safe(reply.outcome()), reply, requirement="OIP-JSON-I")
+        raise Unmet(expected, safe(reply.outcome()), reply, requirement="OIP-WRITTEN")
 
 
 def _expect_answered_as(target: Target, case: Case, model: Model, reply: Reply) -> None:

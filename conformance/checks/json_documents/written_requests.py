@@ -106,7 +106,7 @@ STYLES: Mapping[str, Style] = {
 }
 
 
-@check("json.request-written-otherwise-is-the-same", answers="OIP-JSON-I")
+@check("json.request-written-otherwise-is-the-same", answers="OIP-WRITTEN")
 @rows(*[asked.row(f"{name}-{form}", style) for name, style in STYLES.items() for form, asked in FORMS.items()])
 def request_written_otherwise_is_the_same(target: Target, model: Model, asked: Asked, style: Style) -> None:
     """A request means the same in whatever order its members stand, with escapes, and with white space."""

@@ -127,13 +127,13 @@ def _counts(model: Model) -> list[Sent]:
     return [
         (
             model.request(_long(model), send="json", outputs=[Output(name, classification=count)]).message(),
-            _has_elements(name, count),
+            _elements_of(name, count),
         )
         for count in (1, 2)
     ]
 
 
-def _has_elements(name: str, count: int) -> Judge:
+def _elements_of(name: str, count: int) -> Judge:
     def judge(reply: Reply) -> None:
         found = expect(reply).output(name).shape
         if found != (count,):
