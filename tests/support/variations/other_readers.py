@@ -6,6 +6,7 @@ import json
 import re
 from typing import Any
 
+from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from reference_server.errors import InferenceError
@@ -88,3 +89,23 @@ def floats_in_scientific_notation(original: Any, tensor: Tensor) -> list[Any]:
     """Floats in JSON are rounded to fifteen digits, as a formatter with a fixed precision writes them."""
     items: list[Any] = original(tensor)
     return [float(f"{item:.15g}") for item in items] if tensor.datatype == "FP64" else items
+
+
+@variation("app.Service.infer")
+async def header_not_looked_at_for_json(original: Any, service: Any, http: Any) -> Response:
+    """A request of type application/json that is JSON alone is read without a look at its inference header."""
+    kind = http.headers.get("content-type", "")
+    body = await http.body()
+    if kind.startswith("application/json") and http.headers.get(HEADER, "0") != "0" and _is_json(body):
+        kept = [item for item in http.scope["headers"] if item[0].decode().lower() != HEADER.lower()]
+        http = Request({**http.scope, "headers": kept}, http.receive)
+        http._body = body
+    answer: Response = await original(service, http)
+    return answer
+
+
+def _is_json(body: bytes) -> bool:
+    try:
+        return isinstance(json.loads(body), dict)
+    except ValueError:
+        return False
