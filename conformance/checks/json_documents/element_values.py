@@ -17,7 +17,7 @@ from conformance.checks.support.json_writing import with_json
 from conformance.checks.support.refusals import Refusal, refusal_rows
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_refusal
-from conformance.expect.unmet import Unmet, about
+from conformance.expect.unmet import Unmet
 from conformance.roles.model import Make, Model
 from conformance.terms.check import Row, check, rows
 from conformance.transport.exchange import Reply
@@ -124,8 +124,8 @@ def strings_have_the_length_that_they_spell(target: Target, model: Model, elemen
     _expect_values(reply, model, [value for _, value in elements])
 
 
-def _expect_values(reply: Reply, model: Model, values: Sequence[Any]) -> None:
-    expect(reply).tensors(model.expected([model.tensor(values)]), through_json=True)
+def _expect_values(reply: Reply, model: Model, values: Sequence[Any], requirement: str | None = None) -> None:
+    expect(reply, requirement).tensors(model.expected([model.tensor(values)]), through_json=True)
 
 
 # --- integers written otherwise, and numbers that do not fit ------------------------------------------------------------
@@ -151,8 +151,7 @@ def integers_written_otherwise(target: Target, model: Model, elements: Sequence[
     if not reply.succeeded:
         expect(reply, "OIP-VALUE").refused()
         return "refused"
-    with about("OIP-VALUE"):
-        _expect_values(reply, model, [value for _, value in elements])
+    _expect_values(reply, model, [value for _, value in elements], "OIP-VALUE")
     return "taken for their values"
 
 
