@@ -55,11 +55,15 @@ class Style:
         """Return a value as JSON."""
         gap = self.gap
         if isinstance(value, dict):
-            members = (f"{gap}{self.name(name)}{gap}:{gap}{self.written(value[name])}" for name in self._sorted(value))
+            members = (f"{gap}{self.name(name)}{gap}:{gap}{self._member(name, value)}" for name in self._sorted(value))
             return f"{{{gap}{f'{gap},{gap}'.join(members)}{gap}}}"
         if isinstance(value, list):
             return f"[{gap}{f'{gap},{gap}'.join(map(self.written, value))}{gap}]"
         return self.text(value) if isinstance(value, str) else json.dumps(value)
+
+    def _member(self, name: str, owner: Mapping[str, Any]) -> str:
+        """Return the value of a member; an id as it is usually written, for its escapes have checks of their own."""
+        return json.dumps(owner[name]) if name == "id" else self.written(owner[name])
 
     def _sorted(self, names: Iterable[str]) -> list[str]:
         rest = [name for name in names if name not in self.order]
