@@ -99,6 +99,20 @@ def classes_of_every_datatype_refused(_original: Any, tensor: Tensor, *_argument
     raise InferenceError(f"classification does not support {tensor.datatype}")
 
 
+@fault("request.parse_outputs", breaks=("CLS-ONLY", "HTTP-ISOLATION"))
+def classification_stays_for_a_request_without_outputs(original: Any, model: Model, request: Object) -> Any:
+    """The number of classes stays set for the next request to the model that lists no outputs."""
+    wishes: list[OutputWish] = original(model, request)
+    if request.get("outputs"):
+        _stays[model.name] = {wish.name: wish.classes for wish in wishes}
+        return wishes
+    before = _stays.pop(model.name, {})
+    return [replace(wish, classes=before.get(wish.name)) for wish in wishes]
+
+
+_stays: dict[str, dict[str, int | None]] = {}
+
+
 # --- how many --------------------------------------------------------------------------------------------------------
 
 

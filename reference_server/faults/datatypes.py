@@ -180,6 +180,21 @@ def true_written_as_255(original: Any, tensor: Tensor) -> Any:
     return bytes(data).replace(b"\1", b"\xff") if tensor.datatype == "BOOL" else data
 
 
+@fault("tensors.encode_binary", breaks="BIN-ENC-BOOL-O")
+def true_written_as_255_from_the_ninth_element_on(original: Any, tensor: Tensor) -> Any:
+    """A true BOOL element of a binary output is the byte 255 from the ninth element on."""
+    data = bytes(original(tensor))
+    return data[:8] + data[8:].replace(b"\1", b"\xff") if tensor.datatype == "BOOL" else data
+
+
+@fault("tensors.decode_bools", breaks="BIN-ENC-BOOL-I")
+def bools_past_a_word_of_bits_read_as_false(original: Any, data: memoryview) -> Any:
+    """BOOL elements of a binary input go into a word of 64 bits, and those behind it are false."""
+    elements = original(data).copy()
+    elements[64:] = False
+    return elements
+
+
 @fault("tensors.encode_binary", breaks=("BIN-ENC-BOOL-O", "BIN-SIZE-O", "BIN-EQ-O", "OIP-ANSWER"))
 def bools_written_in_four_bytes(original: Any, tensor: Tensor) -> Any:
     """BOOL elements of a binary output are written as integers of four bytes."""

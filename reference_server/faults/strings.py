@@ -149,7 +149,7 @@ def string_lengths_of_eight_bytes_both_ways(_original: Any, given: Any, count: i
 # --- one form unlike the other ----------------------------------------------------------------------------------------
 
 
-@fault("tensors.decode_json", breaks=("BIN-EQ-I", "OIP-ANSWER"))
+@fault("tensors.decode_json", breaks=("BIN-EQ-I", "OIP-VALUE", "OIP-ANSWER"))
 def json_strings_read_as_ascii(original: Any, *arguments: Any) -> Tensor:
     """Letters beyond ASCII in a JSON input become question marks, those of a binary input are kept."""
     tensor: Tensor = original(*arguments)

@@ -7,7 +7,7 @@ from math import prod
 from typing import Any
 
 from conformance.checks.support.binary_sides import is_right, is_right_alone
-from conformance.checks.support.classes import ITEMS, SCORES, TAKEN, ask, both_forms, scored, texts
+from conformance.checks.support.classes import ITEMS, SCORES, TAKEN, ask, both_forms, classified, scored, texts
 from conformance.expect import attribution
 from conformance.expect.difference import difference
 from conformance.expect.expectation import expect
@@ -40,11 +40,20 @@ def other_outputs_stay(target: Target, model: Model, plain: str, order: Sequence
     _expect_stays(target, model, ask(target, model, model.sample(), *outputs), Output(plain, binary))
 
 
-@check("classification.next-request-is-plain", answers="CLS-ONLY", role="scores")
-def next_request_is_plain(target: Target, model: Model) -> None:
+@check("classification.next-request-is-plain", answers="CLS-ONLY")
+@rows(
+    Row("", (True,), role="scores"),
+    Row("unlisted", (False,), role="scores"),
+    Row("unlisted-batch", (False,), role="scores_batching_labelled"),
+    Row("unlisted-of-two", (False,), role="scores_two_outputs"),
+    Row("unlisted-integers", (False,), role="identity_int32"),
+)
+def next_request_is_plain(target: Target, model: Model, listed: bool) -> None:
     """A request without the parameter gets the plain output, also right after one that had it."""
-    texts(ask(target, model, model.sample(), Output("SCORES", classification=2)), "SCORES")
-    _expect_stays(target, model, ask(target, model, model.sample(), Output("SCORES")), Output("SCORES"))
+    name = scored(model)
+    texts(ask(target, model, model.sample(), Output(name, classification=2)), name)
+    reply = target.infer(model.request(send="json", outputs=[name] if listed else None))
+    _expect_stays(target, model, reply, Output(name))
 
 
 def _expect_stays(target: Target, model: Model, reply: Reply, plain: Output) -> None:
@@ -80,7 +89,7 @@ def binary_data_is_obeyed(
     """Classes come as binary BYTES elements where binary_data is true, and as JSON where it is false."""
     name, tensors = scored(model), [model.tensor(values)]
     wanted = [Output(name, binary, 2)]
-    reply = target.infer(model.request(tensors, send="json", outputs=wanted, binary_data_output=for_all))
+    reply = classified(target, model.request(tensors, send="json", outputs=wanted, binary_data_output=for_all))
     if expect(reply, TAKEN).output(name).binary != binary:
         if _plain_obeys(target, model, tensors, binary, for_all):
             asked = f"binary_data {str(binary).lower()} and classification"
@@ -139,7 +148,7 @@ def binary_data_output(target: Target, model: Model, values: Any) -> str:
     """Under binary_data_output true, classes without binary_data come in one of the two forms."""
     name, tensors = scored(model), [model.tensor(values)]
     wanted = [Output(name, classification=2)]
-    reply = target.infer(model.request(tensors, send="json", outputs=wanted, binary_data_output=True))
+    reply = classified(target, model.request(tensors, send="json", outputs=wanted, binary_data_output=True))
     right = texts(ask(target, model, tensors, *wanted), name)
     with blocked_where(lambda: not _are_written(target, right, reply.answer.output(name)), _UNWRITTEN):
         _expect_texts(reply, name, right, "CLS-BIN")

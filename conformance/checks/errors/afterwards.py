@@ -7,11 +7,12 @@ from dataclasses import replace
 
 from conformance.checks.errors.every_refusal import ALL, ALL_OVER_GRPC
 from conformance.checks.errors.impossible_requests import REFUSALS
+from conformance.checks.support.again import blame_what_was_before
 from conformance.checks.support.refusals import Refusal
 from conformance.expect import attribution
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive
-from conformance.expect.unmet import about
+from conformance.expect.unmet import Unmet, about
 from conformance.roles.model import Make, Model
 from conformance.terms.check import Row, check, rows
 from conformance.terms.extensions import CLASSES, CLASSES_OVER_GRPC, GRPC
@@ -32,7 +33,7 @@ def _row(identity: str, refusal: Refusal, *, thorough: bool = False) -> Row:
     return Row(identity, (refusal.message,), role=refusal.role, thorough=thorough, needs=refusal.needs)
 
 
-@check("errors.good-request-after-a-refusal-is-answered-right", answers="OIP-ALIVE")
+@check("errors.good-request-after-a-refusal-is-answered-right", answers=("OIP-ALIVE", "HTTP-ISOLATION"))
 @rows(
     *[
         _row(identity, refusal, thorough=refusal.requirement == "OIP-ERR-SIGNATURE")
@@ -54,8 +55,14 @@ def good_request_after_a_refusal_is_answered_right(target: Peer, model: Model, m
         raise
     arrays = [(output, output.array) for output in before.answer.outputs if output.array is not None]
     right = [Tensor(output.name, output.datatype, array.shape, array) for output, array in arrays]
-    with about("OIP-ALIVE"):  # it was right before, whatever seems wrong now
-        expect(after).tensors(right, through_json=target.through_json)
+    try:
+        with about("OIP-ALIVE"):  # it was right before, whatever seems wrong now
+            expect(after).tensors(right, through_json=target.through_json)
+    except Unmet as unmet:
+        blame_what_was_before(
+            target, unmet, lambda reply: expect(reply).tensors(right, through_json=target.through_json)
+        )
+        raise
 
 
 def _answered(target: Peer, model: Model) -> tuple[Message, Reply]:

@@ -10,6 +10,7 @@ from conformance.roles.model import Model
 from conformance.terms.check import check, rows
 from conformance.terms.extensions import GRPC
 from conformance.transport.peer import Peer
+from conformance.transport.target import Target
 
 
 @check("errors.impossible-request-has-an-error-status", answers="OIP-ERR-CODE")
@@ -27,4 +28,18 @@ def impossible_request_has_an_error_status(target: Peer, model: Model, refusal: 
 @rows(*refusal_rows(REFUSALS_OVER_GRPC, "GRPC-ERR-SIGNATURE"))
 def input_against_the_metadata_is_refused(target: Peer, model: Model, refusal: Refusal) -> None:
     """An input that contradicts the model's metadata, or that the model does not have, is refused."""
+    expect_refusal(target, model, refusal.message(model), refusal.described)
+
+
+@check("errors.incomplete-request-is-refused", answers="OIP-ERR-MEMBER")
+@rows(*refusal_rows(REFUSALS, "OIP-ERR-MEMBER"))
+def incomplete_request_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
+    """An input without its name, shape or datatype, or an output without its name, is refused."""
+    expect_refusal(target, model, refusal.message(model), refusal.described)
+
+
+@check("errors.repeated-tensor-is-refused", answers="OIP-ERR-TWICE")
+@rows(*refusal_rows(REFUSALS, "OIP-ERR-TWICE"))
+def repeated_tensor_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
+    """A request that gives an input twice, or lists an output twice, is refused."""
     expect_refusal(target, model, refusal.message(model), refusal.described)

@@ -125,7 +125,55 @@ CONTRADICTING: tuple[Entry, ...] = (
     ),
 )
 
+
+def without(member: str, place: int = 0) -> Make:
+    """Return what makes a good JSON request that lacks a member of one of its inputs."""
+    return edited(lambda document: document["inputs"][place].pop(member))
+
+
+def asking_for(*outputs: dict[str, Any]) -> Make:
+    """Return what makes a good JSON request with these objects as its outputs."""
+    return edited(lambda document: document.update(outputs=list(outputs)))
+
+
+INCOMPLETE: tuple[Entry, ...] = (
+    ("input-without-datatype", without("datatype"), "identity_int32"),
+    ("strings-without-datatype", without("datatype"), "identity_bytes"),
+    ("second-input-without-datatype", without("datatype", 1), "add_sub"),
+    ("input-without-shape", without("shape"), "identity_int32"),
+    ("second-input-without-shape", without("shape", 1), "add_sub"),
+    ("fixed-input-without-shape", without("shape"), "fixed"),
+    ("input-without-name", without("name"), "identity_int32"),
+    ("second-input-without-name", without("name", 1), "add_sub"),
+    ("datatype-null", first_input(datatype=None), "identity_int32"),
+    ("datatype-a-number", first_input(datatype=32), "identity_int32"),
+    ("shape-a-number", first_input(shape=3), "identity_int32"),
+    ("output-without-name", asking_for({}), "identity_int32"),
+    ("second-output-without-name", asking_for({"name": "SUM"}, {}), "add_sub"),
+)
+REPEATED: tuple[Entry, ...] = (
+    ("output-twice", asking_for({"name": "OUTPUT"}, {"name": "OUTPUT"}), "identity_int32"),
+    ("one-of-two-outputs-twice", asking_for({"name": "SUM"}, {"name": "DIFFERENCE"}, {"name": "SUM"}), "add_sub"),
+    (
+        "input-twice",
+        edited(lambda document: document["inputs"].append(document["inputs"][0])),
+        "identity_int32",
+    ),
+    (
+        "input-twice-with-other-data",
+        edited(lambda document: document["inputs"].append({**document["inputs"][0], "data": [7, 8, 9]})),
+        "identity_int32",
+    ),
+    (
+        "one-of-two-inputs-twice",
+        edited(lambda document: document["inputs"].insert(0, document["inputs"][1])),
+        "add_sub",
+    ),
+)
+
 REFUSALS: tuple[Refusal, ...] = (
     *[Refusal(fault, "OIP-ERR-CODE", role, make) for fault, make, role in IMPOSSIBLE],
     *[Refusal(fault, "OIP-ERR-SIGNATURE", role, make) for fault, make, role in CONTRADICTING],
+    *[Refusal(fault, "OIP-ERR-MEMBER", role, make) for fault, make, role in INCOMPLETE],
+    *[Refusal(fault, "OIP-ERR-TWICE", role, make) for fault, make, role in REPEATED],
 )

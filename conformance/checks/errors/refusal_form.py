@@ -26,15 +26,20 @@ def refusal_is_an_oip_error(target: Target, model: Model, message: Make) -> None
     reply = target.send(message(model), fresh=True)
     if reply.succeeded:
         return
-    expectation = expect(reply, "OIP-ERR").refused()
-    if not _is_error_object(reply):
-        text = safe(reply.body[:200].decode("utf-8", "replace"))
-        raise expectation.unmet('a JSON object with the string "error"', f"HTTP {reply.status}: {text or 'no body'}")
+    expect_error_object(reply, "OIP-ERR")
     for finding in parse(reply.body).findings:
         if finding.kind == "json-not-utf8":
             raise expect(reply, "OIP-JSON").unmet("JSON in UTF-8", finding.described, finding.offset)
     if reply.status is not None and reply.status >= 500:
         raise expect(reply, "OIP-ERR-STATUS").unmet("a 4xx status", safe(reply.outcome()))
+
+
+def expect_error_object(reply: Reply, requirement: str) -> None:
+    """Expect an error status and a JSON object with the string `error`."""
+    expectation = expect(reply, requirement).refused()
+    if not _is_error_object(reply):
+        text = safe(reply.body[:200].decode("utf-8", "replace"))
+        raise expectation.unmet('a JSON object with the string "error"', f"HTTP {reply.status}: {text or 'no body'}")
 
 
 def _is_error_object(reply: Reply) -> bool:

@@ -7,10 +7,12 @@ a case of framing whose values are wrong says nothing about the framing. So each
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from typing import Any
 
 from conformance.checks.support.framing import expect_framed
 from conformance.checks.support.golden_classes import expect_classes
+from conformance.checks.support.json_writing import with_json
 from conformance.checks.support.output_forms import TABLE, UNLISTED
 from conformance.expect import attribution
 from conformance.expect.difference import difference
@@ -28,6 +30,8 @@ from conformance.wire.tensor import Tensor
 
 # Members of the inference request object (Open Inference Protocol, REST, "Inference Request JSON Object").
 DEFINED = {"id", "parameters", "inputs", "outputs"}
+# The order in which members are usually written.
+USUAL = ("id", "name", "shape", "datatype", "parameters", "data", "inputs", "outputs")
 
 
 def message(case: Case, model: Model) -> Message:
@@ -51,10 +55,28 @@ def undefined_members(case: Case) -> set[str]:
 
 def plain_message(case: Case, model: Model) -> Message:
     """Return the request of a case without the members that no request object defines."""
-    kept = {name: value for name, value in _document(case).items() if name in DEFINED}
-    text = json.dumps(kept).encode()
-    sent = message(case, model).with_body(text + case.body[case.json_length :])
-    return sent.with_header(INFERENCE_HEADER, str(len(text)) if sent.header(INFERENCE_HEADER) else None)
+    return with_json(message(case, model), _text(name_order(_document(case), only=DEFINED)))
+
+
+def usual_message(case: Case, model: Model) -> Message | None:
+    """Return the request of a case with its JSON as every other check writes it; None where it is written so."""
+    document = _document(case)
+    text = _text(name_order(document))
+    return with_json(message(case, model), text) if document and text != case.body[: case.json_length] else None
+
+
+def name_order(value: Any, only: Collection[str] = ()) -> Any:
+    """Return a document with the members of every object in the order of the protocol's page; of the outermost only some."""
+    if isinstance(value, list):
+        return [name_order(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    names = sorted(value, key=lambda name: USUAL.index(name) if name in USUAL else -1)
+    return {name: name_order(value[name]) for name in names if not only or name in only}
+
+
+def _text(document: Any) -> bytes:
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def extensions(case: Case) -> tuple[str, ...]:

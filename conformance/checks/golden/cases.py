@@ -7,7 +7,7 @@ what is unmet is named as `_golden` says.
 from __future__ import annotations
 
 from conformance.checks.golden import case_answers
-from conformance.checks.support import golden_classes
+from conformance.checks.support import again, golden_classes
 from conformance.checks.support.binary_sides import is_right_alone
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive
@@ -45,10 +45,11 @@ def _rows(*, valid: bool) -> list[Row]:
 
 
 def _answers(case: Case) -> tuple[str, ...]:
-    more = ("OIP-ANSWER",) if case.valid else ()
+    more = ("OIP-ANSWER", "HTTP-ISOLATION") if case.valid else ()
     return (
         *case.requirements,
         *more,
+        *(("OIP-WRITTEN", "OIP-VALUE") if case.valid and case.json_length else ()),
         *(("OIP-MEMBERS",) if case.valid and case_answers.undefined_members(case) else ()),
     )
 
@@ -58,6 +59,7 @@ def _answers(case: Case) -> tuple[str, ...]:
 def valid_case_is_answered(target: Target, model: Model, case: Case) -> str | None:
     """A golden request is answered with the golden outputs."""
     reply = target.send(case_answers.message(case, model))
+    _expect_no_matter_of_writing(target, case, model, reply)
     if (reply.status or 0) >= 400 and case_answers.undefined_members(case):
         case_answers.expect_answered_as(case, model, target.send(case_answers.plain_message(case, model), fresh=True))
         raise Unmet(
@@ -74,12 +76,36 @@ def valid_case_is_answered(target: Target, model: Model, case: Case) -> str | No
     return case_answers.what_came(reply) if case.level == "OBSERVE" else None
 
 
+def _expect_no_matter_of_writing(target: Target, case: Case, model: Model, reply: Reply) -> None:
+    """Expect that a request which is refused is refused as well when its JSON is written in the usual way."""
+    usual = case_answers.usual_message(case, model) if (reply.status or 0) >= 400 and not case.may_refuse else None
+    if usual and target.send(usual, fresh=True).succeeded:
+        expected = "the answer to the same request with its JSON in the usual order and without blanks"
+        raise Unmet(expected, safe(reply.outcome()), reply, requirement="OIP-WRITTEN")
+
+
 def _expect_answered_as(target: Target, case: Case, model: Model, reply: Reply) -> None:
     try:
         case_answers.expect_answered_as(case, model, reply)
     except Unmet as unmet:
         golden_classes.blame(target, case, model, unmet)
+        if unmet.requirement == "OIP-ANSWER" and any(_is_misread_as_json(target, item) for item in _json_inputs(case)):
+            unmet.requirement = "OIP-VALUE"
+        if unmet.requirement == "OIP-ANSWER":
+            again.blame_what_was_before(
+                target, unmet, lambda found: case_answers.expect_answered_as(case, model, found)
+            )
         raise
+
+
+def _json_inputs(case: Case) -> list[Tensor]:
+    binary = {part.name for part in case.parts}
+    return [tensor for tensor in golden_classes.inputs(case) if tensor.name not in binary]
+
+
+def _is_misread_as_json(target: Target, tensor: Tensor) -> bool:
+    """Say whether a tensor that came as JSON is wrong alone, too, from JSON to JSON."""
+    return not is_right_alone(target, tensor, "neither")
 
 
 def _is_written_wrong(target: Target, case: Case) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.checks.headers.request_headers import FAR
+from conformance.checks.headers.request_headers import FAR, LETTERS
 from conformance.roles.model import Ask, Model
 from conformance.terms.check import Row
 from conformance.transport.exchange import Reply
@@ -12,11 +12,19 @@ from conformance.wire.tensor import Tensor
 # --- answers -----------------------------------------------------------------------------------------------------
 
 
-def _mixed(model: Model) -> InferRequest:
-    """Ask `multi` for strings beyond ASCII as JSON between two binary outputs."""
-    tensors = [*model.sample()[:-1], Tensor.of("IN_BYTES", "BYTES", [FAR, "ß" * 50, "a"])]
-    wanted = [Output("OUT_INT64", True), Output("OUT_BYTES", False), Output("OUT_BOOL", True)]
-    return model.request(tensors, send="json", outputs=wanted)
+def _mixed(*strings: str) -> Ask:
+    """Return what asks `multi` for strings beyond ASCII as JSON between two binary outputs."""
+
+    def ask(model: Model) -> InferRequest:
+        tensors = [*model.sample()[:-1], Tensor.of("IN_BYTES", "BYTES", strings)]
+        wanted = [Output("OUT_INT64", True), Output("OUT_BYTES", False), Output("OUT_BOOL", True)]
+        return model.request(tensors, send="json", outputs=wanted)
+
+    return ask
+
+
+def _with_id(letters: str) -> Ask:
+    return lambda model: model.request(send="json", want="binary", request_id=letters)
 
 
 def _long_json(count: int) -> Ask:
@@ -38,12 +46,10 @@ BINARY_ANSWERS = (
     Row("one-output", (lambda model: model.request(send="json", want="binary"),), role="identity_uint8"),
     Row("bytes-output", (lambda model: model.request(send="json", want="binary"),), role="identity_bytes"),
     Row("all-outputs", (lambda model: model.request(send="json", binary_data_output=True),), role="multi"),
-    Row("beside-json-outputs", (_mixed,), role="multi"),
-    Row(
-        "id-beyond-ascii",
-        (lambda model: model.request(send="json", want="binary", request_id=FAR),),
-        role="identity_uint8",
-    ),
+    Row("beside-json-outputs", (_mixed(FAR, "ß" * 50, "a"),), role="multi"),
+    Row("beside-strings-of-four-bytes-a-letter", (_mixed(LETTERS["four-bytes"] * 9, "a"),), role="multi"),
+    Row("id-beyond-ascii", (_with_id(FAR),), role="identity_uint8"),
+    *[Row(f"id-of-{size}", (_with_id(letters),), role="identity_uint8") for size, letters in LETTERS.items()],
     Row("binary-request", (lambda model: model.request(want="binary"),), role="identity_uint8"),
     Row("json-over-1000-bytes", (_long_json(100),), role="multi"),
     Row("json-over-64-KiB", (_long_json(6000),), role="multi", thorough=True),

@@ -7,18 +7,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from itertools import count
 from typing import Any
 
 from conformance.checks.headers.wrong_header_requests import VALUES
+from conformance.checks.support.json_writing import with_json
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import blocked_where, holds
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
 from conformance.transport.target import Target
-from conformance.wire.request import ABSENT, INFERENCE_HEADER, JSON, OCTET_STREAM, Message
+from conformance.wire.request import ABSENT, INFERENCE_HEADER, JSON, OCTET_STREAM
 from conformance.wire.tensor import Tensor
 
 FAR = "é猫"  # two characters, five bytes
+# Characters of two, three and four bytes: what counts characters, units of 16 bits or escapes goes wrong by one of them.
+LETTERS: Mapping[str, str] = {"two-bytes": "éß", "three-bytes": "猫犬", "four-bytes": "😀🐈", "every-size": "aé猫😀z"}
+
+
+Spell = Callable[[Mapping[str, Any]], bytes]
 
 
 # --- requests: where the JSON ends -------------------------------------------------------------------------------
@@ -28,9 +35,14 @@ def _text(document: Mapping[str, Any], **options: Any) -> bytes:
     return json.dumps(document, ensure_ascii=False, **options).encode()
 
 
-SPELLINGS: Mapping[str, Callable[[Mapping[str, Any]], bytes]] = {
+def _with_id(letters: str) -> Spell:
+    return lambda document: _text({"id": letters, **document})
+
+
+SPELLINGS: Mapping[str, Spell] = {
     "compact": lambda document: _text(document, separators=(",", ":")),
     "characters-beyond-ascii": lambda document: _text({"id": FAR, **document}),
+    **{f"id-of-{size}": _with_id(letters) for size, letters in LETTERS.items()},
     "escaped-characters": lambda document: json.dumps({"id": FAR, **document}).encode(),
     "indented": lambda document: _text(document, indent=2),
     "line-end-after-it": lambda document: _text(document) + b"\n",
@@ -41,28 +53,42 @@ SPELLINGS: Mapping[str, Callable[[Mapping[str, Any]], bytes]] = {
 
 @check("headers.request-json-is-as-long-as-the-header-says", answers="BIN-IHCL-I", role="identity_uint8")
 @rows(*[Row(name, (spell,), thorough="KiB" in name) for name, spell in SPELLINGS.items()])
-def request_json_is_as_long_as_the_header_says(
-    target: Target, model: Model, spell: Callable[[Mapping[str, Any]], bytes]
-) -> None:
+def request_json_is_as_long_as_the_header_says(target: Target, model: Model, spell: Spell) -> None:
     """The binary data of a request begin where the inference header says that the JSON ends."""
     tensors = [model.tensor(VALUES)]
     request = model.request(tensors)
-    head = spell(request.written())
-    message = Message(
-        request.path,
-        (("Content-Type", OCTET_STREAM), (INFERENCE_HEADER, str(len(head)))),
-        head + bytes(VALUES),
-        json_length=len(head),
-        names=request.names.of_outputs,
-    )
+    message = with_json(request.message(), spell(request.written()))
     expect(target.infer(message)).tensors(model.expected(tensors))
 
 
 @check("headers.request-header-counts-json-data-in-bytes", answers="BIN-IHCL-I", role="multi")
-def request_header_counts_json_data_in_bytes(target: Target, multi: Model) -> None:
+@rows(("", [FAR, "ß" * 50, "a"]), *[(size, [letters * 7, "a", letters]) for size, letters in LETTERS.items()])
+def request_header_counts_json_data_in_bytes(target: Target, multi: Model, strings: Sequence[str]) -> None:
     """Binary data behind JSON strings beyond ASCII begin where the inference header says, counted in bytes."""
     with blocked_where(lambda: not holds(lambda: _expect_behind(target, multi, ["a", "b"])), _BEHIND_ASCII):
-        _expect_behind(target, multi, [FAR, "ß" * 50, "a"])
+        _expect_behind(target, multi, strings)
+
+
+@check("headers.leading-zeros-are-decimal", answers="BIN-IHCL-I", role="identity_uint8")
+@rows(("one", 1), ("two", 2), ("sixteen", 16))
+def leading_zeros_are_decimal(target: Target, model: Model, zeros: int) -> str:
+    """An inference header with zeros in front is a decimal number, or is refused."""
+    tensors = [model.tensor(VALUES)]
+    request = model.request(tensors)
+    message = with_json(request.message(), _of_two_lengths(_text(request.written())))
+    padded = message.with_header(INFERENCE_HEADER, "0" * zeros + str(message.json_length))
+    reply = target.send(padded, fresh=True)
+    if not reply.succeeded:
+        expect(reply).refused()
+        return "refused"
+    expect(reply).tensors(model.expected(tensors))
+    return "taken for the decimal number"
+
+
+def _of_two_lengths(head: bytes) -> bytes:
+    """Return JSON with blanks behind it, so many that its length would be a smaller one, and enough, read as octal."""
+    lengths = (length for length in count(len(head)) if not set(str(length)) & {"8", "9"})
+    return head.ljust(next(length for length in lengths if int(str(length), 8) >= len(head)))
 
 
 def _expect_behind(target: Target, multi: Model, strings: Sequence[str]) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from conformance.checks.support.refusals import Refusal
 from conformance.roles.model import Make, Model
-from conformance.wire.request import INFERENCE_HEADER, JSON, Message
+from conformance.wire.request import INFERENCE_HEADER, JSON, OCTET_STREAM, Message
 
 VALUES = [200, 201, 202, 203]
 BLANKS = [0x20, 0x0A, 0x0D, 0x09]
@@ -43,6 +43,19 @@ def _raw(header: str | None) -> Make:
     return lambda model: model.raw(bytes(model.sample()[0].to_bytes())).with_header(INFERENCE_HEADER, header)
 
 
+def _json_alone(by: int) -> Make:
+    """Return what makes a good request of JSON alone with a header that is so many bytes off the length of its body.
+
+    It is of the type of binary requests: a server may tell JSON by its type, and not look at the header then.
+    """
+
+    def make(model: Model) -> Message:
+        message = model.request(send="json").message().with_header("Content-Type", OCTET_STREAM)
+        return message.with_header(INFERENCE_HEADER, str(len(message.body) + by))
+
+    return make
+
+
 def _inside_a_character(model: Model) -> Message:
     message = model.request([model.tensor(VALUES)], request_id="é猫").message()
     return message.with_header(INFERENCE_HEADER, str(message.body.index("猫".encode()) + 1))
@@ -67,13 +80,18 @@ MISSING = (
     ),
     ("raw-body-without-header", _raw(None), "raw_fixed"),
 )
-BEYOND = (
+BEYOND: tuple[tuple[str, Make] | tuple[str, Make, str], ...] = (
     ("one-beyond-the-body", _says(lambda message: len(message.body) + 1)),
     ("twice-the-body", _says(lambda message: 2 * len(message.body))),
     ("2-to-the-31", _text(str(2**31))),
     ("right-in-32-bits", _says(lambda message: message.json_length + 2**32)),
     ("2-to-the-63", _text(str(2**63))),
     ("right-in-64-bits", _says(lambda message: message.json_length + 2**64)),
+    ("right-as-an-octal-number", _says(lambda message: f"0{message.json_length:o}")),
+    ("json-alone-one-beyond-the-body", _json_alone(1), "identity_int32"),
+    ("json-alone-far-beyond-the-body", _json_alone(1000), "identity_int32"),
+    ("json-alone-right-in-32-bits", _json_alone(2**32), "identity_int32"),
+    ("json-alone-right-in-64-bits", _json_alone(2**64), "identity_int32"),
 )
 NEGATIVE = (
     ("minus-one", _text("-1")),
@@ -87,13 +105,14 @@ NO_NUMBER = (
     ("raw-body-under-letters", _raw("abc"), "raw_fixed"),
     ("raw-body-under-empty-header", _raw(""), "raw_fixed"),
 )
-CUT = (
+CUT: tuple[tuple[str, Make] | tuple[str, Make, str], ...] = (
     ("one-byte-short", _says(lambda message: message.json_length - 1)),
     ("half-of-the-json", _says(lambda message: message.json_length // 2)),
     ("one-byte-of-json", _text("1")),
     ("inside-a-character", _inside_a_character),
     ("one-byte-of-binary-data", _says(lambda message: message.json_length + 1)),
     ("the-whole-body", _says(lambda message: len(message.body))),
+    ("json-alone-one-byte-short", _json_alone(-1), "identity_int32"),
 )
 ODD = (
     ("plus-sign", _says(lambda message: f"+{message.json_length}")),

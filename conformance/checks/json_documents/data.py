@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from conformance.checks.support.again import blame_what_was_before
 from conformance.checks.support.binary_sides import carries, counted
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import Unmet, blocked_where
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
 from conformance.terms.extensions import BINARY
+from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.request import Form
 
@@ -39,8 +41,16 @@ def data_is_flat_or_nested(target: Target, model: Model, form: str, want: Form |
     """JSON data are read in row-major order, whether they are flat or nested."""
     tensors = [counted(model, model.sample()[0].shape)]
     reply = target.infer(model.request(tensors, send="json", want=want, nested=form == "nested"))
+
+    def right(found: Reply) -> None:
+        expect(found).tensors(model.expected(tensors), through_json=True)
+
     with blocked_where(lambda: want == "binary" and not carries(target, model, tensors, "written"), _UNCARRIED):
-        expect(reply).tensors(model.expected(tensors), through_json=True)
+        try:
+            right(reply)
+        except Unmet as unmet:
+            blame_what_was_before(target, unmet, right)
+            raise
 
 
 @check("json.data-is-returned-flat-or-nested", answers="OIP-DATA")

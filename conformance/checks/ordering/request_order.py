@@ -17,7 +17,7 @@ from conformance.checks.ordering.tensors_and_orders import (
     _some,
     _tensors,
 )
-from conformance.checks.support.binary_sides import expect_together, is_right, takes_several
+from conformance.checks.support.binary_sides import expect_together, is_right, takes_none, takes_several
 from conformance.expect.unmet import blocked_where
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
@@ -56,6 +56,33 @@ def _expect_apart(target: Target, model: Model, tensors: Sequence[Tensor]) -> No
     reply = target.infer(model.request(tensors))
     with blocked_where(lambda: not takes_several(target), "two inputs that are alike are wrong, too"):
         expect_together(reply, target, tensors, model.expected(tensors), "read")
+
+
+@check("ordering.inputs-without-elements-change-no-order", answers="BIN-ORD-I")
+@rows(
+    *[
+        Row(f"{_label(order)}-empty-{'-'.join(_label((name,)) for name in empty)}", (order, empty), role="multi")
+        for order in (INPUTS, INPUTS[::-1], (*INPUTS[2:], *INPUTS[:2]))
+        for empty in (*[(name,) for name in order], order[::2], order[1:3])
+    ],
+)
+def inputs_without_elements_change_no_order(target: Target, multi: Model, order: Names, empty: Names) -> str | None:
+    """Binary inputs beside others that have no elements are read in the order of the JSON, too."""
+    tensors = [_emptied(tensor) if tensor.name in empty else tensor for tensor in _in_order(_tensors(multi), order)]
+    reply = target.infer(multi.request(tensors))
+    if takes_none(target, multi, tensors, reply):
+        return "no inputs without elements are taken, as JSON either"
+    full = _in_order(_tensors(multi), order)
+    with blocked_where(
+        lambda: not is_right(target, multi, full, "read"), "they are wrong where all have elements, too"
+    ):
+        filled = [tensor for tensor in multi.expected(tensors) if tensor.elements]
+        expect_together(reply, target, [tensor for tensor in tensors if tensor.elements], filled, "read")
+    return None
+
+
+def _emptied(tensor: Tensor) -> Tensor:
+    return Tensor.of(tensor.name, tensor.datatype, tensor.array[:0])
 
 
 @check("ordering.json-inputs-take-no-bytes", answers="BIN-MIX-I", role="multi")

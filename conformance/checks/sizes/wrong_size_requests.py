@@ -54,6 +54,22 @@ def resized(change: Mapping[str, int]) -> Make:
     return make
 
 
+def sized(name: str, size: Any, role: str = "multi") -> Entry:
+    """Return a request like a good one but for the size of one of its inputs, which stands first, amid others or last."""
+
+    def make(model: Model) -> Message:
+        def edit(document: dict[str, Any]) -> None:
+            item = next(item for item in document["inputs"] if item["name"] == name)
+            item["parameters"] = {} if size is None else {"binary_data_size": size}
+
+        return model.request().edited(edit)
+
+    said = {None: "no-size", -1: "minus-one", 0: "size-zero"}.get(
+        size, f"size-{size}" if isinstance(size, str) else "2-to-the-63"
+    )
+    return f"{said}-for-{name.lower().replace('_', '-')}-of-{role.replace('_', '-')}", make, role
+
+
 def with_input(change: Mapping[str, Any], *, keep: int | None = None) -> Make:
     """Return what makes a good binary request with other members in its first input; None takes a member away.
 
@@ -175,6 +191,17 @@ NEITHER: tuple[Entry, ...] = (
     ("strings-without-a-size", with_input({"parameters": None}), "identity_bytes"),
     ("first-of-four-without-a-size", with_input({"parameters": None}), "multi"),
 )
+# The same wrong sizes for inputs that are not the first, or not alone.
+BESIDE: Mapping[str, tuple[Entry, ...]] = {
+    "BIN-NEG-SIGN": tuple(
+        sized(*place) for place in (("IN_INT64", -1), ("IN_BOOL", -1), ("IN_BYTES", -1), ("A", -1, "add_sub"))
+    ),
+    "BIN-NEG-SHAPE": tuple(sized(*place) for place in (("IN_BOOL", 0), ("IN_FP32", 2**63), ("A", 0, "add_sub"))),
+    "BIN-NEG-TYPE": (sized("IN_FP32", "12"), sized("A", "12", "add_sub")),
+    "BIN-NEG-NEITHER": tuple(
+        sized(*place) for place in (("IN_BOOL", None), ("IN_BYTES", None), ("A", None, "add_sub"))
+    ),
+}
 # A good request, and the same with what must not alter a tensor. Strings among several binary inputs would notice a
 # shift by themselves, so that they travel as JSON there.
 LEFT_OVER = (
@@ -206,4 +233,5 @@ REFUSALS: tuple[Refusal, ...] = (
     *_refusals("BIN-NEG-EXTRA", EXTRA),
     *_refusals("BIN-NEG-BOTH", BOTH),
     *_refusals("BIN-NEG-NEITHER", NEITHER),
+    *[refusal for requirement, entries in BESIDE.items() for refusal in _refusals(requirement, entries)],
 )

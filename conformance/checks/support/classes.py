@@ -16,7 +16,7 @@ from typing import Any
 from conformance.expect import class_texts
 from conformance.expect.class_texts import ClassText, Item, Scores
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import Unmet
+from conformance.expect.unmet import Blocked, Unmet
 from conformance.roles.model import Model
 from conformance.terms.check import Row
 from conformance.terms.text import safe, shown_shape
@@ -24,7 +24,7 @@ from conformance.transport.exchange import Reply
 from conformance.transport.peer import Peer
 from conformance.wire import strings
 from conformance.wire.finding import shown as quoted
-from conformance.wire.request import Form, Output
+from conformance.wire.request import ABSENT, Form, InferRequest, Output
 from conformance.wire.tensor import Tensor
 
 Rule = Callable[[Sequence[Item]], bool]
@@ -62,8 +62,21 @@ def scored(model: Model) -> str:
 
 
 def ask(target: Peer, model: Model, tensors: Sequence[Tensor], *outputs: Output, send: Form = "json") -> Reply:
-    """Ask for outputs with their parameters."""
-    return target.infer(model.request(tensors, send=send, outputs=outputs))
+    """Ask for outputs with their parameters; see `classified`."""
+    return classified(target, model.request(tensors, send=send, outputs=outputs))
+
+
+def classified(target: Peer, request: InferRequest) -> Reply:
+    """Send a request for classes; one that is refused is sent without the parameter, too, to see what it is refused for.
+
+    Raises:
+        Blocked: it is refused without it as well.
+    """
+    reply = target.infer(request)
+    plain = replace(request, outputs=tuple(replace(output, classification=ABSENT) for output in request.outputs or ()))
+    if reply.is_refusal and plain != request and (usual := target.infer(plain)).is_refusal:
+        raise Blocked(f"without classification it is refused, too: {safe(usual.outcome(), 120)}")
+    return reply
 
 
 def texts(reply: Reply, name: str) -> list[str]:
@@ -217,8 +230,13 @@ class Classified:
             raise Unmet(expected or f"{self.name} as classes {right}", came, self.reply)
 
     def _own_scores(self) -> Scores | None:
-        """Return the output that the server gives without classification; None unless it has the right form."""
+        """Return the output that the server gives without classification; None unless it has the right form.
+
+        Where it is refused as JSON, which has no infinities, it is asked for as binary data.
+        """
         plain = ask(self.target, self.model, self.tensors, Output(self.name), send=self.send)
+        if plain.is_refusal and not plain.is_over_grpc:
+            plain = ask(self.target, self.model, self.tensors, Output(self.name, True), send=self.send)
         output = plain.answer.output(self.name)
         array = None if output is None else output.array
         if array is None or (array.shape, array.dtype) != (self.scores.shape, self.scores.dtype):

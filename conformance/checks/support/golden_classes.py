@@ -135,7 +135,7 @@ def blame(target: Target, case: Case, model: Model, unmet: Unmet) -> None:
         return
     answer = unmet.reply.answer if unmet.reply else None
     is_binary = answer is not None and any(each.binary for each in answer.outputs if each.name in names)
-    asked = _Asked(target, case, model, list(_inputs(case)), classified, is_binary)
+    asked = _Asked(target, case, model, list(inputs(case)), classified, is_binary)
     for what, judge in _simpler(asked):
         if not holds(judge):
             raise Blocked(f"{what} wrong, too", unmet)
@@ -209,7 +209,7 @@ def _added(asked: _Asked) -> tuple[str, set[str]]:
     return "CLS-HTTP-NUM", OF_A_LIST if len(asked.classified) > 1 else set()
 
 
-def _inputs(case: Case) -> Iterator[Tensor]:
+def inputs(case: Case) -> Iterator[Tensor]:
     """Yield the inputs of a case, from its JSON and from what it says of the bytes behind."""
     parts = {part.name: part for part in case.parts}
     document, _ = parse(case.body[: case.json_length])

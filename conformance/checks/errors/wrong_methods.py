@@ -1,0 +1,34 @@
+"""Methods and paths that no endpoint has: the error has the form of every other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from conformance.checks.errors.refusal_form import expect_error_object
+from conformance.expect.unmet import NotApplicable
+from conformance.roles.model import Model
+from conformance.terms.check import check, rows
+from conformance.transport.target import Target
+
+INFER, MODEL, SERVER = "{model}/infer", "{model}", "/v2"
+
+
+@check("errors.wrong-method-or-path-has-an-error-object", answers="OIP-ERR-HTTP", role="identity_int32")
+@rows(
+    ("get-of-infer", "GET", INFER),
+    ("put-of-infer", "PUT", INFER),
+    ("delete-of-infer", "DELETE", INFER),
+    ("post-of-server-metadata", "POST", SERVER),
+    ("put-of-model-metadata", "PUT", MODEL),
+    ("path-behind-a-model", "POST", "{model}/no-such-endpoint"),
+    ("path-behind-infer", "POST", "{model}/infer/no-such-endpoint"),
+    ("path-behind-v2", "GET", "/v2/no-such-endpoint"),
+)
+def wrong_method_or_path_has_an_error_object(target: Target, model: Model, method: str, path: str) -> None:
+    """An error for a method or a path that no endpoint has is a JSON object with the string `error`."""
+    good = model.request(send="json").message()
+    wanted = replace(good, method=method, path=path.format(model=model.path))
+    reply = target.send(wanted.with_body(b"") if method == "GET" else wanted, fresh=True)
+    if reply.succeeded:
+        raise NotApplicable(f"{method} of {wanted.path} is answered")
+    expect_error_object(reply, "OIP-ERR-HTTP")

@@ -1,0 +1,95 @@
+"""The paths with a version, where a server has them: they do what the paths without one do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from conformance.checks.support.classes import texts
+from conformance.expect.expectation import expect
+from conformance.expect.unmet import NotApplicable, about, blocked_where, holds
+from conformance.roles.model import Make, Model
+from conformance.terms.check import Row, check, rows
+from conformance.terms.extensions import BINARY, CLASSES, RAW
+from conformance.transport.exchange import Reply
+from conformance.transport.target import Target
+from conformance.wire.request import Message, Output
+
+Expect = Callable[[Reply, Model], object]
+
+
+def _raw(model: Model) -> Message:
+    return model.raw(bytes(model.sample(batch=1)[0].to_bytes()))
+
+
+def _classes(model: Model) -> Message:
+    return model.request(send="json", outputs=[Output(model.role.outputs[0].name, classification=2)]).message()
+
+
+def _expect_tensors(reply: Reply, model: Model) -> None:
+    expect(reply).tensors(
+        model.expected(model.sample(batch=1) if reply.exchange.message.json_length == 0 else model.sample())
+    )
+
+
+def _expect_classes(reply: Reply, model: Model) -> None:
+    texts(reply, model.role.outputs[0].name)
+
+
+ROWS: tuple[Row, ...] = (
+    Row("json-of-four", (lambda m: m.request(send="json").message(), _expect_tensors), role="multi"),
+    Row("json-with-id", (lambda m: m.request(send="json", request_id="1").message(), _expect_tensors), role="add_sub"),
+    Row("binary-in", (lambda m: m.request(send="binary").message(), _expect_tensors), role="add_sub", needs=BINARY),
+    Row(
+        "binary-out",
+        (lambda m: m.request(send="json", want="binary").message(), _expect_tensors),
+        role="add_sub",
+        needs=BINARY,
+    ),
+    Row(
+        "binary-by-default",
+        (lambda m: m.request(send="json", binary_data_output=True).message(), _expect_tensors),
+        role="add_sub",
+        needs=BINARY,
+    ),
+    Row(
+        "binary-in-and-out",
+        (lambda m: m.request(want="binary").message(), _expect_tensors),
+        role="identity_fp32",
+        needs=BINARY,
+    ),
+    Row("raw", (_raw, _expect_tensors), role="raw_fixed", needs=RAW),
+    Row("raw-of-a-batch", (_raw, _expect_tensors), role="raw_batching", needs=RAW),
+    Row("classes", (_classes, _expect_classes), role="scores", needs=CLASSES),
+)
+
+
+@check("json.path-with-a-version-does-the-same", answers="OIP-VERSIONED")
+@rows(*ROWS)
+def path_with_a_version_does_the_same(target: Target, model: Model, make: Make, right: Expect) -> None:
+    """Where a model's listed version has a path of its own, every kind of request is answered there as without it."""
+    versioned = _with_a_version(target, model)
+    reply = target.infer(make(versioned))
+    plain = replace(model, version="")
+
+    def is_wrong_without() -> bool:
+        return not holds(lambda: right(target.send(make(plain), fresh=True), plain))
+
+    with blocked_where(is_wrong_without, "it is answered wrongly at the path without a version, too"), about(None):
+        right(reply, versioned)
+
+
+def _with_a_version(target: Target, model: Model) -> Model:
+    """Return the model under the first version that its metadata list.
+
+    Raises:
+        NotApplicable: none is listed, or a plain request is not answered there: these paths are optional.
+    """
+    listed = (target.get(replace(model, version="").path).answer.document or {}).get("versions")
+    versions = [version for version in listed if isinstance(version, str)] if isinstance(listed, list) else []
+    if not (model.version or versions):
+        raise NotApplicable(f"no version of {model.name} is listed")
+    versioned = replace(model, version=model.version or versions[0])
+    if not target.send(versioned.request(send="json").message(), fresh=True).succeeded:
+        raise NotApplicable(f"a plain request to {versioned.infer_path} is not answered")
+    return versioned

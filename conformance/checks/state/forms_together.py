@@ -1,0 +1,143 @@
+"""Requests of every form in flight together, to one model: JSON, binary data, raw, classes, compressed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from conformance.checks.state.own_answers import DECLINED
+from conformance.checks.support.classes import entries
+from conformance.expect.class_texts import highest
+from conformance.expect.content_coding import gzipped
+from conformance.expect.expectation import expect
+from conformance.expect.unmet import Blocked, NotApplicable, Unmet, about, holds
+from conformance.roles.model import Model
+from conformance.roles.sample_values import sample_tensor
+from conformance.terms.check import Row, check, rows
+from conformance.terms.extensions import BINARY, CLASSES, RAW
+from conformance.transport.exchange import Reply
+from conformance.transport.target import Target
+from conformance.wire.request import Message, Output
+from conformance.wire.tensor import Tensor
+
+IN_FLIGHT = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A form of request.
+
+    Attributes:
+        message: makes it of a tensor and a number of its own.
+        expect: raises `Unmet` where the answer is not that of the tensor.
+        needs: extensions that it uses.
+    """
+
+    message: Callable[[Model, Tensor, int], Message]
+    expect: Callable[[Reply, Model, Tensor], object]
+    needs: tuple[str, ...] = ()
+
+
+def _json(model: Model, tensor: Tensor, number: int) -> Message:
+    return model.request([tensor], send="json", request_id=f"request-{number}").message()
+
+
+def _gzipped(model: Model, tensor: Tensor, number: int) -> Message:
+    message = _json(model, tensor, number)
+    return message.with_body(gzipped(message.body)).with_header("Content-Encoding", "gzip")
+
+
+def _binary(model: Model, tensor: Tensor, number: int) -> Message:
+    return model.request([tensor], want="binary", request_id=f"request-{number}").message()
+
+
+def _raw(model: Model, tensor: Tensor, number: int) -> Message:  # noqa: ARG001 - a raw request has no id
+    return model.raw(bytes(tensor.to_bytes()))
+
+
+def _classified(model: Model, tensor: Tensor, number: int) -> Message:
+    wanted = [Output(model.role.outputs[0].name, classification=1)]
+    return model.request([tensor], send="json", outputs=wanted, request_id=f"request-{number}").message()
+
+
+def _expect_tensor(reply: Reply, model: Model, tensor: Tensor) -> None:
+    expect(reply).tensors(model.expected([tensor]))
+
+
+def _expect_top_class(reply: Reply, model: Model, tensor: Tensor) -> None:
+    place = highest(tensor.array, 1)[0]
+    found = entries(reply, model.role.outputs[0].name)[0]
+    if (found.index, float(found.value)) != (place, float(tensor.array[place])):
+        raise Unmet(f"{tensor.array[place]}:{place}", f"{found.value}:{found.index}", reply)
+
+
+KINDS: Mapping[str, Kind] = {
+    "json": Kind(_json, _expect_tensor),
+    "gzip": Kind(_gzipped, _expect_tensor),
+    "binary": Kind(_binary, _expect_tensor, BINARY),
+    "raw": Kind(_raw, _expect_tensor, RAW),
+    "classes": Kind(_classified, _expect_top_class, CLASSES),
+}
+TOGETHER = (
+    ("raw",),
+    ("classes",),
+    ("gzip",),
+    ("raw", "json"),
+    ("raw", "binary"),
+    ("classes", "json"),
+    ("json", "gzip", "binary"),
+    ("json", "binary", "raw", "classes"),
+)
+
+
+def _needs(kinds: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for kind in kinds for name in KINDS[kind].needs))
+
+
+def _tensor(model: Model, number: int) -> Tensor:
+    """Return the tensor of a request: as long as others, and of elements that no other has."""
+    spec = model.role.inputs[0]
+    return sample_tensor(spec.name, spec.datatype, (3 + number % 3,), number * 7 % 256)
+
+
+@check("state.forms-in-flight-keep-apart", answers="HTTP-ISOLATION", role="identity_int32")
+@rows(*[Row("-".join(kinds), (kinds,), needs=_needs(kinds)) for kinds in TOGETHER])
+def forms_in_flight_keep_apart(target: Target, model: Model, kinds: Sequence[str]) -> None:
+    """Each of 32 requests of several forms, in flight together to one model, gets the answer to its own tensors."""
+    for name in kinds:
+        _expect_alone(target, model, name)
+    sent = [(KINDS[kinds[k % len(kinds)]], _tensor(model, k)) for k in range(IN_FLIGHT)]
+    messages = [kind.message(model, tensor, k) for k, (kind, tensor) in enumerate(sent)]
+    for (kind, tensor), reply in zip(sent, target.send_together(messages), strict=True):
+        _expect_own(target, model, kind, tensor, reply)
+
+
+def _expect_alone(target: Target, model: Model, name: str) -> None:
+    """Expect that a form is answered right where nothing is beside it.
+
+    Raises:
+        NotApplicable: it is one that no server has to take.
+        Blocked: it is answered wrongly.
+    """
+    kind, tensor = KINDS[name], _tensor(model, IN_FLIGHT)
+    reply = target.send(kind.message(model, tensor, IN_FLIGHT), fresh=True)
+    if name == "gzip" and not reply.succeeded:
+        raise NotApplicable("compressed requests are not taken")
+    try:
+        kind.expect(reply, model, tensor)
+    except Unmet as unmet:
+        raise Blocked(f"{name} alone is answered wrongly, too", unmet) from None
+
+
+def _expect_own(target: Target, model: Model, kind: Kind, tensor: Tensor, reply: Reply) -> None:
+    """Expect the answer to a request's own tensor, unless the same request is answered as wrongly alone."""
+    if reply.status in DECLINED:
+        return
+    try:
+        with about("HTTP-ISOLATION"):
+            kind.expect(reply, model, tensor)
+    except Unmet as unmet:
+        alone = target.send(reply.exchange.message, fresh=True)
+        if not holds(lambda: kind.expect(alone, model, tensor)):
+            raise Blocked("the same request alone is answered wrongly, too", unmet) from None
+        raise

@@ -1,0 +1,176 @@
+"""Requests that differ in little: each is answered for itself, wherever the difference lies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from conformance.expect.expectation import expect
+from conformance.expect.unmet import Blocked, NotApplicable, Unmet
+from conformance.roles.model import Model
+from conformance.terms.check import Row, check, rows
+from conformance.terms.extensions import BINARY, CLASSES, RAW
+from conformance.transport.exchange import Reply
+from conformance.transport.target import Target
+from conformance.wire.request import Message, Output
+from conformance.wire.tensor import Tensor
+
+Judge = Callable[[Reply], object]
+Sent = tuple[Message, Judge]
+
+
+def _right(*tensors: Tensor, form: str = "") -> Judge:
+    """Return what expects these outputs, in a form where one is named."""
+
+    def judge(reply: Reply) -> None:
+        expectation = expect(reply).tensors(tensors)
+        if form:
+            expectation.forms({tensor.name: form for tensor in tensors})
+
+    return judge
+
+
+# --- one element ------------------------------------------------------------------------------------------------------
+
+
+def _pair_of_elements(model: Model, form: str, count: int, place: int) -> list[Sent]:
+    """Return two requests of one length that differ in one element."""
+    return [_of_elements(model, form, _elements(model, count, place, other=other)) for other in (False, True)]
+
+
+def _elements(model: Model, count: int, place: int, *, other: bool) -> list[object]:
+    is_text = model.role.inputs[0].datatype == "BYTES"
+    elements: list[object] = [f"text{100 + k % 800}" if is_text else 100 + k % 100 for k in range(count)]
+    elements[place] = ("text999" if other else "text998") if is_text else (203 if other else 202)
+    return elements
+
+
+def _of_elements(model: Model, form: str, elements: Sequence[object]) -> Sent:
+    tensors = [model.tensor(elements)]
+    if form == "raw":
+        message = model.raw(bytes(tensors[0].to_bytes()))
+    elif form == "json":
+        message = model.request(tensors, send="json").message()
+    else:
+        message = model.request(tensors, want="binary").message()
+    return message, _right(*model.expected(tensors))
+
+
+NEEDS = {"json": (), "binary": BINARY, "raw": RAW}
+KIB = 1024
+
+
+@check("state.one-other-element-is-seen", answers="HTTP-ISOLATION")
+@rows(
+    *[
+        Row(f"{role}-{form}-{count}-{name}", (form, count, place), role=f"identity_{role}", needs=NEEDS[form])
+        for role, form, counts in (
+            ("uint8", "json", (2 * KIB,)),
+            ("uint8", "binary", (5 * KIB, 100 * KIB)),
+            ("uint8", "raw", (5 * KIB, 100 * KIB)),
+            ("int32", "json", (25 * KIB,)),
+            ("bytes", "json", (1000,)),
+            ("bytes", "binary", (1000,)),
+        )
+        for count in counts
+        for name, place in (("first", 0), ("middle", count // 2), ("last", -1))
+    ]
+)
+def one_other_element_is_seen(target: Target, model: Model, form: str, count: int, place: int) -> None:
+    """A request that differs from the one before in a single element, wherever that is, is not answered like it."""
+    _expect_apart(target, _pair_of_elements(model, form, count, place))
+
+
+def _expect_apart(target: Target, pair: Sequence[Sent]) -> None:
+    """Expect the second answer right; where it is wrong it has to be the first once more, for it to be left over."""
+    (first, is_first), (second, is_second) = pair
+    before = target.send(first)
+    try:
+        is_first(before)
+    except Unmet as unmet:
+        raise Blocked("the first of the two requests is answered wrongly", unmet) from None
+    reply = target.send(second)
+    try:
+        is_second(reply)
+    except Unmet as unmet:
+        unmet.requirement = "HTTP-ISOLATION"
+        if (reply.status, reply.body) == (before.status, before.body):
+            raise
+        raise Blocked("the second request is answered wrongly, and unlike the first", unmet) from None
+
+
+# --- the same tensors --------------------------------------------------------------------------------------------------
+
+
+LONG = 2 * KIB
+
+
+def _long(model: Model) -> list[Tensor]:
+    return [model.tensor([100 + k % 100 for k in range(LONG)])]
+
+
+def _forms(model: Model, first: bool, second: bool) -> list[Sent]:
+    """Return requests that ask for an output in one form, behind inputs of some length, and then in the other."""
+    right = model.expected(_long(model))
+    name = model.role.outputs[0].name
+    return [
+        (
+            model.request(_long(model), send="json", outputs=[Output(name, binary)]).message(),
+            _right(*right, form="binary" if binary else "json"),
+        )
+        for binary in (first, second)
+    ]
+
+
+def _counts(model: Model) -> list[Sent]:
+    """Return requests for one class and for two, behind inputs of some length."""
+    name = model.role.outputs[0].name
+    return [
+        (
+            model.request(_long(model), send="json", outputs=[Output(name, classification=count)]).message(),
+            _elements_of(name, count),
+        )
+        for count in (1, 2)
+    ]
+
+
+def _elements_of(name: str, count: int) -> Judge:
+    def judge(reply: Reply) -> None:
+        found = expect(reply).output(name).shape
+        if found != (count,):
+            raise Unmet(f"{name} of shape [{count}]", f"shape {found}", reply)
+
+    return judge
+
+
+def _framed_and_raw(model: Model) -> list[Sent]:
+    """Return one body under two inference headers: JSON with binary data, and a raw request."""
+    tensors = [model.tensor([200, 201, 202])]
+    framed = model.request(tensors, want="binary").message()
+    raw = model.raw(framed.body)
+    everything = [model.tensor(list(framed.body))]
+    return [(framed, _right(*model.expected(tensors))), (raw, _right(*model.expected(everything)))]
+
+
+@check("state.another-wish-for-the-same-tensors-is-seen", answers="HTTP-ISOLATION")
+@rows(
+    Row("json-then-binary", (lambda m: _forms(m, False, True),), role="identity_uint8", needs=BINARY),
+    Row("binary-then-json", (lambda m: _forms(m, True, False),), role="identity_uint8", needs=BINARY),
+    Row("one-class-then-two", (_counts,), role="identity_int32", needs=CLASSES),
+    Row("framed-then-raw", (_framed_and_raw,), role="identity_uint8", needs=(*BINARY, *RAW)),
+)
+def another_wish_for_the_same_tensors_is_seen(
+    target: Target, model: Model, pair: Callable[[Model], Sequence[Sent]]
+) -> None:
+    """A request that asks for something else of the tensors of the one before is not answered like it."""
+    _expect_apart(target, pair(model))
+
+
+@check("state.same-body-for-another-model-is-seen", answers="HTTP-ISOLATION", role="identity_int32")
+@rows(Row("json", ("json",)), Row("binary", ("binary",), needs=BINARY), Row("raw", ("raw",), needs=RAW))
+def same_body_for_another_model_is_seen(target: Target, model: Model, form: str) -> None:
+    """A request that has the body of the one before and goes to another model is answered by that."""
+    other = target.model("cast_int32_fp32", model.salt)
+    if other is None:
+        raise NotApplicable("no model for the role cast_int32_fp32")
+    elements = [1000 + k for k in range(LONG)]
+    _expect_apart(target, [_of_elements(one, form, elements) for one in (model, other)])

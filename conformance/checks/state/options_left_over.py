@@ -1,0 +1,99 @@
+"""What one request asks for is for that request alone: it does not stay for the next one, were it refused or answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from conformance.expect.expectation import expect
+from conformance.expect.unmet import Unmet, about, blocked_where
+from conformance.roles.model import Ask, Model
+from conformance.terms.check import Row, check, rows
+from conformance.terms.extensions import BINARY, CLASSES
+from conformance.transport.exchange import Reply
+from conformance.transport.target import Target
+from conformance.wire.request import InferRequest, Message, Output
+
+LEFT = "left-over"
+
+# What a request may ask for, with what it needs.
+OPTIONS: Mapping[str, tuple[Ask, tuple[str, ...]]] = {
+    "id": (lambda model: model.request(send="json", request_id=LEFT), ()),
+    "listed-output": (lambda model: model.request(send="json", outputs=["RANKS"]), ()),
+    "binary-data-output": (lambda model: model.request(send="json", binary_data_output=True), BINARY),
+    "binary-data": (lambda model: model.request(send="json", want="binary"), BINARY),
+    "binary-inputs": (lambda model: model.request(), BINARY),
+    "classification": (
+        lambda model: model.request(send="json", outputs=[Output("SCORES", classification=2), Output("RANKS")]),
+        CLASSES,
+    ),
+}
+
+
+# --- what becomes of it -----------------------------------------------------------------------------------------------
+
+
+def _as_it_is(request: InferRequest) -> Message:
+    return request.message()
+
+
+def _unknown_output(request: InferRequest) -> Message:
+    def edit(document: dict[str, Any]) -> None:
+        document.setdefault("outputs", []).append({"name": "NO_SUCH_OUTPUT"})
+
+    return request.edited(edit)
+
+
+def _unknown_input(request: InferRequest) -> Message:
+    return request.edited(lambda document: document["inputs"][-1].update(name="NO_SUCH_INPUT"))
+
+
+def _missing_input(request: InferRequest) -> Message:
+    return replace(request, inputs=request.inputs[:1]).message()
+
+
+def _cut_short(request: InferRequest) -> Message:
+    message = request.message()
+    return message.with_body(message.body[:-2])
+
+
+FATES: Mapping[str, Callable[[InferRequest], Message]] = {
+    "answered": _as_it_is,
+    "refused-for-an-output": _unknown_output,
+    "refused-for-an-input": _unknown_input,
+    "refused-for-a-missing-input": _missing_input,
+    "refused-for-its-end": _cut_short,
+}
+
+
+@check("state.options-end-with-their-request", answers="HTTP-ISOLATION", role="scores_two_outputs")
+@rows(
+    *[
+        Row(f"{option}-{fate}", (ask, change), needs=needs)
+        for option, (ask, needs) in OPTIONS.items()
+        for fate, change in FATES.items()
+    ]
+)
+def options_end_with_their_request(
+    target: Target, model: Model, ask: Ask, change: Callable[[InferRequest], Message]
+) -> None:
+    """A plain request is answered plainly after one that asked for something, on its connection and on another."""
+    plain = model.request(send="json").message()
+    with blocked_where(lambda: True, "a plain request is answered wrongly before any other"):
+        _expect_plain(target.send(plain, fresh=True), model)
+    before = change(ask(replace(model, salt=(model.salt + 101) % 256)))
+    with about("HTTP-ISOLATION"):
+        for reply in target.send_on_one_connection([before, plain])[1:]:
+            if reply.status is not None:  # a server may close the connection without a word
+                _expect_plain(reply, model)
+        target.send(before, fresh=True)
+        _expect_plain(target.send(plain, fresh=True), model)
+
+
+def _expect_plain(reply: Reply, model: Model) -> None:
+    """Expect every output as JSON, with the right values, and not the id of the other request."""
+    right = model.expected(model.sample())
+    expect(reply).tensors(right).forms({tensor.name: "json" for tensor in right})
+    if (reply.answer.document or {}).get("id") == LEFT:
+        raise Unmet("no id, or one of its own", f"id {LEFT}", reply)

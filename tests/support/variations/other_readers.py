@@ -1,0 +1,111 @@
+"""Servers that read requests in ways of their own, and rightly, or decline what nobody asks of them."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+
+from reference_server.errors import InferenceError
+from reference_server.faults import fault as variation
+from reference_server.framing import HEADER
+from reference_server.tensors import Tensor
+
+
+@variation("strict_json.parse_object", breaks="OIP-MEMBERS")
+def undefined_members_refused_at_each_level(original: Any, data: Any) -> Any:
+    """Members that no object defines are refused wherever they stand."""
+    found = original(data)
+    known = {"id", "parameters", "inputs", "outputs", "name", "shape", "datatype", "data"}
+    entries = [found, *(found.get("inputs") or []), *(found.get("outputs") or [])]
+    if any(isinstance(entry, dict) and entry.keys() - known for entry in entries):
+        raise InferenceError("unknown members")
+    return found
+
+
+@variation("app.Service.find")
+def no_paths_with_a_version(original: Any, service: Any, http: Any) -> Any:
+    """There are no paths with a version, though metadata list one."""
+    if "version" in http.path_params:
+        raise InferenceError("no such path", status=404)
+    return original(service, http)
+
+
+@variation("app.not_routed", breaks="OIP-ERR-HTTP")
+async def errors_of_http_in_plain_text(_original: Any, _http: Any, exception: Any) -> Response:
+    """Unknown paths and methods are answered by the HTTP library, in plain text."""
+    return PlainTextResponse(str(exception.detail), exception.status_code)
+
+
+@variation("tensors.decode_json")
+def integers_need_no_point(original: Any, datatype: str, shape: Any, data: Any) -> Tensor:
+    """Integers written with a point or an exponent are refused."""
+    if "INT" in datatype and re.search(r"[0-9][.eE]", json.dumps(data)):
+        raise InferenceError("integers have no point")
+    found: Tensor = original(datatype, shape, data)
+    return found
+
+
+@variation("framing.json_length")
+def leading_zeros_in_the_header_refused(original: Any, values: Any, body_length: int) -> Any:
+    """An inference header with a zero in front is refused."""
+    if any(re.match("0[0-9]", value) for value in values):
+        raise InferenceError(f"{HEADER} is not a number")
+    return original(values, body_length)
+
+
+@variation("request.parse_outputs", breaks="OIP-ERR-TWICE")
+def outputs_listed_twice_count_once(original: Any, model: Any, request: Any) -> Any:
+    """An output that is listed twice is returned once."""
+    listed = request.get("outputs")
+    if not isinstance(listed, list) or not all(isinstance(entry, dict) for entry in listed):
+        return original(model, request)
+    names = [entry.get("name") for entry in listed]
+    once = [entry for index, entry in enumerate(listed) if entry.get("name") not in names[:index]]
+    return original(model, {**request, "outputs": once})
+
+
+@variation("request.parse_input", breaks="OIP-ERR-MEMBER")
+def datatype_of_an_input_may_be_absent(original: Any, model: Any, spec: Any, entry: Any, rest: Any) -> Any:
+    """An input without a datatype has the one that the model declares."""
+    return original(model, spec, {"datatype": spec.datatype, **entry}, rest)
+
+
+@variation("request.parse_inputs")
+def requests_read_by_name_from_sorted_inputs(original: Any, model: Any, request: Any, rest: Any) -> Any:
+    """Inputs of JSON alone are looked up by name, in alphabetical order."""
+    inputs = request.get("inputs")
+    if rest is None and isinstance(inputs, list) and all(isinstance(entry, dict) for entry in inputs):
+        inputs = sorted(inputs, key=lambda entry: str(entry.get("name")))
+        request = {**request, "inputs": inputs}
+    return original(model, request, rest)
+
+
+@variation("tensors.encode_json")
+def floats_in_scientific_notation(original: Any, tensor: Tensor) -> list[Any]:
+    """Floats in JSON are rounded to fifteen digits, as a formatter with a fixed precision writes them."""
+    items: list[Any] = original(tensor)
+    return [float(f"{item:.15g}") for item in items] if tensor.datatype == "FP64" else items
+
+
+@variation("app.Service.infer")
+async def header_not_looked_at_for_json(original: Any, service: Any, http: Any) -> Response:
+    """A request of type application/json that is JSON alone is read without a look at its inference header."""
+    kind = http.headers.get("content-type", "")
+    body = await http.body()
+    if kind.startswith("application/json") and http.headers.get(HEADER, "0") != "0" and _is_json(body):
+        kept = [item for item in http.scope["headers"] if item[0].decode().lower() != HEADER.lower()]
+        http = Request({**http.scope, "headers": kept}, http.receive)
+        http._body = body
+    answer: Response = await original(service, http)
+    return answer
+
+
+def _is_json(body: bytes) -> bool:
+    try:
+        return isinstance(json.loads(body), dict)
+    except ValueError:
+        return False
