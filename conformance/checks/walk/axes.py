@@ -32,13 +32,12 @@ _SCORED_ROLES = (
     *("identity_fp32", "identity_int32", "identity_uint8", "identity_int64", "identity_fp64"),
 )
 
-COUNTS = tuple(
-    map(str, (0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 63, 64, 65, 255, 256, 257, 4095, 4096, 4097, 65535, 65536, 65537))
-)
-LARGE, HUGE = 4095, 65535
+COUNTS = tuple(map(str, (0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 63, 64, 65, 255, 256, 257, 4096, 4097, 65536, 65537)))
+LARGE, HUGE = 4096, 65536
 # The roles with which it is seen what that many elements do; to the others it is no more than slow.
 _HUGE_ROLES = ("identity_int32", "identity_uint8", "identity_bool", "identity_fp16", "identity_fp64", "cast_int32_fp32")
 
+_SHORT_IN_JSON = ("identity_bool", "identity_uint8")
 _MOST_CLASSES = 257  # that a step asks for; to rank more takes longer than it is worth
 
 # Of the request, whatever way it takes: axis -> values.
@@ -203,9 +202,15 @@ def _is_a_raw_batch(kind: str, step: Step) -> bool:
     return kind == "raw" and role is not None and role.batching and step.get("count", "own") != "own"
 
 
+def _is_slow_json(kind: str, step: Step) -> bool:
+    """Whether that many elements travel as numbers of many digits, which is no more than slow."""
+    is_text = kind == "json" or _is(step, send=["json", "mixed"])
+    return is_text and _count(step) >= HUGE and step.get("role", "identity_bool") not in _SHORT_IN_JSON
+
+
 def _is_a_class(kind: str, step: Step) -> bool:
     """Whether the request before asks for classes, which is a matter of that extension."""
     return kind != "classes" and _is(step, before=["classes-asked"])
 
 
-_RULES = (_is_of_another_kind, _is_without_classes, _is_a_binary_size, _is_a_raw_batch, _is_a_class)
+_RULES = (_is_of_another_kind, _is_without_classes, _is_a_binary_size, _is_a_raw_batch, _is_slow_json, _is_a_class)

@@ -11,7 +11,7 @@ from conformance.transport.chunks import PLAIN, Chunks
 from conformance.transport.manner import Manner
 from conformance.wire.request import Message
 
-_SEGMENTS = 3
+_SEGMENTS = 2
 # Into how many chunks a body is cut, and how they are written.
 _CHUNKED: Mapping[str, tuple[int, Chunks]] = {
     "one-chunk": (1, PLAIN),
