@@ -25,6 +25,7 @@ from conformance.commands import (
     roles_list,
     serve,
     verify,
+    walk,
 )
 from conformance.terms.user_error import UserError
 
@@ -35,6 +36,7 @@ EXAMPLES = """examples:
   oip-conformance explain BIN-ORD-O                one requirement: statement, sources, checks
   oip-conformance requirements > docs/requirements.md
   oip-conformance roles                            every model role: what to deploy to have it judged
+  oip-conformance walk                             what requests are crossed with what, and how completely
   oip-conformance init --target-url http://host:8000 -o target.toml    a role map of that server
   oip-conformance models export --format triton DIR    all roles as models of a real server
   oip-conformance replay evidence                  the failed checks of a run, judged again
@@ -50,6 +52,7 @@ COMMANDS: Mapping[str, ModuleType] = {
     "explain": explain,
     "requirements": requirements_page,
     "roles": roles_list,
+    "walk": walk,
     "init": init,
     "replay": replay,
     "certify": certify,

@@ -20,7 +20,7 @@ UNBROKEN: Mapping[str, str] = {}
 
 @pytest.fixture(scope="session")
 def sightings() -> dict[str, Sighting]:
-    return run(faults.load, faults.load())
+    return run(faults.load, faults.load(), whole=False)
 
 
 @pytest.mark.parametrize("name", faults.load())

@@ -10,7 +10,7 @@ from tests.support.matrix import Sighting, run, strays
 
 @pytest.fixture(scope="session")
 def sightings() -> dict[str, Sighting]:
-    return run(variations.load, variations.load())
+    return run(variations.load, variations.load(), whole=False)
 
 
 @pytest.mark.parametrize("name", variations.load())

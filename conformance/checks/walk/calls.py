@@ -11,7 +11,7 @@ from conformance.checks.walk import blame, company
 from conformance.checks.walk.axes import is_heavy
 from conformance.checks.walk.axes_over_grpc import CALLS, PLAIN_CALL, SHRINKING, is_excluded_call
 from conformance.checks.walk.covering import Space, Step
-from conformance.checks.walk.exchanges import PARTS, other_model
+from conformance.checks.walk.exchanges import BRIEF, PARTS, other_model
 from conformance.checks.walk.expected import EARLIER_IDS, expect_right
 from conformance.checks.walk.requests import Asked, asked_over_grpc
 from conformance.checks.walk.shrinking import Shrunk
@@ -26,7 +26,6 @@ from conformance.wire.grpc_request import infer_message
 from conformance.wire.request import InferRequest, Message, Output
 
 _ANSWERS = {"calls": "GRPC-EQ", "classified-calls": "GRPC-CLS-TOPN"}
-_BRIEF = 4
 
 
 @cache
@@ -51,7 +50,7 @@ def _rows() -> Iterator[Row]:
 def every_call_is_right(target: GrpcTarget, model: Model, kind: str, role: str, part: str) -> str:
     """Calls of every kind are answered right, one after the other and at once."""
     steps = steps_of(kind)
-    brief = len(steps) // _BRIEF
+    brief = len(steps) // BRIEF
     chosen = [step for step in (steps[:brief] if part == "brief" else steps[brief:]) if step["role"] == role]
     caller = Caller(target, model, other_model(target.over_http, model), _version(target, model))
     return observed(len(chosen), Walk(caller, SHRINKING, requirement).along(taken(chosen, model.salt)))

@@ -18,7 +18,7 @@ from conformance.wire.request import Message
 # Kind -> the requirement that a step breaks where nothing else is known of it.
 ANSWERS = {"json": "OIP-ANSWER", "binary": "BIN-EQ-I", "raw": "RAW-ENC", "classes": "CLS-TOPN"}
 PARTS = ("brief", "rest")
-_BRIEF = 4  # `quick` takes this part of the steps, the first of the array, which cover the most
+BRIEF = 4  # `quick` takes this part of the steps, the first of the array, which cover the most
 _OTHER_MODELS = ("identity_uint8", "identity_int32")
 
 
@@ -34,7 +34,7 @@ def steps_of(kind: str) -> tuple[Step, ...]:
 def steps_of_row(kind: str, role: str, part: str) -> tuple[Step, ...]:
     """Return the steps of a role: the brief part, or the rest."""
     steps = steps_of(kind)
-    brief = len(steps) // _BRIEF
+    brief = len(steps) // BRIEF
     chosen = steps[:brief] if part == "brief" else steps[brief:]
     return tuple(step for step in chosen if step["role"] == role)
 

@@ -1,0 +1,50 @@
+"""`oip-conformance walk`: the axes of the walk, how many steps it has, and which pairs of values meet in them."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+from conformance.checks.walk import calls, exchanges
+from conformance.checks.walk.axes import KINDS, is_excluded
+from conformance.checks.walk.axes_over_grpc import CALLS, is_excluded_call
+from conformance.checks.walk.covering import Coverage, Excluded, Space, Step
+
+
+def add(commands: Any) -> None:
+    """Declare the command."""
+    commands.add_parser("walk", help="print the axes of the walk and the pairs of values that meet in it")
+
+
+def run(_: argparse.Namespace) -> str:
+    """Return what to print."""
+    return "\n".join(
+        [*_kinds(KINDS, exchanges.steps_of, is_excluded), *_kinds(CALLS, calls.steps_of, is_excluded_call)]
+    )
+
+
+def coverage(axes: Mapping[str, Sequence[str]], steps: Sequence[Step], excluded: Excluded) -> Coverage:
+    """Return how many pairs of values of the axes meet in steps, counted anew."""
+    own = [{axis: step[axis] for axis in axes} for step in steps]
+    return Space(axes, excluded, lambda *_: False).coverage(own)
+
+
+def _kinds(kinds: Mapping[str, Mapping[str, Sequence[str]]], steps_of: Any, excluded: Any) -> Iterator[str]:
+    for kind, axes in kinds.items():
+        steps = steps_of(kind)
+        brief = steps[: len(steps) // exchanges.BRIEF]
+
+        def is_never(*values: str, kind: str = kind) -> bool:
+            return bool(excluded(kind, *values))
+
+        yield f"{kind}: {len(steps)} steps, {coverage(axes, steps, is_never)}; quick: {len(brief)} steps"
+        for axis, values in axes.items():
+            yield f"    {axis.replace('_', ' '):14} {_listed(values)}"
+        never = sum(is_never(a, v, b, w) for (a, vs), (b, ws) in combinations(axes.items(), 2) for v in vs for w in ws)
+        yield f"    {'never':14} {never} pairs, such as chunks in HTTP/1.0"
+
+
+def _listed(values: Sequence[str]) -> str:
+    return ", ".join(values) if len(values) < 32 else f"{', '.join(values[:30])} and {len(values) - 30} more"
