@@ -189,7 +189,7 @@ def head_of_a_request_after_an_error_lost(original: Any, protocol: Any, data: by
     original(protocol, data[5:] if out_of_step else data)
 
 
-@fault(MADE, breaks=("HTTP-KEEPALIVE", "HTTP-PIPELINE"))
+@fault(MADE, breaks=("HTTP-KEEPALIVE", "HTTP-PIPELINE", "HTTP-ISOLATION"))
 def errors_answered_twice(original: Any, protocol: Any, transport: Any) -> None:
     """An error is written by the handler and by the layer around it."""
 
@@ -295,7 +295,7 @@ async def items_of_a_gathered_batch_given_to_others(original: Any, service: Any,
 _answered: dict[tuple[str, str], Response] = {}
 
 
-@fault("response.build", breaks="HTTP-ISOLATION")
+@fault("response.build", breaks=("HTTP-ISOLATION", "BIN-IHCL-I", "OIP-ANSWER"))
 def answers_remembered_by_id(original: Any, model: Model, wanted: InferRequest, produced: Any) -> Response:
     """A request with an id that was seen before gets the answer of that time."""
     if wanted.id is None:

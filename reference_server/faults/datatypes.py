@@ -261,7 +261,7 @@ def fp16_written_to_json_as_bit_patterns(original: Any, tensor: Tensor) -> Any:
     return tensor.elements.view("<u2").tolist() if tensor.datatype == "FP16" else original(tensor)
 
 
-@fault("tensors.decode_json", breaks=("BIN-FP16-JSON", "OIP-ANSWER"))
+@fault("tensors.decode_json", breaks=("BIN-FP16-JSON", "OIP-VALUE"))
 def fp16_read_from_json_as_integers(original: Any, datatype: str, shape: tuple[int, ...], data: Any) -> Tensor:
     """FP16 elements of a JSON input are cut to whole numbers."""
     if datatype != "FP16":
@@ -273,7 +273,7 @@ def fp16_read_from_json_as_integers(original: Any, datatype: str, shape: tuple[i
 # --- one form unlike the other ----------------------------------------------------------------------------------------
 
 
-@fault("tensors.decode_json", breaks=("BIN-EQ-I", "OIP-ANSWER"))
+@fault("tensors.decode_json", breaks=("BIN-EQ-I", "OIP-ANSWER", "OIP-VALUE"))
 def json_integers_read_as_doubles(original: Any, datatype: str, *rest: Any) -> Tensor:
     """INT64 elements of a JSON input lose what a double cannot hold, which binary inputs keep."""
     tensor: Tensor = original(datatype, *rest)

@@ -95,10 +95,11 @@ KINDS: Mapping[str, Mapping[str, Sequence[str]]] = {
         **COMPANY,
     },
 }
+# What every step has beside the axes: its classes where it is of that kind, and which corner value is its first.
+OTHERS: Mapping[str, Sequence[str]] = {"classes": ("none",), "corner": ("0",)}
 # What a step is where its kind has no such axis.
 NEUTRAL: Step = {
-    axis: values[0]
-    for axis, values in {**CONTENTS, **FORMS, **WRITING, **NUMBERS, **WAYS, **COMPANY, "classes": ("none",)}.items()
+    axis: values[0] for axis, values in {**CONTENTS, **FORMS, **WRITING, **NUMBERS, **WAYS, **COMPANY, **OTHERS}.items()
 }
 # The order in which a step that went wrong is made plain: what is farthest from the tensors first.
 AXES = tuple(dict.fromkeys(("beside", "before", *WAYS, *WRITING, *NUMBERS, "id", *CONTENTS, "classes", "want", "send")))

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from conformance.checks.walk.axes import AXES, COMPANY, CONTENTS, KINDS, NEUTRAL, is_excluded, is_invalid
+from conformance.checks.walk.axes import (
+    AXES,
+    COMPANY,
+    CONTENTS,
+    KINDS,
+    NEUTRAL,
+    is_excluded,
+    is_invalid,
+    is_json_capable,
+)
 from conformance.checks.walk.covering import Step
 from conformance.checks.walk.shrinking import Axes
+from conformance.roles.roles import load
 
 BEFORE = (
     *("nothing", "near", "larger", "smaller", "other-form", "with-id", "classes-asked"),
@@ -42,7 +52,7 @@ SHRINKING = Axes(
         {"send": "json"},
         {"send": "binary"},
     ),
-    is_invalid=is_invalid,
+    is_invalid=lambda step: is_invalid(step) or _has_no_typed_answer(step),
 )
 
 
@@ -51,4 +61,11 @@ def is_excluded_call(kind: str, a: str, v: str, b: str, w: str) -> bool:
     both = {a: v, b: w}
     if both.get("before") == "classes-asked" and kind == "calls":
         return True
+    if _has_no_typed_answer(both):
+        return True
     return is_excluded("classes" if kind == "classified-calls" else "", a, v, b, w)
+
+
+def _has_no_typed_answer(step: Step) -> bool:
+    """Whether typed inputs have an FP16 output, for which a server that answers in the form of the request has none."""
+    return step.get("send") == "json" and "role" in step and not is_json_capable(load()[step["role"]].outputs)

@@ -30,6 +30,7 @@ _REMOTE: Mapping[str, str] = {
     "header_case": "BIN-HDR-CASE",
     "unknown": "OIP-MEMBERS",
 }
+_NAMES = ("role", "corner")  # of what is sent, which is not plainer or less plain
 _WRITING = ("members", "escapes", "spaces", "numbers")
 _OF_DATATYPE = {"BOOL": "BOOL", "BYTES": "BYTES", "FP16": "FP16"}
 
@@ -49,7 +50,7 @@ def requirement(found: Shrunk, role: Role) -> str | None:
 
 def remaining(step: Step) -> dict[str, str]:
     """Return what is not neutral about a step, without its role; outputs that come as they please are neutral, too."""
-    own = {axis: value for axis, value in step.items() if axis != "role" and NEUTRAL.get(axis) != value}
+    own = {axis: value for axis, value in step.items() if axis not in _NAMES and NEUTRAL.get(axis) != value}
     return {axis: value for axis, value in own.items() if (axis, value) != ("want", "raw")}
 
 

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
-from conformance.checks.walk import blame, company
+from conformance.checks.walk import blame_over_grpc, company
 from conformance.checks.walk.axes import is_heavy
 from conformance.checks.walk.axes_over_grpc import CALLS, PLAIN_CALL, SHRINKING, is_excluded_call
 from conformance.checks.walk.covering import Space, Step
 from conformance.checks.walk.exchanges import BRIEF, PARTS, other_model
-from conformance.checks.walk.expected import EARLIER_IDS, expect_right
+from conformance.checks.walk.expected import EARLIER_IDS, expect_own
 from conformance.checks.walk.requests import Asked, asked_over_grpc
-from conformance.checks.walk.shrinking import Shrunk
 from conformance.checks.walk.walking import Walk, observed, taken
 from conformance.roles.model import Model
-from conformance.roles.roles import Role
 from conformance.terms.check import Row, check, rows
 from conformance.terms.extensions import CLASSES_OVER_GRPC, GRPC
 from conformance.transport.grpc_target import GrpcTarget
@@ -32,7 +30,7 @@ _ANSWERS = {"calls": "GRPC-EQ", "classified-calls": "GRPC-CLS-TOPN"}
 def steps_of(kind: str) -> tuple[Step, ...]:
     """Return the steps of a kind of call."""
     space = Space(CALLS[kind], lambda *values: is_excluded_call(kind, *values), is_heavy)
-    return tuple({**PLAIN_CALL, **step} for step in space.array()[0])
+    return tuple({**PLAIN_CALL, **step, "corner": str(k)} for k, step in enumerate(space.array()[0]))
 
 
 def _rows() -> Iterator[Row]:
@@ -53,7 +51,7 @@ def every_call_is_right(target: GrpcTarget, model: Model, kind: str, role: str, 
     brief = len(steps) // BRIEF
     chosen = [step for step in (steps[:brief] if part == "brief" else steps[brief:]) if step["role"] == role]
     caller = Caller(target, model, other_model(target.over_http, model), _version(target, model))
-    return observed(len(chosen), Walk(caller, SHRINKING, requirement).along(taken(chosen, model.salt)))
+    return observed(len(chosen), Walk(caller, SHRINKING, blame_over_grpc.requirement).along(taken(chosen, model.salt)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +62,7 @@ class Caller:
     model: Model
     other: Model | None
     version: str
+    answers: set[int] = field(default_factory=set)
 
     def take(self, step: Step, salt: int, *, anew: bool = False) -> None:
         """Take a step.
@@ -74,14 +73,14 @@ class Caller:
         model = replace(self.model, version=self.version) if step["path"] == "version" else self.model
         main = asked_over_grpc(step, model, salt)
         if earlier := _before(step, main):
-            self.target.send(earlier, fresh=anew)
+            self.answers.add(hash(self.target.send(earlier, fresh=anew).body))
             anew = False
         everything = [main, *company.beside(step, model, self.other, salt, asked_over_grpc)]
         messages = [one.message for one in everything]
         alone = len(messages) == 1
         replies = [self.target.send(messages[0], fresh=anew)] if alone else self.target.send_together(messages)
         for reply, one in zip(replies, everything, strict=True):
-            expect_right(reply, one)
+            expect_own(reply, one, self.answers)
 
     def wash(self) -> None:
         """Send a plain call on a connection of its own, which is answered or not."""
@@ -146,33 +145,6 @@ _OTHERS: Mapping[str, Callable[[InferRequest], Message]] = {
     "wrong-size": _wrong_size,
     "no-contents": _without_contents,
 }
-
-
-# --- names ----------------------------------------------------------------------------------------------------------
-
-
-def requirement(found: Shrunk, role: Role) -> str | None:
-    """Return the requirement of gRPC that is broken; None for the first of the check's."""
-    named = blame.requirement(found, role)
-    left = blame.remaining(found.step)
-    if "path" in left and named == "OIP-EP":
-        return "GRPC-VERSION"
-    if named == "BIN-ORD-I" and found.step["send"] == "json":
-        return "GRPC-INPUT"
-    if "outputs" in left and named in _FORMS and not found.unmet.reply:
-        return "GRPC-OUT"
-    if named in _FORMS:
-        return _of_contents(found, role)
-    return _NAMES.get(named or "", named)
-
-
-_NAMES = {"OIP-ID": "GRPC-ID", "BIN-ORD-I": "GRPC-ORDER-I", "BIN-ORD-O": "GRPC-ORDER-O"}
-_FORMS = ("OIP-ANSWER", "OIP-DATA", "BIN-IHCL-I", "BIN-SIZE-I")
-
-
-def _of_contents(found: Shrunk, role: Role) -> str:
-    """Return the requirement about tensors in the form in which they were sent."""
-    return "GRPC-TYPED" if found.step["send"] == "json" else "GRPC-RAW" if role else "GRPC-EQ"
 
 
 def _version(target: GrpcTarget, model: Model) -> str:

@@ -27,7 +27,7 @@ def steps_of(kind: str) -> tuple[Step, ...]:
     """Return the steps of a kind of request: an array in which every two values of its axes meet."""
     space = Space(KINDS[kind], lambda *values: is_excluded(kind, *values), is_heavy)
     form = {"send": "raw", "want": "raw"} if kind == "raw" else {}
-    return tuple({**NEUTRAL, **form, **step} for step in space.array()[0])
+    return tuple({**NEUTRAL, **form, **step, "corner": str(k)} for k, step in enumerate(space.array()[0]))
 
 
 @cache

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from conformance.checks.walk import company, ways
 from conformance.checks.walk.covering import Step
-from conformance.checks.walk.expected import expect_right
+from conformance.checks.walk.expected import expect_own
 from conformance.checks.walk.requests import Asked, asked
 from conformance.expect.content_coding import uncoded
 from conformance.expect.unmet import Unmet
@@ -22,12 +22,14 @@ class Sender:
     Attributes:
         version: of the model, as its metadata list it; empty where they do not.
         other: another model, for requests beside those to this one.
+        answers: bodies of answers that came so far, as hashes.
     """
 
     target: Target
     model: Model
     other: Model | None
     version: str
+    answers: set[int] = field(default_factory=set)
 
     def take(self, step: Step, salt: int, *, anew: bool = False) -> None:
         """Take a step, on the connection of the step before or, `anew`, on a fresh one.
@@ -38,30 +40,30 @@ class Sender:
         model = replace(self.model, version=self.version) if step["path"] == "version" else self.model
         main = asked(step, model, salt)
         if earlier := company.before(step, main):
-            self.target.send_in(*earlier, fresh=anew)
+            reply = self.target.send_in(*earlier, fresh=anew)
+            self.answers.add(hash(reply.body))
             anew = False
         beside = company.beside(step, model, self.other, salt)
         if not beside:
             message = ways.coded(main.message, step)
             fresh = anew or step["connection"] == "fresh"
-            _expect(self.target.send_in(ways.manner(message, step), message, fresh=fresh), main)
+            self._expect(self.target.send_in(ways.manner(message, step), message, fresh=fresh), main)
             return
         everything = [main, *beside]
         messages = [ways.coded(one.message, step) for one in everything]
         replies = self.target.send_together_in([ways.manner(message, step) for message in messages], messages)
         for reply, one in zip(replies, everything, strict=True):
-            _expect(reply, one)
+            self._expect(reply, one)
 
     def wash(self) -> None:
         """Send a plain request on a connection of its own, which is answered or not."""
         self.target.send(self.target.message(self.target.good_requests(self.model)[0]), fresh=True)
 
-
-def _expect(reply: Reply, request: Asked) -> None:
-    """Expect the right answer, in whatever coding it came that the request allows."""
-    try:
-        plain = uncoded(reply) if reply.status is not None and reply.header("Content-Encoding") else reply
-    except Unmet as unmet:
-        unmet.requirement = "HTTP-CODING-O"
-        raise
-    expect_right(plain, request)
+    def _expect(self, reply: Reply, request: Asked) -> None:
+        """Expect the right answer, in whatever coding it came that the request allows."""
+        try:
+            plain = uncoded(reply) if reply.status is not None and reply.header("Content-Encoding") else reply
+        except Unmet as unmet:
+            unmet.requirement = "HTTP-CODING-O"
+            raise
+        expect_own(plain, request, self.answers)

@@ -19,7 +19,7 @@ Taken = tuple[Step, int]
 # Takes steps from a fresh connection on; returns what is unmet at the last one, or None.
 Trial = Callable[[Sequence[Taken]], Unmet | None]
 
-MOST_TRIALS = 120
+MOST_TRIALS = 150
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def shrunk(sequence: Sequence[Taken], unmet: Unmet, trial: Trial, axes: Axes) ->
     if found is None:
         return Shrunk((), step, unmet, is_lasting=False)
     plain = _Plain(step, found)
-    for make in (_neutral, _in_plain_forms, _smaller):
+    for make in (_neutral, _in_plain_forms, _neutral, _smaller):
         make(plain, axes, lambda candidate: tries([*earlier, (candidate, salt)]))
     return Shrunk(tuple(earlier), plain.step, plain.unmet)
 

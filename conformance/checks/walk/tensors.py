@@ -99,16 +99,17 @@ def _count_at(step: Step, place: int, inputs: int) -> int:
 def _tensor(spec: TensorSpec, shape: tuple[int, ...], step: Step, salt: int, *, in_json: bool) -> Tensor:
     values, count = step["values"], prod(shape)
     array = _ramp(spec.datatype, count, salt)
-    special = _special(spec.datatype, in_json=in_json)
+    # Which of the corners comes first is the step's, not the salt's: it has to be the same when the step is taken again.
+    special = np.roll(_special(spec.datatype, in_json=in_json), int(step["corner"]))
     if values == "equal":
         array = np.resize(_ramp(spec.datatype, 1, salt), count)
     elif values == "ones":
         array = np.resize(_ones(spec.datatype, in_json=in_json), count)
     elif values == "corners":
-        array = np.resize(np.roll(special, salt), count)
+        array = np.resize(special, count)
     elif values.startswith("corner-") and count:
         at = {"first": 0, "middle": count // 2, "ninth": min(8, count - 1), "last": count - 1}[values[7:]]
-        array[at : at + 1] = np.roll(special, salt)[:1]
+        array[at : at + 1] = special[:1]
     return Tensor(spec.name, spec.datatype, shape, array.reshape(shape))
 
 

@@ -1,0 +1,44 @@
+"""The requirement of gRPC that a step breaks; see `blame`. The judge knows those that have another name over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from conformance.checks.walk import blame
+from conformance.checks.walk.company import REFUSED
+from conformance.checks.walk.covering import Step
+from conformance.checks.walk.shrinking import Shrunk
+from conformance.roles.roles import Role
+
+# The form in which the tensors went out -> datatype -> the requirement about it.
+_RAW: Mapping[str, str] = {"BYTES": "GRPC-BYTES", "FP16": "GRPC-FP16"}
+
+
+def requirement(found: Shrunk, role: Role) -> str | None:
+    """Return the requirement that is broken; None for the first of the check's."""
+    left, unmet = blame.remaining(found.step), found.unmet
+    is_answered = unmet.reply is not None and unmet.reply.succeeded
+    if found.earlier or not found.is_lasting or "beside" in left:
+        return blame.ISOLATION
+    if "before" in left:
+        return "OIP-ALIVE" if left["before"] in REFUSED and not is_answered else blame.ISOLATION
+    if "path" in left:
+        return "GRPC-VERSION"
+    if unmet.requirement:
+        return "GRPC-ID" if unmet.requirement == "OIP-ID" else unmet.requirement
+    if "id" in left:
+        return "GRPC-ID"
+    if found.step["classes"] != "none":
+        return None if is_answered else "CLS-HTTP-NUM"
+    return _of_tensors(found.step, left, role, is_answered=is_answered)
+
+
+def _of_tensors(step: Step, left: Step, role: Role, *, is_answered: bool) -> str:
+    """Return the requirement about the order of tensors, or about their contents."""
+    is_raw = step["send"] == "binary"
+    if "order" in left:
+        return "GRPC-ORDER-I" if is_raw else "GRPC-INPUT"
+    if "outputs" in left:
+        return "GRPC-ORDER-O" if is_answered else "OIP-OUT"
+    datatypes = {spec.datatype for spec in (*role.inputs, *role.outputs)}
+    return next((_RAW[name] for name in _RAW if name in datatypes), "GRPC-RAW") if is_raw else "GRPC-TYPED"
