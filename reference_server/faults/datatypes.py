@@ -280,7 +280,7 @@ def json_integers_read_as_doubles(original: Any, datatype: str, *rest: Any) -> T
     return replace(tensor, elements=through_doubles(tensor.elements)) if datatype == "INT64" else tensor
 
 
-@fault("tensors.encode_json", breaks=("BIN-EQ-O", "OIP-ANSWER"))
+@fault("tensors.encode_json", breaks=("BIN-EQ-O", "OIP-ANSWER", "OIP-VALUE"))
 def fp64_written_to_json_in_single_precision(original: Any, tensor: Tensor) -> Any:
     """FP64 elements of a JSON output have the precision of FP32, those of a binary output their own."""
     if tensor.datatype == "FP64":

@@ -126,3 +126,8 @@ def test_white_space_fills_a_body() -> None:
     message = padded(model("identity_int32").request(send="json").message(), 70_000)
     assert len(message.body) == 70_000
     assert json.loads(message.body) == model("identity_int32").request(send="json").document()
+
+
+def test_no_twin_is_made_of_what_only_a_zero_keeps_small() -> None:
+    entry = b'{"name":"INPUT","datatype":"INT32","shape":[0,4294967296],"data":[]}'
+    assert asked(Message("/v2/models/the-rank2/infer", (), b'{"inputs":[%b]}' % entry), model("rank2")) is None
