@@ -153,9 +153,12 @@ def _harmless(name: str, datatype: str, shape: tuple[int, ...], lengths: Sequenc
 
 
 def _lengths(data: bytes | None, elements: Any) -> list[int]:
-    """Return how long each BYTES element is."""
+    """Return how long each BYTES element is; a length past the end of the data is none that a twin could have."""
     if data is not None:
-        return [int(strings.PREFIX.unpack_from(data, start)[0]) for start in strings.offsets(data)]
+        found = [int(strings.PREFIX.unpack_from(data, start)[0]) for start in strings.offsets(data)]
+        if sum(found) > len(data):
+            raise ValueError(f"{sum(found)} bytes in {len(data)}")
+        return found
     flat: list[Any] = list(elements or ())
     while any(isinstance(element, list) for element in flat):
         flat = [part for element in flat for part in (element if isinstance(element, list) else [element])]

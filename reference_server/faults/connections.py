@@ -295,7 +295,7 @@ async def items_of_a_gathered_batch_given_to_others(original: Any, service: Any,
 _answered: dict[tuple[str, str], Response] = {}
 
 
-@fault("response.build", breaks=("HTTP-ISOLATION", "BIN-IHCL-I", "OIP-ANSWER"))
+@fault("response.build", breaks=("HTTP-ISOLATION", "OIP-ANSWER"))
 def answers_remembered_by_id(original: Any, model: Model, wanted: InferRequest, produced: Any) -> Response:
     """A request with an id that was seen before gets the answer of that time."""
     if wanted.id is None:

@@ -20,7 +20,7 @@ from reference_server.tensors import Tensor
 # --- what a refusal looks like ---------------------------------------------------------------------------------------
 
 
-@fault("app.error", breaks="OIP-ERR")
+@fault("app.error", breaks=("OIP-ERR", "OIP-ERR-HTTP"))
 def errors_as_plain_text(_original: Any, message: str, status: int, _headers: Any = None) -> Response:
     """Errors are plain text."""
     return PlainTextResponse(message, status)
@@ -38,7 +38,7 @@ def error_as_an_object(_original: Any, message: str, status: int, _headers: Any 
     return JSONResponse({"error": {"code": status, "message": message}}, status)
 
 
-@fault("app.error", breaks="OIP-ERR")
+@fault("app.error", breaks=("OIP-ERR", "OIP-ERR-HTTP"))
 def errors_without_a_body(_original: Any, _message: str, status: int, _headers: Any = None) -> Response:
     """An error is a status alone."""
     return Response(None, status)

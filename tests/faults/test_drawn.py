@@ -13,12 +13,16 @@ from reference_server import faults
 from tests.support.matrix import Server, judge_rows, see, serving
 
 EXPLORING = [case for case in collected_rows("explore") if case[0].explores]
+# Of the walk a few rows do: each draws from the same axes.
+WALK = "walk.drawn-exchanges-are-right"
+FEW = [case for case in EXPLORING if case[0].id != WALK or case[1].role in ("multi", "raw_variable", "scores_labelled")]
 SEEN = {
     "datatypes.drawn-inputs-are-read": "int64-read-through-doubles",
     "datatypes.drawn-outputs-are-written": "fp64-written-through-single-precision",
     "datatypes.drawn-tensors-survive": "fp32-subnormals-read-as-zero",
     "bytes.drawn-shapes-are-read": "inputs-read-column-by-column",
     "bytes.drawn-shapes-are-written": "outputs-written-column-by-column",
+    WALK: "data-before-their-datatype-refused",
 }
 
 
@@ -43,14 +47,14 @@ def test_there_are_no_others() -> None:
 
 
 def test_the_honest_server_passes(server: Server) -> None:
-    results = list(judge_rows(server.url, EXPLORING))
+    results = list(judge_rows(server.url, FEW))
     assert [(result.label, result.message) for result in results if result.outcome is not Outcome.PASS] == []
 
 
 @pytest.mark.parametrize(("check", "name"), SEEN.items())
 def test_a_drawn_fault_is_found(check: str, name: str, server: Server) -> None:
     fault = faults.load()[name]
-    sighting = see(server, fault, [case for case in EXPLORING if case[0].id == check])
+    sighting = see(server, fault, [case for case in FEW if case[0].id == check])
     found = {miss.requirement for miss in sighting.of("fail")}
     assert found
     assert found <= set(fault.breaks)

@@ -131,3 +131,9 @@ def test_white_space_fills_a_body() -> None:
 def test_no_twin_is_made_of_what_only_a_zero_keeps_small() -> None:
     entry = b'{"name":"INPUT","datatype":"INT32","shape":[0,4294967296],"data":[]}'
     assert asked(Message("/v2/models/the-rank2/infer", (), b'{"inputs":[%b]}' % entry), model("rank2")) is None
+
+
+def test_no_twin_is_made_of_a_length_past_the_end() -> None:
+    role = model("identity_bytes")
+    message = role.request([role.tensor([b"abcd"])]).message()
+    assert asked(message.with_body(message.body[:-8] + b"\xff\xff\xff\xff" + b"abcd"), role) is None

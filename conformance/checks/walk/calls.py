@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
@@ -14,7 +14,7 @@ from conformance.checks.walk.covering import Space, Step
 from conformance.checks.walk.exchanges import BRIEF, PARTS, other_model
 from conformance.checks.walk.expected import EARLIER_IDS, expect_own
 from conformance.checks.walk.requests import Asked, asked_over_grpc
-from conformance.checks.walk.walking import Walk, observed, taken
+from conformance.checks.walk.walking import FORM_AXES, Walk, observed, single_values, taken
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
 from conformance.terms.extensions import CLASSES_OVER_GRPC, GRPC
@@ -43,6 +43,36 @@ def _rows() -> Iterator[Row]:
                 yield Row(name, values, role=role, thorough=part == "rest", answers=answers, needs=needs)
 
 
+LEADS: Mapping[str, tuple[str, Sequence[Step]]] = {
+    "calls": ("identity_int32", ({}, {"send": "binary"})),
+    "classified-calls": ("scores", ({"classes": "2"}, {"classes": "2", "send": "binary"})),
+}
+
+
+def _single_rows() -> Iterator[Row]:
+    for kind, (role, _) in LEADS.items():
+        needs = CLASSES_OVER_GRPC if kind == "classified-calls" else ()
+        for axis in CALLS[kind]:
+            if axis not in ("role", *FORM_AXES) and _single_steps(kind, axis):
+                yield Row(f"{kind}-{axis}", (kind, axis), role=role, answers=(_ANSWERS[kind],), needs=needs)
+
+
+def _single_steps(kind: str, axis: str) -> list[Step]:
+    """Return steps with one value of an axis, plain but for that."""
+    role, forms = LEADS[kind]
+    plain = [{**PLAIN_CALL, "role": role, **form} for form in forms]
+    return single_values(CALLS[kind], axis, plain, lambda *values: is_excluded_call(kind, *values))
+
+
+@check("grpc.each-value-is-right-alone", answers="GRPC-EQ", over=(GRPC,))
+@rows(*_single_rows())
+def each_value_is_right_alone(target: GrpcTarget, model: Model, kind: str, axis: str) -> str:
+    """A call that is plain but for one thing is answered right, whatever that is."""
+    steps = _single_steps(kind, axis)
+    walk = Walk(_caller(target, model), SHRINKING, blame_over_grpc.requirement)
+    return observed(len(steps), walk.along(taken(steps, model.salt)))
+
+
 @check("grpc.every-call-is-right", answers="GRPC-EQ", over=(GRPC,))
 @rows(*_rows())
 def every_call_is_right(target: GrpcTarget, model: Model, kind: str, role: str, part: str) -> str:
@@ -50,8 +80,14 @@ def every_call_is_right(target: GrpcTarget, model: Model, kind: str, role: str, 
     steps = steps_of(kind)
     brief = len(steps) // BRIEF
     chosen = [step for step in (steps[:brief] if part == "brief" else steps[brief:]) if step["role"] == role]
-    caller = Caller(target, model, other_model(target.over_http, model), _version(target, model))
-    return observed(len(chosen), Walk(caller, SHRINKING, blame_over_grpc.requirement).along(taken(chosen, model.salt)))
+    plainest = target.model(LEADS[kind][0], model.salt)
+    lead = _caller(target, plainest) if plainest else None
+    walk = Walk(_caller(target, model), SHRINKING, blame_over_grpc.requirement, lead)
+    return observed(len(chosen), walk.along(taken(chosen, model.salt)))
+
+
+def _caller(target: GrpcTarget, model: Model) -> Caller:
+    return Caller(target, model, other_model(target.over_http, model), _version(target, model))
 
 
 @dataclass(frozen=True, slots=True)

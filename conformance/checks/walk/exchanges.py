@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 
 from conformance.checks.walk.axes import KINDS, NEUTRAL, is_excluded, is_heavy
 from conformance.checks.walk.covering import Space, Step
 from conformance.checks.walk.sending import Sender
-from conformance.checks.walk.walking import Walk, observed, taken
+from conformance.checks.walk.walking import FORM_AXES, Walk, observed, single_values, taken
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
 from conformance.transport.target import Target
@@ -18,6 +19,16 @@ from conformance.wire.request import Message
 # Kind -> the requirement that a step breaks where nothing else is known of it.
 ANSWERS = {"json": "OIP-ANSWER", "binary": "BIN-EQ-I", "raw": "RAW-ENC", "classes": "CLS-TOPN"}
 PARTS = ("brief", "rest")
+# Kind -> the plainest role, and the plainest forms of its tensors.
+LEADS: Mapping[str, tuple[str, Sequence[Step]]] = {
+    "json": ("identity_int32", ({},)),
+    "binary": (
+        "identity_int32",
+        ({"send": "binary"}, {"want": "binary"}, {"send": "binary", "want": "binary"}),
+    ),
+    "raw": ("identity_int32", ({"send": "raw", "want": "raw"},)),
+    "classes": ("scores", ({"classes": "2"}, {"classes": "2", "send": "binary", "want": "binary"})),
+}
 BRIEF = 4  # `quick` takes this part of the steps, the first of the array, which cover the most
 _OTHER_MODELS = ("identity_uint8", "identity_int32")
 
@@ -47,17 +58,43 @@ def _rows() -> Iterator[Row]:
                 yield Row("-".join(values), values, role=role, thorough=part == "rest", answers=answers)
 
 
+def _single_rows() -> Iterator[Row]:
+    for kind, (role, _) in LEADS.items():
+        for axis in KINDS[kind]:
+            if axis not in ("role", *FORM_AXES) and _single_steps(kind, axis):
+                yield Row(f"{kind}-{axis}", (kind, axis), role=role, answers=(ANSWERS[kind],))
+
+
+def _single_steps(kind: str, axis: str) -> list[Step]:
+    """Return steps with one value of an axis, plain but for that."""
+    role, forms = LEADS[kind]
+    plain = [{**NEUTRAL, "role": role, **form} for form in forms]
+    return single_values(KINDS[kind], axis, plain, lambda *values: is_excluded(kind, *values))
+
+
+@check("walk.each-value-is-right-alone", answers="OIP-ANSWER")
+@rows(*_single_rows())
+def each_value_is_right_alone(target: Target, model: Model, kind: str, axis: str) -> str:
+    """A request that is plain but for one thing is answered right, whatever that is."""
+    steps = _single_steps(kind, axis)
+    walk = Walk(Sender(target, model, other_model(target, model), _version(target, model)))
+    return observed(len(steps), walk.along(taken(steps, model.salt)))
+
+
 @check("walk.every-exchange-is-right", answers="OIP-ANSWER")
 @rows(*_rows())
 def every_exchange_is_right(target: Target, model: Model, kind: str, role: str, part: str) -> str:
     """Requests of every kind, in every spelling and on every way, are answered right, one after the other and at once."""
     steps = steps_of_row(kind, role, part)
-    return observed(len(steps), walk_over_http(target, model).along(taken(steps, model.salt)))
+    return observed(len(steps), walk_over_http(target, model, kind).along(taken(steps, model.salt)))
 
 
-def walk_over_http(target: Target, model: Model) -> Walk:
-    """Return a walk with a model, along whatever steps."""
-    return Walk(Sender(target, model, other_model(target, model), _version(target, model)))
+def walk_over_http(target: Target, model: Model, kind: str) -> Walk:
+    """Return a walk with a model, along whatever steps of a kind."""
+    sender = Sender(target, model, other_model(target, model), _version(target, model))
+    plainest = target.model(LEADS[kind][0], model.salt)
+    lead = replace(sender, model=plainest, other=other_model(target, plainest)) if plainest else None
+    return Walk(sender, lead=lead)
 
 
 def other_model(target: Target, model: Model) -> Model | None:

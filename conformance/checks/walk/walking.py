@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from conformance.checks.walk import blame
@@ -30,6 +30,11 @@ SHRINKING = Axes(
 
 Blamed = Callable[[Shrunk, Role], str | None]
 
+# Whether two values, each given as axis and value, never meet.
+Never = Callable[[str, str, str, str], bool]
+# What every kind of request has its own plainest values of.
+FORM_AXES = ("send", "want", "classes")
+
 
 class Walker(Protocol):
     """Takes steps with one model, over one transport."""
@@ -50,52 +55,77 @@ class Walker(Protocol):
 
 
 class Walk:
-    """A walk of one walker."""
+    """A walk of one walker.
 
-    def __init__(self, walker: Walker, axes: Axes = SHRINKING, blamed: Blamed = blame.requirement) -> None:
+    What a single value of a single axis does to every role is said once, by the rows that take these values alone with
+    the plainest role (`lead`); a walk with another role, or of several values at once, goes on without that value.
+    """
+
+    def __init__(
+        self,
+        walker: Walker,
+        axes: Axes = SHRINKING,
+        blamed: Blamed = blame.requirement,
+        lead: Walker | None = None,
+    ) -> None:
         """Put a walk together.
 
         Args:
             walker: who takes the steps.
             axes: by which they are shrunk.
             blamed: the requirement that is broken by what is left of one.
+            lead: takes steps with the plainest role; None where every fault is to be said.
         """
         self._walker = walker
         self._axes = axes
         self._blamed = blamed
+        self._lead = lead
         self._role = load()[walker.model.role.name]
+        self._avoided: dict[str, set[str]] = {}
 
     def along(self, sequence: Sequence[Taken]) -> int:
-        """Take steps one after the other on one connection; return how many requests the server had no room for.
+        """Take steps one after the other on one connection; return how many were declined, or are a matter of other rows.
 
         Raises:
             Unmet: a step is answered wrongly.
         """
-        declined = 0
-        for k, (step, salt) in enumerate(sequence):
+        passed_over = 0
+        before: list[Taken] = []
+        for step, salt in sequence:
+            before.append((self._without_avoided(step), salt))
             try:
-                self._walker.take(step, salt, anew=k == 0)
+                self._walker.take(*before[-1], anew=len(before) == 1)
             except Unmet as unmet:
-                found = shrunk(sequence[: k + 1], unmet, self._trial, self._axes)
-                if not (blame.is_declined(found) or (blame.is_like_a_limit(found) and self._is_limit(found, salt))):
+                found = shrunk(before, unmet, self._trial, self._axes)
+                if not (self._is_own_affair(found, salt) or self._is_said_elsewhere(found, salt)):
                     raise self._named(found) from None
-                declined += 1
-        return declined
+                passed_over += 1
+        return passed_over
+
+    def _without_avoided(self, step: Step) -> Step:
+        """Return a step without the values that are a matter of other rows."""
+        plain = {axis: self._axes.neutral[axis] for axis, values in self._avoided.items() if step[axis] in values}
+        candidate = {**step, **plain}
+        return step if self._axes.is_invalid(candidate) else candidate
+
+    def _is_own_affair(self, found: Shrunk, salt: int) -> bool:
+        """Whether a server may refuse what is left of a step, by the documents or for a limit of its own."""
+        return blame.is_declined(found) or (blame.is_like_a_limit(found) and self._is_limit(found, salt))
+
+    def _is_said_elsewhere(self, found: Shrunk, salt: int) -> bool:
+        """Whether what is left is one value of one axis, which goes wrong with the plainest role, too."""
+        left = {axis: value for axis, value in blame.remaining(found.step).items() if axis not in FORM_AXES}
+        if self._lead is None or found.earlier or not found.is_lasting or len(left) != 1:
+            return False
+        step = {**found.step, "role": self._lead.model.role.name}
+        if self._axes.is_invalid(step) or _taken(self._lead, [(step, salt)]) is None:
+            return False
+        for axis, value in left.items():
+            self._avoided.setdefault(axis, set()).add(value)
+        return True
 
     def _trial(self, sequence: Sequence[Taken]) -> Unmet | None:
-        """Take steps from a fresh connection on; return what is unmet at the last one, or None.
-
-        A plain request goes first, on a connection of its own: what an earlier trial left behind is then not there.
-        """
-        unmet: Unmet | None = None
-        self._walker.wash()
-        for k, (step, salt) in enumerate(sequence):
-            unmet = None
-            try:
-                self._walker.take(step, salt, anew=k == 0)
-            except Unmet as found:
-                unmet = found
-        return unmet
+        return _taken(self._walker, sequence)
 
     def _is_limit(self, found: Shrunk, salt: int) -> bool:
         """Whether what is larger than a refused request is refused, too; what has no elements has no limit to keep."""
@@ -123,11 +153,37 @@ class Walk:
         )
 
 
+def _taken(walker: Walker, sequence: Sequence[Taken]) -> Unmet | None:
+    """Take steps from a fresh connection on; return what is unmet at the last one, or None.
+
+    A plain request goes first, on a connection of its own: what an earlier trial left behind is then not there.
+    """
+    unmet: Unmet | None = None
+    walker.wash()
+    for k, (step, salt) in enumerate(sequence):
+        unmet = None
+        try:
+            walker.take(step, salt, anew=k == 0)
+        except Unmet as found:
+            unmet = found
+    return unmet
+
+
+def single_values(axes: Mapping[str, Sequence[str]], axis: str, plain: Sequence[Step], is_never: Never) -> list[Step]:
+    """Return steps that are plain but for one value of an axis: each value with each of the plain steps."""
+    return [
+        {**step, axis: value}
+        for value in axes[axis][1:]
+        for step in plain
+        if not any(is_never(axis, value, other, step[other]) for other in (*axes, "role") if other != axis)
+    ]
+
+
 def taken(steps: Sequence[Step], salt: int) -> list[Taken]:
     """Return steps with salts, so that no two near each other send the same tensors."""
     return [(step, (salt + 7 * k) % 256) for k, step in enumerate(steps)]
 
 
-def observed(steps: int, declined: int) -> str:
+def observed(steps: int, passed_over: int) -> str:
     """Return what is said of a walk that went right."""
-    return f"{steps} steps" + (f", {declined} of them declined" if declined else "")
+    return f"{steps} steps" + (f", {passed_over} of them declined, or a matter of other rows" if passed_over else "")
