@@ -44,7 +44,7 @@ def errors_without_a_body(_original: Any, _message: str, status: int, _headers: 
     return Response(None, status)
 
 
-@fault("app.error", breaks="OIP-ERR")
+@fault("app.error", breaks=("OIP-ERR", "OIP-ERR-HTTP"))
 def error_text_not_escaped(_original: Any, message: str, status: int, _headers: Any = None) -> Response:
     """The text of an error is put between quotes without escapes, with what it quotes of the request."""
     return Response(f'{{"error":"{message}"}}', status, media_type="application/json")
@@ -152,7 +152,7 @@ def inputs_taken_by_position(original: Any, model: Model, request: Object, rest:
     return found
 
 
-@fault("request.parse_outputs", breaks="OIP-ERR-CODE")
+@fault("request.parse_outputs", breaks=("OIP-ERR-CODE", "OIP-ERR-MEMBER"))
 def unknown_outputs_left_out(original: Any, model: Model, request: Object) -> list[OutputWish]:
     """A listed output that the model does not have is left out of the answer."""
     known = {spec.name for spec in model.outputs}

@@ -188,7 +188,7 @@ def grpc_raw_inputs_in_the_models_order(original: Any, model: Any, message: Mess
     return original(model, message)
 
 
-@fault("grpc_request.raw_contents", breaks=("GRPC-ORDER-I", "GRPC-CLS-PARAM", "GRPC-CLS-ONLY"))
+@fault("grpc_request.raw_contents", breaks="GRPC-ORDER-I")
 def grpc_raw_inputs_in_order_of_their_names(original: Any, message: Message) -> Any:
     """Raw entries are handed out in the order of a sorted map of the inputs."""
     entries = original(message)

@@ -34,7 +34,7 @@ def number(values: Sequence[str]) -> int | None:
 # --- where the JSON of a request ends ------------------------------------------------------------------------------
 
 
-@fault("request.parse", breaks=("BIN-IHCL-I", "OIP-ANSWER"))
+@fault("request.parse", breaks=("BIN-IHCL-I", "OIP-ANSWER", "BIN-NEG-IHCL-LONG"))
 def request_header_counts_characters(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
     """The inference header of a request is taken for a number of characters, not of bytes."""
     length = number(values)
@@ -44,7 +44,7 @@ def request_header_counts_characters(original: Any, model: Model, values: Sequen
     return original(model, values, body)
 
 
-@fault("request.parse", breaks=("BIN-IHCL-I", "OIP-ANSWER"))
+@fault("request.parse", breaks=("BIN-IHCL-I", "OIP-WRITTEN"))
 def json_end_found_by_writing_it_again(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
     """The JSON of a request is taken to be as long as it is when this server writes it."""
     length = number(values)
@@ -114,21 +114,21 @@ def json_request_for_binary_data_taken_for_raw(original: Any, model: Model, valu
 # --- how the header of a request is found and read -----------------------------------------------------------------
 
 
-@fault("http_protocol.OipHttpProtocol.on_header", breaks=("BIN-HDR-CASE", "OIP-ANSWER"))
+@fault("http_protocol.OipHttpProtocol.on_header", breaks=("BIN-HDR-CASE", "OIP-WRITTEN"))
 def header_looked_up_in_one_spelling(original: Any, protocol: Any, name: bytes, value: bytes) -> None:
     """The inference header is found only when it is spelled as the documents spell it."""
     if name.lower() != HEADER.lower().encode() or name == HEADER.encode():
         original(protocol, name, value)
 
 
-@fault("http_protocol.OipHttpProtocol.on_header", breaks=("BIN-HDR-CASE", "OIP-ANSWER"))
+@fault("http_protocol.OipHttpProtocol.on_header", breaks=("BIN-HDR-CASE", "OIP-WRITTEN"))
 def header_in_capitals_not_found(original: Any, protocol: Any, name: bytes, value: bytes) -> None:
     """The inference header is looked up as the documents spell it and in small letters, but not in capitals."""
     if name != HEADER.upper().encode():
         original(protocol, name, value)
 
 
-@fault("http_protocol.OipHttpProtocol.on_header", breaks=("BIN-HDR-CASE", "OIP-ANSWER"))
+@fault("http_protocol.OipHttpProtocol.on_header", breaks=("BIN-HDR-CASE", "OIP-WRITTEN"))
 def header_compared_in_turkish_capitals(original: Any, protocol: Any, name: bytes, value: bytes) -> None:
     """Header names are compared in capitals of a locale in which the capital of i is not I."""
     if name.decode().replace("i", "İ").upper() == HEADER.upper() or name.lower() != HEADER.lower().encode():

@@ -145,7 +145,7 @@ def escaped_letters_in_json_data_kept(original: Any, data: Any) -> Any:
     return original(change.sub(lambda found: re.sub(rb"(?<!\\)\\u00(4)", rb"\\\\u00\1", found[0]), bytes(data)))
 
 
-@fault("tensors.decode_json", breaks="OIP-VALUE")
+@fault("tensors.decode_json", breaks=("OIP-VALUE", "BIN-ENC-BOOL-O"))
 def truth_in_json_read_for_eight_elements(original: Any, datatype: str, shape: Any, data: Any) -> Tensor:
     """BOOL elements of JSON data from the ninth on are false."""
     if datatype == "BOOL" and isinstance(data, list) and len(data) > 8:

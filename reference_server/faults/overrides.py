@@ -31,7 +31,7 @@ def with_forms(wishes: Wishes, forms: list[bool]) -> Wishes:
 # --- listed outputs ---------------------------------------------------------------------------------------------------
 
 
-@fault("request.parse_outputs", breaks=("BIN-OUT-T", "BIN-BDO-OVT", "OIP-ANSWER"))
+@fault("request.parse_outputs", breaks=("BIN-OUT-T", "BIN-BDO-OVT", "OIP-ANSWER", "HTTP-ISOLATION"))
 def json_requests_answered_in_json(original: Any, model: Any, request: Object) -> Wishes:
     """`binary_data` on an output counts only in a request with binary inputs."""
     wishes: Wishes = original(model, request)

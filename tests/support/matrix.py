@@ -28,7 +28,7 @@ from conformance.judging.session import Session
 from conformance.roles import roles
 from conformance.survey.survey import Survey
 from conformance.terms.check import Check, Row
-from conformance.terms.extensions import EXTENSIONS, GRPC, HTTP
+from conformance.terms.extensions import EXTENSIONS, GRPC, HTTP, TRANSPORTS
 from conformance.terms.outcome import Outcome
 from conformance.terms.result import CheckResult
 from conformance.transport import settings
@@ -49,10 +49,9 @@ TIMEOUT = 5.0
 PATIENCE = 25
 # The tests run so many rows of each check that should see a fault, and this part of all others, other ones for each
 # fault; every row where that raises a doubt. `tox -e matrix` runs them all.
-OF_EACH, ONE_IN = 6, 30
+OF_EACH, ONE_IN = 60, 40
 LARGEST_MESSAGE = 64 * 1024 * 1024
 MET = (Outcome.PASS, Outcome.OBSERVED, Outcome.NOT_APPLICABLE)
-WALK = "walk"
 # Role and part of those rows of the walk that every honest server has to pass.
 GLIMPSED = (("multi", "brief"), ("raw_variable", "brief"), ("scores_batching_labelled", "brief"))
 
@@ -224,13 +223,19 @@ def _rows(profile: str, *, over_grpc: bool) -> Rows:
     return [
         (check, row)
         for check, row in every
-        if check.area != WALK and ((check.id, row.id) in chosen or check.id.startswith("golden."))
+        if not is_walk(check) and ((check.id, row.id) in chosen or check.id.startswith("golden."))
     ]
+
+
+def is_walk(check: Check) -> bool:
+    """Whether a check walks, over HTTP or gRPC."""
+    return check.body.__module__.startswith("conformance.checks.walk.")
 
 
 def walk_rows(kind: str) -> Rows:
     """Return the rows of the walk that send requests of a kind, the brief ones first."""
-    found = [(check, row) for check, row in collected_rows("certify") if check.area == WALK and row.values[0] == kind]
+    every = collected_rows("certify", transports=TRANSPORTS)
+    found = [(check, row) for check, row in every if is_walk(check) and row.values[0] == kind]
     return sorted(found, key=lambda case: case[1].thorough)
 
 

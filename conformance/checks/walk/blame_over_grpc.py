@@ -11,6 +11,7 @@ from conformance.checks.walk.shrinking import Shrunk
 from conformance.roles.roles import Role
 
 # The form in which the tensors went out -> datatype -> the requirement about it.
+_CONTENTS = {True: "GRPC-RAW", False: "GRPC-TYPED"}
 _RAW: Mapping[str, str] = {"BYTES": "GRPC-BYTES", "FP16": "GRPC-FP16"}
 
 
@@ -41,4 +42,4 @@ def _of_tensors(step: Step, left: Step, role: Role, *, is_answered: bool) -> str
     if "outputs" in left:
         return "GRPC-ORDER-O" if is_answered else "OIP-OUT"
     datatypes = {spec.datatype for spec in (*role.inputs, *role.outputs)}
-    return next((_RAW[name] for name in _RAW if name in datatypes), "GRPC-RAW") if is_raw else "GRPC-TYPED"
+    return _RAW.get(min(datatypes), "GRPC-RAW") if is_raw and len(datatypes) == 1 else _CONTENTS[is_raw]

@@ -22,7 +22,7 @@ _EARLIER, _REFUSED_EARLIER = EARLIER_IDS
 # In flight beside the request of a step. 32 of every form at once are rows of `state` and `grpc`.
 BESIDE: Mapping[str, int] = {"nothing": 0, "one": 1, "other-model": 1, "many": 7}
 # What the request before is refused for.
-REFUSED = ("unknown-model", "unknown-output", "broken-json", "wrong-size", "refused-option")
+REFUSED = ("unknown-model", "unknown-output", "broken-json", "wrong-size", "refused-option", "no-contents")
 
 
 def before(step: Step, main: Asked) -> Sent | None:

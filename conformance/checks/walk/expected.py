@@ -134,7 +134,8 @@ def _expect_classes(reply: Reply, asked: Asked, wanted: Output, scores: Tensor) 
     output, batching = expect(reply).output(scores.name), asked.model.role.batching
     count, items = int(wanted.classification), scores.shape[0] if batching else 1
     if output.datatype != "BYTES":
-        raise Unmet(f"{scores.name} BYTES", f"datatype {safe(output.datatype, 20)}", reply, requirement="CLS-TYPE")
+        named = "CLS-HTTP-NUM" if output.datatype == scores.datatype else "CLS-TYPE"  # not classified at all
+        raise Unmet(f"{scores.name} BYTES", f"datatype {safe(output.datatype, 20)}", reply, requirement=named)
     shape = (items, count) if batching else (count,)
     if output.shape != shape:
         named = "CLS-SHAPE-B" if batching else "CLS-SHAPE-NB"

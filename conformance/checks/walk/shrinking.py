@@ -20,6 +20,7 @@ Taken = tuple[Step, int]
 Trial = Callable[[Sequence[Taken]], Unmet | None]
 
 MOST_TRIALS = 150
+EVEN = 38  # between the salts of two trials: odd numbers stay odd, where a server loses the last bit of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ class _Tries:
     def __call__(self, sequence: Sequence[Taken]) -> Unmet | None:
         """Return what is unmet at the last step; nothing where there were trials enough."""
         self._left -= 1
-        own = [(step, (salt + 37 * self._left) % 256) for step, salt in sequence]
+        own = [(step, (salt + EVEN * self._left) % 256) for step, salt in sequence]
         return self._trial(own) if self._left >= 0 else None
 
 
