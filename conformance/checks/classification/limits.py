@@ -192,8 +192,9 @@ def _read(reply: Reply, name: str) -> list[ClassText]:
 def _expect_right_or_refused(target: Target, model: Model, values: Sequence[Any], send: Form) -> None:
     tensor = model.tensor(values)
     scores = model.expected([tensor])[0].array
-    reply = ask(target, model, [tensor], Output(scored(model), classification=len(values)), send=send)
-    if is_refused(target, model, reply):
+    wanted = [Output(scored(model), classification=len(values))]
+    reply = target.infer(model.request([tensor], send=send, outputs=wanted))
+    if is_refused(target, model, reply):  # for whatever reason
         return
     listed = _read(reply, scored(model))
     right = class_texts.in_order(listed, scores) and class_texts.values_right(listed, scores)
@@ -210,7 +211,8 @@ def _expect_right_or_refused(target: Target, model: Model, values: Sequence[Any]
 )
 def nan_somewhere(target: Target, model: Model, values: tuple[float, ...]) -> str:
     """A NaN among the scores stands anywhere, or is refused."""
-    reply = ask(target, model, [model.tensor(values)], Output("SCORES", classification=4), send="binary")
+    wanted = [Output("SCORES", classification=4)]
+    reply = target.infer(model.request([model.tensor(values)], send="binary", outputs=wanted))
     if is_refused(target, model, reply):
         return f"refused: {reply.outcome()}"
     found = texts(reply, "SCORES")

@@ -29,7 +29,7 @@ LEADS: Mapping[str, tuple[str, Sequence[Step]]] = {
     "raw": ("identity_int32", ({"send": "raw", "want": "raw"},)),
     "classes": ("scores", ({"classes": "2"}, {"classes": "2", "send": "binary", "want": "binary"})),
 }
-BRIEF = 4  # `quick` takes this part of the steps, the first of the array, which cover the most
+BRIEF = 12  # `quick` takes this part of the steps, the first of the array, which cover the most
 _OTHER_MODELS = ("identity_uint8", "identity_int32")
 
 
