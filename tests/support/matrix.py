@@ -47,9 +47,9 @@ SHORT_PAUSE, LONG_PAUSE = 0.002, 0.02
 TIMEOUT = 5.0
 # A target that answers nothing any more is given up after so many rows in error.
 PATIENCE = 25
-# The tests run so many rows of each check that should see a fault, and this part of all others, other ones for each
-# fault; every row where that raises a doubt. `tox -e matrix` runs them all.
-OF_EACH, ONE_IN = 60, 40
+# For every fourth fault the tests run so many rows of each check that should see it, and this part of all others; for
+# the rest few of them, other ones for each fault; more where that raises a doubt. `tox -e matrix` runs them all.
+MANY, FEW = (60, 40), (4, 200)
 LARGEST_MESSAGE = 64 * 1024 * 1024
 MET = (Outcome.PASS, Outcome.OBSERVED, Outcome.NOT_APPLICABLE)
 # Role and part of those rows of the walk that every honest server has to pass.
@@ -267,8 +267,8 @@ def _see_in_worker(load: Callable[[], dict[str, Fault]], name: str, *, whole: bo
     rows = _rows(profile, over_grpc=fault.over_grpc)
     found = relevant(fault, rows, _steps_of_rows(load, profile, fault.over_grpc))
     more = glimpses() if is_honest and not fault.over_grpc else []
-    if not whole:
-        sighting = see(_server(), fault, [*sampled(fault, found), *more])
+    for chosen in () if whole else (sampled(fault, found), meant(fault, found)):
+        sighting = see(_server(), fault, [*chosen, *more])
         if not (strays if is_honest else complaints)(sighting, fault):
             return sighting
     return see(_server(), fault, [*found, *more])
@@ -276,15 +276,35 @@ def _see_in_worker(load: Callable[[], dict[str, Fault]], name: str, *, whole: bo
 
 def sampled(fault: Fault, rows: Rows) -> Rows:
     """Return some rows of each check that answers for what a fault breaks, and a few of the others."""
+    of_each, one_in = MANY if crc32(fault.name.encode()) % 4 == 0 else FEW
     found: Rows = []
     taken: Counter[str] = Counter()
-    for check, row in rows:
-        chance = crc32(f"{fault.name} {check.id} {row.id}".encode()) % ONE_IN
-        is_meant = bool(set(check.requirements(row)) & set(fault.breaks)) and taken[check.id] < OF_EACH
-        if is_meant or chance == 0:
+    for check, row in sorted(rows, key=lambda case: _chance(fault, case)):
+        is_meant = bool(set(check.requirements(row)) & set(fault.breaks)) and taken[check.id] < of_each
+        if is_meant or _chance(fault, (check, row)) % one_in == 0:
             taken[check.id] += 1
             found.append((check, row))
-    return found
+    chosen = {(check.id, row.id) for check, row in found}
+    return [(check, row) for check, row in rows if (check.id, row.id) in chosen]
+
+
+def meant(fault: Fault, rows: Rows) -> Rows:
+    """Return all rows that answer for what a fault breaks."""
+    return [(check, row) for check, row in rows if set(check.requirements(row)) & set(fault.breaks)]
+
+
+def _chance(fault: Fault, case: tuple[Check, Row]) -> int:
+    return crc32(f"{fault.name} {case[0].id} {case[1].id}".encode())
+
+
+def is_seen_by(check_id: str, load: Callable[[], dict[str, Fault]]) -> bool:
+    """Whether a check sees any fault that breaks what it answers for; its own rows alone are run."""
+    every = [
+        case for case in collected_rows("certify", dangerous=True, transports=TRANSPORTS) if case[0].id == check_id
+    ]
+    answers = {name for check, row in every for name in check.requirements(row)}
+    faults_of_it = [fault for fault in load().values() if answers & set(fault.breaks) and not fault.walks]
+    return any(see(_server(), fault, every, first=True).of("fail", "advisory") for fault in faults_of_it)
 
 
 def run(load: Callable[[], dict[str, Fault]], names: Iterable[str], *, whole: bool = True) -> dict[str, Sighting]:
