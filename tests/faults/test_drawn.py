@@ -22,7 +22,7 @@ SEEN = {
     "datatypes.drawn-tensors-survive": "fp32-subnormals-read-as-zero",
     "bytes.drawn-shapes-are-read": "inputs-read-column-by-column",
     "bytes.drawn-shapes-are-written": "outputs-written-column-by-column",
-    WALK: "data-before-their-datatype-refused",
+    WALK: "ids-lose-their-second-surrogate",
 }
 
 

@@ -275,7 +275,8 @@ def test_one_fault_in_the_json_is_one_finding(
 
 def test_the_rows_produce_every_kind() -> None:
     produced = {row[2] for row in ONE_FAULT} | {row[1] for row in HEADERS} | {row[1] for row in DOCUMENTS}
-    assert produced == set(KINDS)
+    with_a_test_of_its_own = {"inference-header-on-json"}
+    assert produced == set(KINDS) - with_a_test_of_its_own
 
 
 @pytest.mark.parametrize("text", [b'{"outputs":[]}', head(C)])
