@@ -47,9 +47,9 @@ SHORT_PAUSE, LONG_PAUSE = 0.002, 0.02
 TIMEOUT = 5.0
 # A target that answers nothing any more is given up after so many rows in error.
 PATIENCE = 25
-# For every fourth fault the tests run so many rows of each check that should see it, and this part of all others; for
+# For every sixteenth fault the tests run so many rows of each check that should see it, and this part of all others; for
 # the rest few of them, other ones for each fault; more where that raises a doubt. `tox -e matrix` runs them all.
-MANY, FEW = (60, 40), (4, 200)
+MANY, FEW = (60, 40), (3, 400)
 LARGEST_MESSAGE = 64 * 1024 * 1024
 MET = (Outcome.PASS, Outcome.OBSERVED, Outcome.NOT_APPLICABLE)
 # Role and part of those rows of the walk that every honest server has to pass.
@@ -276,7 +276,7 @@ def _see_in_worker(load: Callable[[], dict[str, Fault]], name: str, *, whole: bo
 
 def sampled(fault: Fault, rows: Rows) -> Rows:
     """Return some rows of each check that answers for what a fault breaks, and a few of the others."""
-    of_each, one_in = MANY if crc32(fault.name.encode()) % 4 == 0 else FEW
+    of_each, one_in = MANY if crc32(fault.name.encode()) % 16 == 0 else FEW
     found: Rows = []
     taken: Counter[str] = Counter()
     for check, row in sorted(rows, key=lambda case: _chance(fault, case)):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis.errors import Flaky
 from hypothesis.strategies import SearchStrategy
 
@@ -19,17 +19,18 @@ from conformance.transport.unreachable import TargetLost
 T = TypeVar("T")
 
 
-def explore(values: SearchStrategy[T], expectation: Callable[[T], object]) -> None:
-    """Expect something of every drawn value.
+def explore(values: SearchStrategy[T], expectation: Callable[[T], object], *, shrinks: bool = True) -> None:
+    """Expect something of every drawn value; `shrinks` is False for what makes the smallest example itself.
 
     Raises:
         Unmet: it does not hold for one; where a server fails an example now and then, as it failed first.
         TargetLost: the target is gone.
     """
-
     # The settings are made here, not when the module is imported: the profile has been chosen by now. Hypothesis
     # would report several distinct faults as a group, which nobody could tell from a fault of the suite's own.
-    @settings(report_multiple_bugs=False, print_blob=False)
+    phases = list(Phase) if shrinks else [Phase.explicit, Phase.generate]
+
+    @settings(report_multiple_bugs=False, print_blob=False, phases=phases)
     @given(values)
     def each(value: T) -> None:
         expectation(value)
