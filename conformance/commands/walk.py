@@ -39,7 +39,7 @@ def _kinds(kinds: Mapping[str, Mapping[str, Sequence[str]]], steps_of: Any, excl
         def is_never(*values: str, kind: str = kind) -> bool:
             return bool(excluded(kind, *values))
 
-        yield f"{kind}: {len(steps)} steps, {coverage(axes, steps, is_never)}; quick: {len(brief)} steps"
+        yield f"{kind}: {len(steps)} steps, {coverage(axes, steps, is_never)}; the first {len(brief)} in front"
         for axis, values in axes.items():
             yield f"    {axis.replace('_', ' '):14} {_listed(values)}"
         never = sum(is_never(a, v, b, w) for (a, vs), (b, ws) in combinations(axes.items(), 2) for v in vs for w in ws)

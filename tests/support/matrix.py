@@ -236,7 +236,7 @@ def walk_rows(kind: str) -> Rows:
     """Return the rows of the walk that send requests of a kind, the brief ones first."""
     every = collected_rows("certify", transports=TRANSPORTS)
     found = [(check, row) for check, row in every if is_walk(check) and row.values[0] == kind]
-    return sorted(found, key=lambda case: case[1].thorough)
+    return sorted(found, key=lambda case: (case[1].thorough, case[1].values[-1] == "rest"))
 
 
 def glimpses() -> Rows:

@@ -40,7 +40,7 @@ def _rows() -> Iterator[Row]:
                 values, answers = (kind, role, part), (_ANSWERS[kind],)
                 needs = CLASSES_OVER_GRPC if kind == "classified-calls" else ()
                 name = "-".join(values)
-                yield Row(name, values, role=role, thorough=part == "rest", answers=answers, needs=needs)
+                yield Row(name, values, role=role, thorough=True, answers=answers, needs=needs)
 
 
 LEADS: Mapping[str, tuple[str, Sequence[Step]]] = {
