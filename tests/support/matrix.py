@@ -47,8 +47,8 @@ SHORT_PAUSE, LONG_PAUSE = 0.002, 0.02
 TIMEOUT = 5.0
 # A target that answers nothing any more is given up after so many rows in error.
 PATIENCE = 25
-# For every sixteenth fault the tests run so many rows of each check that should see it, and this part of all others; for
-# the rest few of them, other ones for each fault; more where that raises a doubt. `tox -e matrix` runs them all.
+# For every sixteenth fault the tests run so many rows of each check that should see it, and this part of all others;
+# for the rest few of them, other ones for each fault; more where that raises a doubt. `tox -e matrix` runs them all.
 MANY, FEW = (60, 40), (3, 400)
 LARGEST_MESSAGE = 64 * 1024 * 1024
 MET = (Outcome.PASS, Outcome.OBSERVED, Outcome.NOT_APPLICABLE)
