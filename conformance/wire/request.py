@@ -190,6 +190,11 @@ def frame(path: str, document: Mapping[str, Any], tensors: Iterable[Tensor] = ()
     Source: Triton, Binary Tensor Data Extension, "Binary Tensor Request", paragraph 6.
     """
     head = json.dumps(names.written_into(document), ensure_ascii=False, separators=(",", ":")).encode()
+    return frame_text(path, head, tensors, names)
+
+
+def frame_text(path: str, head: bytes, tensors: Iterable[Tensor] = (), names: Names = OUR_NAMES) -> Message:
+    """Put the text of a JSON object, however it is spelled, and the binary data of tensors together; see `frame`."""
     tensors = list(tensors)
     parts, spans, start = [head], [], len(head)
     for tensor in tensors:

@@ -24,6 +24,11 @@ from conformance.wire.grpc_request import infer_message
 from conformance.wire.request import InferRequest, Message, Output
 
 _ANSWERS = {"calls": "GRPC-EQ", "classified-calls": "GRPC-CLS-TOPN"}
+# Kind -> the plainest role, and the plainest forms of its tensors.
+LEADS: Mapping[str, tuple[str, Sequence[Step]]] = {
+    "calls": ("identity_int32", ({}, {"send": "binary"})),
+    "classified-calls": ("scores", ({"classes": "2"}, {"classes": "2", "send": "binary"})),
+}
 
 
 @cache
@@ -41,12 +46,6 @@ def _rows() -> Iterator[Row]:
                 needs = CLASSES_OVER_GRPC if kind == "classified-calls" else ()
                 name = "-".join(values)
                 yield Row(name, values, role=role, thorough=True, answers=answers, needs=needs)
-
-
-LEADS: Mapping[str, tuple[str, Sequence[Step]]] = {
-    "calls": ("identity_int32", ({}, {"send": "binary"})),
-    "classified-calls": ("scores", ({"classes": "2"}, {"classes": "2", "send": "binary"})),
-}
 
 
 def _single_rows() -> Iterator[Row]:

@@ -10,7 +10,7 @@ from hypothesis.strategies import SearchStrategy
 from conformance.checks.support.exploring import explore
 from conformance.checks.walk.axes import KINDS, NEUTRAL, is_excluded, is_invalid
 from conformance.checks.walk.covering import Step
-from conformance.checks.walk.exchanges import ANSWERS, walk_over_http
+from conformance.checks.walk.exchanges import ANSWERS, NEEDS, walk_over_http
 from conformance.checks.walk.walking import taken
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
@@ -48,7 +48,7 @@ def _made_valid(kind: str, role: str, values: Step) -> Step:
 
 def _rows() -> Sequence[Row]:
     return [
-        Row(f"{kind}-{role}", (kind, role), role=role, answers=(ANSWERS[kind],))
+        Row(f"{kind}-{role}", (kind, role), role=role, answers=(ANSWERS[kind],), needs=NEEDS.get(kind, ()))
         for kind, axes in KINDS.items()
         for role in axes["role"]
     ]

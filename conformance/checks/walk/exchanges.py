@@ -12,12 +12,15 @@ from conformance.checks.walk.sending import Sender
 from conformance.checks.walk.walking import FORM_AXES, Walk, observed, single_values, taken
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
+from conformance.terms.extensions import BINARY
 from conformance.transport.target import Target
 from conformance.wire.json_text import parse
 from conformance.wire.request import Message
 
 # Kind -> the requirement that a step breaks where nothing else is known of it.
 ANSWERS = {"json": "OIP-ANSWER", "binary": "BIN-EQ-I", "raw": "RAW-ENC", "classes": "CLS-TOPN"}
+# What rows of a kind rest on beside the extension of their requirement: classes are crossed with binary data.
+NEEDS: Mapping[str, tuple[str, ...]] = {"classes": BINARY}
 PARTS = ("brief", "rest")
 # Kind -> the plainest role, and the plainest forms of its tensors.
 LEADS: Mapping[str, tuple[str, Sequence[Step]]] = {
@@ -55,14 +58,18 @@ def _rows() -> Iterator[Row]:
         for role in KINDS[kind]["role"]:
             for part in PARTS:
                 values, answers = (kind, role, part), (ANSWERS[kind],)
-                yield Row("-".join(values), values, role=role, thorough=True, answers=answers)
+                yield Row(
+                    "-".join(values), values, role=role, thorough=True, answers=answers, needs=NEEDS.get(kind, ())
+                )
 
 
 def _single_rows() -> Iterator[Row]:
     for kind, (role, _) in LEADS.items():
         for axis in KINDS[kind]:
             if axis not in ("role", *FORM_AXES) and _single_steps(kind, axis):
-                yield Row(f"{kind}-{axis}", (kind, axis), role=role, answers=(ANSWERS[kind],))
+                yield Row(
+                    f"{kind}-{axis}", (kind, axis), role=role, answers=(ANSWERS[kind],), needs=NEEDS.get(kind, ())
+                )
 
 
 def _single_steps(kind: str, axis: str) -> list[Step]:

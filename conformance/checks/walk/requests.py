@@ -12,7 +12,7 @@ from conformance.checks.walk.json_writing import written
 from conformance.checks.walk.tensors import tensors_of
 from conformance.roles.model import Model
 from conformance.wire.grpc_request import infer_message
-from conformance.wire.request import ABSENT, INFERENCE_HEADER, JSON, OCTET_STREAM, InferRequest, Message, Output
+from conformance.wire.request import ABSENT, InferRequest, Message, Output, frame_text
 from conformance.wire.tensor import Tensor
 
 IDS: Mapping[str, str] = {
@@ -144,21 +144,8 @@ def _form(output: Output, by_default: str) -> str:
 
 def _message(request: InferRequest, step: Step) -> Message:
     """Return the message of a request, its JSON written as the step says."""
-    head = written(request.written(), step)
     tensors = [item.tensor for item in request.inputs if item.binary]
-    parts, spans, start = [head], [], len(head)
-    for tensor in tensors:
-        data = bytes(tensor.to_bytes())
-        parts.append(data)
-        spans.append((tensor.name, tensor.datatype, start, start + len(data)))
-        start += len(data)
-    headers = [("Content-Type", OCTET_STREAM if tensors else JSON)]
-    if tensors:
-        headers.append((INFERENCE_HEADER, str(len(head))))
-    names = request.names.of_outputs
-    body = b"".join(parts)
-    made = Message(request.path, tuple(headers), body, json_length=len(head), spans=tuple(spans), names=names)
-    return _spelled(made, step)
+    return _spelled(frame_text(request.path, written(request.written(), step), tensors, request.names), step)
 
 
 def _spelled(message: Message, step: Step) -> Message:
