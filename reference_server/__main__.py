@@ -12,7 +12,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from difflib import get_close_matches
 
@@ -43,6 +43,9 @@ def arguments() -> argparse.Namespace:
         metavar="BYTES",
         help="refuse larger request bodies with status 413, and larger messages (default: %(default)s)",
     )
+    parser.add_argument(
+        "--model", action="append", metavar="ROLE", help="serve this model role alone; repeatable (default: all)"
+    )
     parser.add_argument("--fault", metavar="NAME", help="serve with this fault, to see a check fail")
     parser.add_argument("--list-faults", action="store_true", help="print every fault with the requirements it breaks")
     parser.add_argument(
@@ -50,10 +53,17 @@ def arguments() -> argparse.Namespace:
     )
     options = parser.parse_args()
     if options.fault is not None and options.fault not in faults.load():
-        near = get_close_matches(options.fault, faults.load(), n=3)
-        hint = f", did you mean {', '.join(near)}?" if near else ""
-        parser.error(f"no fault {options.fault!r}{hint} (--list-faults prints all)")
+        parser.error(f"no fault {options.fault!r}{_hint(options.fault, faults.load())} (--list-faults prints all)")
+    for role in options.model or ():
+        if role not in models.load():
+            parser.error(f"no model role {role!r}{_hint(role, models.load())} (`oip-conformance roles` prints all)")
     return options
+
+
+def _hint(name: str, known: Iterable[str]) -> str:
+    """Return the names that a wrong one may have meant, for a message."""
+    near = get_close_matches(name, known, n=3)
+    return f", did you mean {', '.join(near)}?" if near else ""
 
 
 def fault_lines() -> Iterator[str]:
@@ -127,12 +137,12 @@ def main() -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: sys.exit(0))
     with faults.switched_on(faults.load()[options.fault]) if options.fault else nullcontext():
-        serve(listen(options.host, options.port), options.max_body, options.grpc_port)
+        serve(listen(options.host, options.port), options.max_body, options.grpc_port, options.model)
 
 
-def serve(listener: socket.socket, max_body: int, grpc_port: int | None) -> None:
-    """Serve on a listening socket, and over gRPC where it has a port, until a signal comes."""
-    served = models.load()
+def serve(listener: socket.socket, max_body: int, grpc_port: int | None, roles: Collection[str] | None = None) -> None:
+    """Serve all model roles or these on a socket, and over gRPC where it has a port, until a signal comes."""
+    served = {name: model for name, model in models.load().items() if roles is None or name in roles}
     config = uvicorn_config(
         app.create(served, max_body),
         log_level="error",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.servers import bundled
+from tests.support.servers import FEW_MODELS, bundled
 from tests.support.serving import Server, running
 
 
@@ -22,6 +22,13 @@ def server() -> Iterator[Server]:
 def reference() -> Iterator[str]:
     """The URL of a reference server, to be judged."""
     with bundled() as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def small() -> Iterator[str]:
+    """The URL of one with few models, for whole runs."""
+    with bundled(*FEW_MODELS) as url:
         yield url
 
 

@@ -7,14 +7,18 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from conformance.certification.manifest import NAME, CertificationError
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey  # loaded where keys are used
 
 SIGNATURE = "manifest.sig"
 
 
-def sign(folder: Path, key_file: Path) -> None:
-    """Sign the manifest of a folder.
+def private_key(key_file: Path) -> Ed25519PrivateKey:
+    """Return the key in a file.
 
     Raises:
         CertificationError: the key cannot be used.
@@ -28,6 +32,11 @@ def sign(folder: Path, key_file: Path) -> None:
         raise CertificationError(f"--sign {key_file}: no private key in PEM without a password ({error})") from error
     if not isinstance(key, Ed25519PrivateKey):
         raise CertificationError(f"--sign {key_file}: no Ed25519 key; `openssl genpkey -algorithm ed25519` makes one")
+    return key
+
+
+def sign(folder: Path, key: Ed25519PrivateKey) -> None:
+    """Sign the manifest of a folder."""
     signature = key.sign((folder / NAME).read_bytes())
     (folder / SIGNATURE).write_text(b64encode(signature).decode() + "\n", encoding="ascii")
 

@@ -58,11 +58,12 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     """Make the run and the folder; return what to print and the exit status.
 
     Raises:
-        CertificationError: nothing could be run, or the folder cannot be written.
+        CertificationError: nothing could be run, the key cannot be used, or the folder cannot be written.
     """
     folder: Path = options.output
     if not (options.target_url or options.target_config):
         raise CertificationError("give --target-url or --target-config")
+    key = signature.private_key(options.sign) if options.sign else None
     _prepare(folder)
     made = _manifest(options)
     done = _judge(options, folder)
@@ -73,8 +74,8 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     files = {name: manifest.digest(folder / name) for name in (REPORT, RECORDING, *PAGES, NOTE)}
     (folder / manifest.NAME).write_text(replace(made, files=files).text(), encoding="utf-8")
     manifest.read(folder)  # what a user gave may not fit: better now than at the reviewer's
-    if options.sign:
-        signature.sign(folder, options.sign)
+    if key is not None:
+        signature.sign(folder, key)
     return _result(options, report, folder), _status(options, report)
 
 

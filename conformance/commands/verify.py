@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,23 @@ def add(commands: Any) -> None:
     parser.add_argument("--key", type=Path, metavar="KEY", help="demand a signature of this Ed25519 public key (PEM)")
 
 
+@dataclass(frozen=True)
+class Folder:
+    """A certification folder; what is in it is read once, when it is first asked for."""
+
+    path: Path
+
+    @cached_property
+    def made(self) -> Manifest:
+        """The manifest. Raises CertificationError where there is none."""
+        return manifest.read(self.path)
+
+    @cached_property
+    def report(self) -> Mapping[str, Any]:
+        """The report. Raises ReportError where there is none."""
+        return read(self.path / REPORT)
+
+
 def run(options: argparse.Namespace) -> tuple[str, int]:
     """Return what to print and the exit status.
 
@@ -44,16 +63,17 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     """
     if not options.folder.is_dir():
         raise CertificationError(f"{options.folder}: no such folder")
-    reasons = list(_reasons(options.folder, options.key))
+    folder = Folder(options.folder)
+    reasons = list(_reasons(folder, options.key))
     if reasons:
         more = f"\nrefused: and {len(reasons) - SHOWN} more" if len(reasons) > SHOWN else ""
         return "\n".join(f"refused: {safe(reason, 400)}" for reason in reasons[:SHOWN]) + more, 1
-    return _accepted(options.folder, options.key), 0
+    return _accepted(folder, options.key), 0
 
 
-def _accepted(folder: Path, key: Path | None) -> str:
-    made, report = manifest.read(folder), read(folder / REPORT)
-    finished = datetime.fromisoformat(report["finished"])
+def _accepted(folder: Folder, key: Path | None) -> str:
+    made = folder.made
+    finished = datetime.fromisoformat(folder.report["finished"])
     age = datetime.now(UTC) - finished
     old = f"; older than {VALID.days} days, ask for a new one" if age > VALID else ""
     signed = f"signed with {key}" if key else "self-attested: nobody else has vouched for it"
@@ -63,22 +83,25 @@ def _accepted(folder: Path, key: Path | None) -> str:
     )
 
 
-def _reasons(folder: Path, key: Path | None) -> Iterator[str]:
+def _reasons(folder: Folder, key: Path | None) -> Iterator[str]:
     """Yield why a folder is refused; each step rests on those before it, so the first that refuses is the last."""
     try:
-        made = manifest.read(folder)
+        made = folder.made
     except CertificationError as error:
         yield str(error)
         return
     steps: Sequence[Callable[[], Iterator[str]]] = (
-        lambda: _signature(folder, key),
-        lambda: _files(folder, made),
-        lambda: _report(folder, made),
-        lambda: _pages(folder),
-        lambda: _recording(folder, made),
+        lambda: _signature(folder.path, key),
+        lambda: _files(folder.path, made),
+        lambda: _report(folder.report, made),
+        lambda: _pages(folder.path, folder.report),
+        lambda: _recording(folder.path, folder.report, made),
     )
     for step in steps:
-        reasons = list(step())
+        try:
+            reasons = list(step())
+        except ReportError as error:
+            reasons = [str(error)]
         yield from reasons
         if reasons:
             return
@@ -99,13 +122,8 @@ def _files(folder: Path, made: Manifest) -> Iterator[str]:
             yield f"{name} was changed: its digest is not that of the manifest"
 
 
-def _report(folder: Path, made: Manifest) -> Iterator[str]:
+def _report(report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
     """Look at the report alone: whole, of this suite, with the options that the profile demands."""
-    try:
-        report = read(folder / REPORT)
-    except ReportError as error:
-        yield str(error)
-        return
     if report["footer"]["digest"] != json_report.digest(report):
         yield "the report was changed: its footer has another digest"
     if report["suite"]["digest"] != json_report.suite_digest():
@@ -130,8 +148,7 @@ def _options(options: Mapping[str, Any], made: Manifest) -> Iterator[str]:
             yield f"the run had another option {name}: {options.get(name)!r} instead of {value!r}"
 
 
-def _pages(folder: Path) -> Iterator[str]:
-    report = read(folder / REPORT)
+def _pages(folder: Path, report: Mapping[str, Any]) -> Iterator[str]:
     for name in PAGES:
         page = formats.FORMATS[formats.suffix(folder / name) or ""](report)
         if (folder / name).read_text(encoding="utf-8") != page:
@@ -140,10 +157,10 @@ def _pages(folder: Path) -> Iterator[str]:
         yield f"{NOTE} is empty"
 
 
-def _recording(folder: Path, made: Manifest) -> Iterator[str]:
+def _recording(folder: Path, report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
     try:
         recording = har.load(folder / RECORDING)
     except har.HarError as error:
         yield str(error)
         return
-    yield from rejudge.differences(recording, read(folder / REPORT), made)
+    yield from rejudge.differences(recording, report, made)

@@ -137,6 +137,8 @@ class Judge:
             return _error(ReasonKind.SUITE_FAILED, text)
 
     def _judged(self, check: Check, row: Row) -> _Said:
+        if self.target.lost and not check.of_survey:
+            raise TargetLost(self.target.lost, has_died=self.target.has_died)
         model = self._model(check, row)
         if model and check.infers and (silence := self._silence(check, model)):
             return _blocked(ReasonKind.MODEL_IS_SILENT, silence, model.name)

@@ -133,7 +133,8 @@ class Run:
         else:
             reason = _nothing_to_judge(survey, session.target.settings)
         if reason:
-            self.conclusion = nothing_judged(reason, self._of_survey(session))
+            # Where nothing ever answered, there is no server that could be wrong: a gateway, or the wrong address.
+            self.conclusion = nothing_judged(reason, self._of_survey(session) if session.target.has_answered else [])
 
     def _of_survey(self, session: Session) -> list[CheckResult]:
         """Return what is to be said of the survey itself, where it has found nothing that could be judged."""

@@ -261,6 +261,14 @@ def fp16_written_to_json_as_bit_patterns(original: Any, tensor: Tensor) -> Any:
     return tensor.elements.view("<u2").tolist() if tensor.datatype == "FP16" else original(tensor)
 
 
+@fault("tensors.encode_json", breaks="BIN-EQ-O")
+def not_a_number_written_to_json_as_zero(original: Any, tensor: Tensor) -> Any:
+    """FP32 and FP64 elements that JSON has no form for are 0 in a JSON answer."""
+    if tensor.datatype in ("FP32", "FP64"):
+        tensor = replace(tensor, elements=np.nan_to_num(tensor.elements, nan=0, posinf=0, neginf=0))
+    return original(tensor)
+
+
 @fault("tensors.decode_json", breaks=("BIN-FP16-JSON", "OIP-VALUE"))
 def fp16_read_from_json_as_integers(original: Any, datatype: str, shape: tuple[int, ...], data: Any) -> Tensor:
     """FP16 elements of a JSON input are cut to whole numbers."""

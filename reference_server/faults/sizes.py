@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,16 @@ def input_behind_a_boolean_one_aligned(original: Any, model: Model, spec: Tensor
     if spec.datatype == "BOOL" and rest and left_of(rest):
         rest.take(min(-tensor.elements.size % 4, len(left_of(rest))))
     return tensor
+
+
+@fault("request.parse_input", breaks="BIN-SIZE-I")
+def size_with_a_point_is_no_size(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
+    """The elements of an input whose size is written with a point, as 12.0, are zero."""
+    size = declared(entry)
+    if type(size) is not float or not size.is_integer():
+        return original(model, spec, entry, rest)
+    tensor = original(model, spec, resized(entry, int(size)), rest)
+    return replace(tensor, elements=np.zeros_like(tensor.elements))
 
 
 # --- wrong sizes that are not noticed ------------------------------------------------------------------------------

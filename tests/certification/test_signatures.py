@@ -12,6 +12,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from conformance.commands.main import main
 from tests.support.certifying import WHO, certified
 
+pytestmark = pytest.mark.usefixtures("few_models_are_enough")
+
 
 def write_pair(folder: Path, name: str, key: Ed25519PrivateKey | X25519PrivateKey) -> None:
     """Write a pair of keys as PEM files, in the form that `openssl genpkey` and `openssl pkey -pubout` give them."""
@@ -32,9 +34,9 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def signed(tmp_path_factory: pytest.TempPathFactory, keys: Path) -> Path:
+def signed(tmp_path_factory: pytest.TempPathFactory, keys: Path, scoring: str) -> Path:
     folder = tmp_path_factory.mktemp("signed") / "c"
-    assert certified(folder, "--target-url=reference", f"--sign={keys / 'ours.pem'}") == 0
+    assert certified(folder, f"--target-url={scoring}", f"--sign={keys / 'ours.pem'}") == 0
     return folder
 
 
@@ -97,6 +99,7 @@ def test_a_key_of_another_kind_is_one_line(
 ) -> None:
     assert certified(tmp_path / "c", "--target-url=reference", f"--sign={keys / 'other.pem'}") == 2
     assert "no Ed25519 key; `openssl genpkey -algorithm ed25519` makes one" in capsys.readouterr().err
+    assert not (tmp_path / "c").exists()
     assert main(["verify", str(signed), "--key", str(keys / "other.pub.pem")]) == 2
     assert "other.pub.pem: no Ed25519 key" in capsys.readouterr().err
     assert main(["verify", str(signed), "--key", str(keys / "ours.pem")]) == 2

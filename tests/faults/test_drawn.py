@@ -10,7 +10,7 @@ import pytest
 from conformance.judging.selection import collected_rows
 from conformance.terms.outcome import Outcome
 from reference_server import faults
-from tests.support.matrix import Server, judge_rows, see, serving
+from tests.support.seeing import Server, judge_rows, see, serving
 
 EXPLORING = [case for case in collected_rows("explore") if case[0].explores]
 # Of the walk a few rows do: each draws from the same axes.

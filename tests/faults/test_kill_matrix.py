@@ -12,7 +12,8 @@ from conformance.terms import ledger
 from conformance.terms.extensions import TRANSPORTS
 from reference_server import faults
 from tests.support.kill_matrix_page import render
-from tests.support.matrix import Sighting, complaints, is_seen_by, run
+from tests.support.matrix import complaints, is_seen_by, run
+from tests.support.seeing import Sighting
 
 # Requirements that no fault of ours can break, and why.
 UNBROKEN: Mapping[str, str] = {}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.support import variations
-from tests.support.matrix import Sighting, run, strays
+from tests.support.matrix import run, strays
+from tests.support.seeing import Sighting
 
 
 @pytest.fixture(scope="session")

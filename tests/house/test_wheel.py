@@ -32,8 +32,10 @@ def test_an_installed_wheel_judges_the_bundled_server(tmp_path: Path) -> None:
     assert run(sys.executable, "-m", "venv", str(environment), cwd=tmp_path).returncode == 0
     installed = run(str(environment / "bin/pip"), "install", "--quiet", str(wheel), cwd=tmp_path)
     assert installed.returncode == 0, installed.stderr
-    judged = run(str(environment / "bin/pytest"), "--target-url=reference", "--conformance-report=r.json", cwd=tmp_path)
+    few = ("-k", "golden or metadata or ordering")  # what reads fixtures and schemas, and some more
+    asked = ("--target-url=reference", *few, "--conformance-report=r.json")
+    judged = run(str(environment / "bin/pytest"), *asked, cwd=tmp_path)
     assert judged.returncode == 0, judged.stdout[-3000:] + judged.stderr
-    assert " is conformant " in judged.stdout.splitlines()[-1]
     report = json.loads((tmp_path / "r.json").read_text())
+    assert {check["outcome"] for check in report["checks"]} == {"pass"}
     assert report["suite"]["digest"] == suite_digest(), "the wheel is not the suite of the checkout"

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.support.servers import FEW_MODELS
+
 DOCS = Path(__file__).parents[2] / "docs"
 
 
@@ -29,7 +31,7 @@ def run(folder: Path, script: str, **environment: str) -> subprocess.CompletedPr
     (folder / "bin").mkdir(exist_ok=True)
     for name, text in {
         "bin/pip": "exit 0",
-        "serve": f'exec "{sys.executable}" -m reference_server --port $PORT',
+        "serve": f'exec "{sys.executable}" -m reference_server --port $PORT {" ".join(FEW_MODELS)}',
     }.items():
         (folder / name).write_text(f"#!/bin/sh\n{text}\n")
         (folder / name).chmod(0o755)
@@ -55,13 +57,13 @@ def free_port() -> str:
         return str(listener.getsockname()[1])
 
 
-QUICKLY = "pytest --conformance-profile=quick "
+QUICKLY = "pytest --target-model=multi "
 
 
-def test_the_commands_of_the_gate(tmp_path: Path, reference: str) -> None:
+def test_the_commands_of_the_gate(tmp_path: Path, small: str) -> None:
     start, gate, compare = blocks("ci.md", "sh")
     for script in (start, gate):
-        done = run(tmp_path, script.replace("pytest ", QUICKLY), URL=reference)
+        done = run(tmp_path, script.replace("pytest ", QUICKLY), URL=small)
         assert done.returncode == 0, done.stdout
     (tmp_path / "conformance.json").rename(tmp_path / "old.json")
     (tmp_path / "new.json").write_bytes((tmp_path / "old.json").read_bytes())
@@ -69,10 +71,10 @@ def test_the_commands_of_the_gate(tmp_path: Path, reference: str) -> None:
     assert (done.returncode, done.stdout.splitlines()[0].split()) == (0, ["new", "failures", "0"])
 
 
-def test_the_entry_of_a_baseline_is_read(tmp_path: Path, reference: str) -> None:
+def test_the_entry_of_a_baseline_is_read(tmp_path: Path, small: str) -> None:
     (tmp_path / "baseline.toml").write_text(blocks("ci.md", "toml")[0])
     gate = blocks("ci.md", "sh")[1].replace("pytest ", QUICKLY)
-    done = run(tmp_path, gate, URL=reference)
+    done = run(tmp_path, gate, URL=small)
     assert done.returncode == 1, done.stdout
     assert "1 stale" in done.stdout or "fixed" in done.stdout
 

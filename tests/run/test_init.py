@@ -43,7 +43,7 @@ def test_models_of_other_names_fill_roles_by_what_they_do(tmp_path: Path, rename
     assert found["multi"].names.outputs["OUT_FP32"] == f"{OUT}OUT_FP32"
     assert found["scores_labelled"].model == f"{MODEL}scores_labelled"
     assert found["cast_fp16_fp32"].model == f"{MODEL}cast_fp16_fp32"
-    run = judge(tmp_path, "--target-config=t.toml", "--conformance-profile=quick", "-q")
+    run = judge(tmp_path, "--target-config=t.toml", "-k", "ordering or datatypes or classification", "-q")
     assert run.returncode == 0, run.stdout[-2000:]
 
 

@@ -236,7 +236,7 @@ def test_a_whole_run_on_models_is_conformant(tmp_path: Path, url: str) -> None:
     assert not [line for line in lines if line.startswith("roles")]
     report = report_of(tmp_path / "r.json")
     assert (report["verdict"], report["footer"]["complete"]) == ("conformant", True)
-    assert {check["id"].partition(".")[0] for check in report["checks"]} == {"metadata", "relations"}
+    assert {check["id"].partition(".")[0] for check in report["checks"]} == {"errors", "metadata", "relations"}
     assert (report["options"]["models"], report["target"]["roles"]) == (["multi", "add_sub"], {})
     shapes = [tensor["shape"] for tensor in report["target"]["models"]["multi"]["inputs"]]
     assert shapes == [[3], [3], [3], [3]]

@@ -8,6 +8,8 @@ from conformance.commands.main import main
 
 WHO = ("--vendor=V", "--product=P", "--product-version=1", "--contact=c", "--profile=classification")
 
+SCORING = "--model=scores_labelled"  # of a reference server
+
 
 def certified(folder: Path, *arguments: str) -> int:
     return main(["certify", *arguments, *WHO, "-o", str(folder)])

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 
 from reference_server import faults
 from reference_server.faults import Fault
-from tests.support.matrix import Miss, Sighting, run
+from tests.support.matrix import run
+from tests.support.seeing import Miss, Sighting
 
 HEAD = """# Kill matrix
 

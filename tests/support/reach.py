@@ -5,7 +5,7 @@ A row that never takes the step which a fault replaces has the same exchanges wi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from typing import Any
 
@@ -40,12 +40,12 @@ def _watcher(step: str, taken: set[str]) -> Fault:
     return Fault(step, (step,), (), body)
 
 
-def relevant(fault: Fault, rows: Rows, steps_of_rows: list[frozenset[str]]) -> Rows:
+def relevant(fault: Fault, rows: Rows, steps_of_rows: Mapping[tuple[str, str], frozenset[str]]) -> Rows:
     """Return the rows that take a step which the fault replaces; all for a fault of connections, or a broad one."""
     if fault.broad or any(step.startswith(LASTING) for step in fault.steps):
         return rows
     return [
         (check, row)
-        for (check, row), steps in zip(rows, steps_of_rows, strict=True)
-        if check.of_survey or not steps.isdisjoint(fault.steps)
+        for check, row in rows
+        if check.of_survey or not steps_of_rows[check.id, row.id].isdisjoint(fault.steps)
     ]

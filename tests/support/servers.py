@@ -15,6 +15,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+# Options of a reference server with few models: a whole run against it takes seconds, and has rows of every check.
+FEW_MODELS = ("--model=identity_int32", "--model=multi", "--model=scores_labelled")
 PYTEST = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--color=no")
 
 
@@ -75,7 +77,7 @@ def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
 def bundled(*options: str, program: tuple[str, ...] = ("-m", "reference_server")) -> Iterator[str]:
     """Start the reference server, or a variant of it, as a process of its own with these options; yields the URL."""
     command = [sys.executable, *program, "--port", "0", *options]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, env=_environment(), stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
             yield process.stdout.readline().strip()
@@ -106,6 +108,8 @@ def _pass_on(listener: socket.socket, upstream: tuple[str, int], connections: in
             near, _ = listener.accept()
             far = socket.create_connection(upstream)
             pairs += [near, far]
+            for end in (near, far):
+                end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else every answer waits for 40 ms
             for a, b in ((near, far), (far, near)):
                 threading.Thread(target=_pump, args=(a, b), daemon=True).start()
         listener.shutdown(socket.SHUT_RDWR)
@@ -142,7 +146,12 @@ def command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run `oip-conformance` in a folder with these arguments."""
     program = "import sys; from conformance.commands.main import main; sys.exit(main())"
     return subprocess.run(
-        [sys.executable, "-c", program, *arguments], cwd=folder, capture_output=True, text=True, check=False
+        [sys.executable, "-c", program, *arguments],
+        cwd=folder,
+        env=_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 
@@ -174,5 +183,6 @@ def judge_and_interrupt(folder: Path, *arguments: str, after: str) -> subprocess
 
 
 def _environment() -> dict[str, str]:
-    own = ("PYTEST", "OIP_", "GITHUB_")
+    """Return what is no matter of this test run; compiled modules are kept, as by default: each run starts sooner."""
+    own = ("PYTEST", "OIP_", "GITHUB_", "PYTHONDONTWRITEBYTECODE")
     return {name: value for name, value in os.environ.items() if not name.startswith(own)}

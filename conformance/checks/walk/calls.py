@@ -52,12 +52,12 @@ def _single_rows() -> Iterator[Row]:
     for kind, (role, _) in LEADS.items():
         needs = CLASSES_OVER_GRPC if kind == "classified-calls" else ()
         for axis in CALLS[kind]:
-            if axis not in ("role", *FORM_AXES) and _single_steps(kind, axis):
+            if axis not in ("role", *FORM_AXES) and any(_single_steps(kind, axis)):
                 yield Row(f"{kind}-{axis}", (kind, axis), role=role, answers=(_ANSWERS[kind],), needs=needs)
 
 
-def _single_steps(kind: str, axis: str) -> list[Step]:
-    """Return steps with one value of an axis, plain but for that."""
+def _single_steps(kind: str, axis: str) -> Iterator[Step]:
+    """Yield steps with one value of an axis, plain but for that."""
     role, forms = LEADS[kind]
     plain = [{**PLAIN_CALL, "role": role, **form} for form in forms]
     return single_values(CALLS[kind], axis, plain, lambda *values: is_excluded_call(kind, *values))
@@ -67,7 +67,7 @@ def _single_steps(kind: str, axis: str) -> list[Step]:
 @rows(*_single_rows())
 def each_value_is_right_alone(target: GrpcTarget, model: Model, kind: str, axis: str) -> str:
     """A call that is plain but for one thing is answered right, whatever that is."""
-    steps = _single_steps(kind, axis)
+    steps = list(_single_steps(kind, axis))
     walk = Walk(_caller(target, model), SHRINKING, blame_over_grpc.requirement)
     return observed(len(steps), walk.along(taken(steps, model.salt)))
 

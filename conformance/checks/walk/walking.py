@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from conformance.checks.walk import blame
@@ -169,14 +169,15 @@ def _taken(walker: Walker, sequence: Sequence[Taken]) -> Unmet | None:
     return unmet
 
 
-def single_values(axes: Mapping[str, Sequence[str]], axis: str, plain: Sequence[Step], is_never: Never) -> list[Step]:
-    """Return steps that are plain but for one value of an axis: each value with each of the plain steps."""
-    return [
-        {**step, axis: value}
-        for value in axes[axis][1:]
-        for step in plain
-        if not any(is_never(axis, value, other, step[other]) for other in (*axes, "role") if other != axis)
-    ]
+def single_values(
+    axes: Mapping[str, Sequence[str]], axis: str, plain: Sequence[Step], is_never: Never
+) -> Iterator[Step]:
+    """Yield steps that are plain but for one value of an axis: each value with each of the plain steps."""
+    others = [other for other in (*axes, "role") if other != axis]
+    for value in axes[axis][1:]:
+        for step in plain:
+            if not any(is_never(axis, value, other, step[other]) for other in others):
+                yield {**step, axis: value}
 
 
 def taken(steps: Sequence[Step], salt: int) -> list[Taken]:

@@ -1,0 +1,83 @@
+"""Which rows of the suite a fault meets: all that can see it, or a sample of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from zlib import crc32
+
+from conformance.checks.walk.axes import KINDS
+from conformance.judging.selection import collected_rows
+from conformance.terms.check import Check, Row
+from conformance.terms.extensions import GRPC, HTTP, TRANSPORTS
+from reference_server.faults import Fault
+from tests.support.reach import Rows
+
+# For every sixteenth fault the tests run so many rows of each check that should see it, and this part of all others;
+# for the rest few of them, other ones for each fault; more where that raises a doubt. `tox -e matrix` runs them all.
+MANY, FEW = (60, 40), (3, 400)
+# Role and part of those rows of the walk that every honest server has to pass.
+GLIMPSED = (("multi", "brief"), ("raw_variable", "brief"), ("scores_batching_labelled", "brief"))
+
+
+def rows_of(profile: str, *, over_grpc: bool) -> Rows:
+    """Return the rows of a profile without the walk, and all golden ones, which ask for much at once."""
+    transports = (GRPC,) if over_grpc else (HTTP,)
+    chosen = {(check.id, row.id) for check, row in collected_rows(profile, dangerous=True, transports=transports)}
+    every = collected_rows("certify", dangerous=True, transports=transports)
+    return [
+        (check, row)
+        for check, row in every
+        if not is_walk(check) and ((check.id, row.id) in chosen or check.id.startswith("golden."))
+    ]
+
+
+def is_walk(check: Check) -> bool:
+    """Whether a check walks, over HTTP or gRPC."""
+    return check.body.__module__.startswith("conformance.checks.walk.")
+
+
+def walk_rows(kind: str) -> Rows:
+    """Return the rows of the walk that send requests of a kind, the brief ones first."""
+    every = collected_rows("certify", transports=TRANSPORTS)
+    found = [(check, row) for check, row in every if is_walk(check) and row.values[0] == kind]
+    return sorted(found, key=lambda case: (case[1].thorough, case[1].values[-1] == "rest"))
+
+
+def glimpses() -> Rows:
+    """Return a few rows of the walk, for servers that are honest in a way of their own."""
+    return [case for kind in KINDS for case in walk_rows(kind) if case[1].values[1:] in GLIMPSED]
+
+
+def sampled(fault: Fault, rows: Rows) -> Rows:
+    """Return some rows of each check that answers for what a fault breaks, and a few of the others."""
+    of_each, one_in = MANY if crc32(fault.name.encode()) % 16 == 0 else FEW
+    found: Rows = []
+    taken: Counter[str] = Counter()
+    for check, row in shuffled(fault, rows):
+        is_meant = bool(set(check.requirements(row)) & set(fault.breaks)) and taken[check.id] < of_each
+        if is_meant or _chance(fault, (check, row)) % one_in == 0:
+            taken[check.id] += 1
+            found.append((check, row))
+    chosen = {(check.id, row.id) for check, row in found}
+    return [(check, row) for check, row in rows if (check.id, row.id) in chosen]
+
+
+def meant(rows: Rows, requirements: Collection[str]) -> Rows:
+    """Return all rows that answer for any of these requirements: the first of each check, then the second."""
+    taken: Counter[str] = Counter()
+    found = []
+    for check, row in rows:
+        if set(check.requirements(row)) & set(requirements):
+            found.append((taken[check.id], (check, row)))
+            taken[check.id] += 1
+    return [case for _, case in sorted(found, key=lambda entry: entry[0])]
+
+
+def shuffled(fault: Fault, rows: Rows) -> Rows:
+    """Return rows in an order of the fault's own."""
+    return sorted(rows, key=lambda case: _chance(fault, case))
+
+
+def _chance(fault: Fault, case: tuple[Check, Row]) -> int:
+    return crc32(f"{fault.name} {case[0].id} {case[1].id}".encode())

@@ -1,0 +1,203 @@
+"""Runs rows of the suite against a server that is wrong, or different and right, in the same process.
+
+The server runs in a thread of this process, so that switching it from one fault to the next costs nothing; the suite
+talks to it over HTTP as to any other.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import uvicorn
+
+from conformance.judging.session import Session
+from conformance.roles import roles
+from conformance.survey.survey import Survey
+from conformance.terms.check import Check, Row
+from conformance.terms.extensions import EXTENSIONS
+from conformance.terms.outcome import Outcome
+from conformance.terms.result import CheckResult
+from conformance.transport import settings
+from conformance.transport.target import Target
+from reference_server import app, models
+from reference_server.faults import Fault, switched_on
+from reference_server.uvicorn_config import uvicorn_config
+from tests.support.reach import Rows
+
+# Between the segments of a request, in seconds. The server is in the same process and sees two reads after the shortest
+# pause; a fault in the reading itself gets one that a busy machine cannot fill.
+SHORT_PAUSE, LONG_PAUSE = 0.002, 0.02
+# A fault that stalls costs this much at each row that meets it; every honest answer comes in a fraction of it.
+TIMEOUT = 5.0
+# A target that answers nothing any more is given up after so many rows in error.
+PATIENCE = 25
+LARGEST_MESSAGE = 64 * 1024 * 1024
+MET = (Outcome.PASS, Outcome.OBSERVED, Outcome.NOT_APPLICABLE)
+
+
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """A row that was not passed: what it came to, on which requirement, and its message."""
+
+    check: str
+    row: str
+    outcome: str
+    requirement: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """What a run saw of one server.
+
+    Attributes:
+        touched: whether the steps that the fault replaces were ever taken.
+        seconds: how long the run took.
+    """
+
+    name: str
+    touched: bool
+    misses: list[Miss] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def of(self, *outcomes: str) -> list[Miss]:
+        """Return the rows with these outcomes."""
+        return [miss for miss in self.misses if miss.outcome in outcomes]
+
+
+class Server:
+    """The reference server in a thread; `replace` puts another application in its place."""
+
+    def __init__(self) -> None:
+        self.models = models.load()
+        self.replace()
+        self._socket = socket.create_server(("127.0.0.1", 0), backlog=512)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+        config = uvicorn_config(self._dispatch, log_level="critical", keep_alive_seconds=5, shutdown_seconds=1)
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]}, daemon=True)
+        self._thread.start()
+        while not self._server.started:
+            time.sleep(0.01)
+
+    def replace(self) -> None:
+        """Make the application anew, from the steps as they are now."""
+        self._app = app.create(self.models)
+
+    async def _dispatch(self, scope: Any, receive: Any, send: Any) -> None:
+        await self._app(scope, receive, send)
+
+    def stop(self) -> None:
+        """Stop the server."""
+        self._server.should_exit = True
+        self._thread.join(timeout=5)
+        self._socket.close()
+
+
+def judge_rows(
+    url: str,
+    rows: Iterable[tuple[Check, Row]],
+    grpc: str | None = None,
+    *,
+    pause: float = SHORT_PAUSE,
+    surveyed: bool = False,
+) -> Iterator[CheckResult]:
+    """Yield the result of each row, every extension being asked for; stop when nothing is answered any more.
+
+    Args:
+        url: of the server.
+        rows: to be judged.
+        grpc: where gRPC is judged, or None.
+        pause: seconds between the segments of a body that is sent in pieces.
+        surveyed: see what the server offers, and judge that alone.
+    """
+    reached_by = replace(settings.make(url, timeout=TIMEOUT, grpc=grpc), segment_pause=pause)
+    survey = Survey(offered=dict.fromkeys(EXTENSIONS, ""), roles={role: role for role in roles.load()})
+    errors = 0
+    with Session(Target(reached_by), None if surveyed else survey) as session:
+        if surveyed:
+            session.take_survey()
+        for check, row in rows:
+            result = session.judge(check, row)
+            yield result
+            errors += result.outcome is Outcome.ERROR
+            if errors > PATIENCE:
+                break
+
+
+def see(server: Server, fault: Fault, rows: Rows, *, until: Collection[str] | None = None) -> Sighting:
+    """Run rows against the server with a fault switched on.
+
+    Args:
+        server: the server.
+        fault: the fault, or an honest variation.
+        rows: to be run, all of them where there is no `until`.
+        until: the requirements that have to be missed; what comes after that is not run. Empty: until any is.
+    """
+    started, calls = time.monotonic(), []
+    body = fault.body
+
+    def counted(*arguments: Any, **named: Any) -> Any:
+        calls.append(1)
+        return body(*arguments, **named)
+
+    counted.__wrapped__ = body  # type: ignore[attr-defined]
+    with switched_on(Fault(fault.name, fault.steps, fault.breaks, counted, fault.broad, surveyed=fault.surveyed)):
+        results = judged(server, fault, rows)
+        misses = [_miss(r) for r in _until(results, until) if r.outcome not in MET]
+    server.replace()
+    return Sighting(fault.name, bool(calls), misses, round(time.monotonic() - started, 2))
+
+
+def _until(results: Iterator[CheckResult], wanted: Collection[str] | None) -> Iterator[CheckResult]:
+    """Yield results up to the one with which everything wanted has been missed."""
+    missed: set[str] = set()
+    for result in results:
+        yield result
+        if result.outcome not in MET:
+            missed.add(_miss(result).requirement)
+        if wanted is not None and missed and missed >= set(wanted):
+            return
+
+
+def judged(server: Server, fault: Fault, rows: Rows) -> Iterator[CheckResult]:
+    """Yield the results of rows against the server as its steps are now, over gRPC where the fault is there alone."""
+    reads = any(step.startswith("http_") for step in fault.steps)
+    if not fault.over_grpc:
+        server.replace()
+        pause = LONG_PAUSE if reads else SHORT_PAUSE
+        yield from judge_rows(server.url, rows, pause=pause, surveyed=fault.surveyed)
+        return
+    with serving_grpc(server) as address:
+        yield from judge_rows(server.url, rows, address, surveyed=fault.surveyed)
+
+
+@contextmanager
+def serving_grpc(server: Server) -> Iterator[str]:
+    """Serve the models over gRPC, too, made of the steps as they are now."""
+    from reference_server.grpc_server import GrpcServer
+
+    with GrpcServer(server.models, "127.0.0.1", 0, LARGEST_MESSAGE) as started:
+        yield started.address
+
+
+def _miss(result: CheckResult) -> Miss:
+    requirement = result.failure.requirement if result.failure else result.requirements[0]
+    return Miss(result.id, result.row, str(result.outcome), requirement, result.message)
+
+
+@contextmanager
+def serving() -> Iterator[Server]:
+    """Run a server."""
+    server = Server()
+    try:
+        yield server
+    finally:
+        server.stop()
