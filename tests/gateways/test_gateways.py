@@ -187,7 +187,7 @@ def test_nginx_that_compresses_and_keeps_connections_is_no_other_server(gateway:
     report = report_of(tmp_path)
     assert (report["verdict"], outcomes(tmp_path)) == ("conformant", {"pass", "observed"})
     compressed = [c["observation"] for c in with_a_model(tmp_path) if c["id"] == "state.gzip-answer-is-the-answer"]
-    assert compressed == ["gzip"] * 2
+    assert compressed == ["gzip"] * 5
 
 
 def test_a_server_that_dies_behind_its_gateway_is_gone(program: Path, reference: str, tmp_path: Path) -> None:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import re
-import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 from reference_server import faults
 from reference_server.faults import Fault
 from tests.support.matrix import run
+from tests.support.samples import SEEN_BY
 from tests.support.seeing import Miss, Sighting
 
+PAGE = Path(__file__).parents[2] / "docs" / "kill-matrix.md"
 HEAD = """# Kill matrix
 
-Written by `python -m tests.support.kill_matrix_page > docs/kill-matrix.md`, which runs the suite against every fault of
-the reference server (`python -m reference_server --list-faults`). Each fault makes exactly the checks of the
+Written by `python -m tests.support.kill_matrix_page`, which runs the suite against every fault of the reference server
+(`python -m reference_server --list-faults`). Each fault makes exactly the checks of the
 requirements fail that it breaks, or advise where those are a SHOULD. Faults in areas called "crossed" take two things
 at once to show: the walk finds them, and names first what they break. The first requirement is what the fault is about;
 the others cannot help seeing it. The last column is the first line that the server's author reads.
@@ -50,5 +53,28 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
 
 
+def rows_that_saw(known: Mapping[str, Fault], sightings: Mapping[str, Sighting]) -> str:
+    """Return for each fault the first row that saw each requirement which it breaks, as `samples` reads it."""
+    found = {name: list(_first_rows(fault, sightings[name]).values()) for name, fault in known.items()}
+    lines = [f"{json.dumps(name)}: {json.dumps(rows)}" for name, rows in sorted(found.items())]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _first_rows(fault: Fault, sighting: Sighting) -> dict[str, list[str]]:
+    rows: dict[str, list[str]] = {}
+    for miss in sighting.of("fail", "advisory"):
+        if miss.requirement in fault.breaks or fault.broad:
+            rows.setdefault(miss.requirement, [miss.check, miss.row])
+    return rows
+
+
+def main() -> None:
+    """Run the suite against every fault, and write what came of it."""
+    known = faults.load()
+    sightings = run(faults.load, known, whole=False)
+    PAGE.write_text(render(known, sightings), encoding="utf-8")
+    SEEN_BY.write_text(rows_that_saw(known, sightings), encoding="utf-8")
+
+
 if __name__ == "__main__":
-    sys.stdout.write(render(faults.load(), run(faults.load, faults.load(), whole=False)))
+    main()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Collection
+from functools import cache
+from pathlib import Path
 from zlib import crc32
 
 from conformance.checks.walk.axes import KINDS
@@ -16,6 +19,8 @@ from tests.support.reach import Rows
 # For every sixteenth fault the tests run so many rows of each check that should see it, and this part of all others;
 # for the rest few of them, other ones for each fault; more where that raises a doubt. `tox -e matrix` runs them all.
 MANY, FEW = (60, 40), (3, 400)
+# Where `python -m tests.support.kill_matrix_page` writes which rows first saw what a fault breaks.
+SEEN_BY = Path(__file__).parents[1] / "faults" / "seen_by.json"
 # Role and part of those rows of the walk that every honest server has to pass.
 GLIMPSED = (("multi", "brief"), ("raw_variable", "brief"), ("scores_batching_labelled", "brief"))
 
@@ -49,6 +54,23 @@ def glimpses() -> Rows:
     return [case for kind in KINDS for case in walk_rows(kind) if case[1].values[1:] in GLIMPSED]
 
 
+@cache
+def _rows_that_saw() -> dict[str, list[list[str]]]:
+    """Return for each fault the rows that first saw what it breaks, by the names of check and row."""
+    found: dict[str, list[list[str]]] = json.loads(SEEN_BY.read_text(encoding="utf-8")) if SEEN_BY.exists() else {}
+    return found
+
+
+def known_first(fault: Fault, rows: Rows) -> Rows:
+    """Return rows, those first that saw the fault before."""
+    return sorted(rows, key=lambda case: not is_known(fault, case))
+
+
+def is_known(fault: Fault, case: tuple[Check, Row]) -> bool:
+    """Whether a row is one of those that saw a fault before; where none is any more, tests take longer, no more."""
+    return [case[0].id, case[1].id] in _rows_that_saw().get(fault.name, [])
+
+
 def sampled(fault: Fault, rows: Rows) -> Rows:
     """Return some rows of each check that answers for what a fault breaks, and a few of the others."""
     of_each, one_in = MANY if crc32(fault.name.encode()) % 16 == 0 else FEW
@@ -56,7 +78,7 @@ def sampled(fault: Fault, rows: Rows) -> Rows:
     taken: Counter[str] = Counter()
     for check, row in shuffled(fault, rows):
         is_meant = bool(set(check.requirements(row)) & set(fault.breaks)) and taken[check.id] < of_each
-        if is_meant or _chance(fault, (check, row)) % one_in == 0:
+        if is_meant or _chance(fault, (check, row)) % one_in == 0 or is_known(fault, (check, row)):
             taken[check.id] += 1
             found.append((check, row))
     chosen = {(check.id, row.id) for check, row in found}
