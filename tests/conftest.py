@@ -11,6 +11,12 @@ from tests.support.servers import FEW_MODELS, bundled
 from tests.support.serving import Server, running
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Let pytest-xdist take files in their order: by itself it leaves those of few tests for last, the longest here."""
+    if hasattr(config.option, "loadscopereorder"):
+        config.option.loadscopereorder = False
+
+
 @pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
     """The reference server, to be talked to in plain bytes."""

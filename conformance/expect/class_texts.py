@@ -165,10 +165,11 @@ def in_order(classes: Sequence[ClassText], scores: Scores) -> bool:
 
     A complete list may also count its indices from 1.
     """
-    readings = [by_index(classes, scores), by_value(classes, scores)]
-    if len(classes) == scores.size:
-        readings.append(by_index(classes, scores, first=1))
-    return any(are_highest(reading, scores) for reading in readings)
+    return (
+        are_highest(by_index(classes, scores), scores)
+        or are_highest(by_value(classes, scores), scores)
+        or (len(classes) == scores.size and are_highest(by_index(classes, scores, first=1), scores))
+    )
 
 
 def ties_in_order(classes: Sequence[ClassText], scores: Scores) -> bool:

@@ -37,16 +37,20 @@ def from_json(datatype: str, shape: Sequence[int], data: Any) -> NDArray[Any]:
     if len(flat) != count:
         expected = f"{shown(count)} elements for shape {shown(list(shape))}"
         raise DecodeError(Finding("data-count", "data", None, expected, f"{len(flat)} elements"))
-    read = _READERS[datatype]
-    elements: list[Any] = []
-    for index, value in enumerate(flat):
-        try:
-            elements.append(read(value))
-        except (ValueError, OverflowError):
-            raise _value_error(info, index, value) from None
+    elements = _read(info, flat)
     array = _array(info, elements)
     _refuse_overflow(info, array, flat, elements)
     return array.reshape(tuple(shape))
+
+
+def _read(info: Datatype, flat: Sequence[Any]) -> list[Any]:
+    read, elements = _READERS[info.name], list[Any]()
+    try:
+        for value in flat:
+            elements.append(read(value))
+    except (ValueError, OverflowError):
+        raise _value_error(info, len(elements), flat[len(elements)]) from None
+    return elements
 
 
 def _flatten(data: Any, shape: Sequence[int]) -> list[Any]:
@@ -55,6 +59,8 @@ def _flatten(data: Any, shape: Sequence[int]) -> list[Any]:
         if len(shape) == 0 and not isinstance(data, dict):
             return [data]
         raise DecodeError(Finding("data-value", "data", None, "an array", shown(data)))
+    if list not in set(map(type, data)):
+        return data
     flat: list[Any] = []
     rest = [iter(data)]
     while rest:

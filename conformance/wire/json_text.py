@@ -102,6 +102,8 @@ def _outside_strings(pattern: re.Pattern[bytes], text: bytes) -> Iterator[re.Mat
 
 def _too_deep(text: bytes) -> int | None:
     """Return the offset of the first bracket that is nested too deeply, or None."""
+    if text.count(b"[") + text.count(b"{") <= DEPTH_LIMIT:
+        return None
     depth = 0
     for bracket in _outside_strings(_BRACKETS, text):
         depth += 1 if bracket.group(1) in b"[{" else -1

@@ -241,6 +241,22 @@ def test_port_in_use(server: Server) -> None:
     assert done.stderr.startswith(f"cannot listen on 127.0.0.1 port {port}: ")
 
 
+def test_only_the_roles_that_are_asked_for_are_served() -> None:
+    with running("--model", "identity_uint8", "--model=add_sub") as started:
+        assert started.infer("identity_uint8", b"\1\2", "0").status == 200
+        assert started.infer("identity_int8", b"\1\2", "0").status == 404
+
+
+@pytest.mark.parametrize(
+    ("option", "meant"), [("--model=identity_int", "identity_int8"), ("--fault=x", "--list-faults")]
+)
+def test_a_name_that_is_none_is_one_line(option: str, meant: str) -> None:
+    command = [sys.executable, "-m", "reference_server", option]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert meant in done.stderr.splitlines()[-1]
+
+
 def test_client_that_leaves(server: Server) -> None:
     for cut in (10, len(GOOD) - 5):
         with server.connection() as connection:
