@@ -5,6 +5,8 @@ CHECK-ROW/
   request.txt response.txt     request line or status, and headers
   bytes.txt                    where the first wrong byte is, annotated
   repro.sh repro.py            curl, and httpx; a header that is secret is taken from the environment. Over gRPC grpcio
+  course/                      where one request does not show it: what was sent before it on its connection, and what
+                               was in flight with it; the programs send all of it, in its manner
   check.json                   which check and row, for `oip-conformance replay`
 """
 
@@ -17,7 +19,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from conformance.judging import grpc_call
+from conformance.judging import course_programs, grpc_call
+from conformance.judging.course import Course, is_plain
 from conformance.judging.failure import curl_headers
 from conformance.terms.result import Failure
 from conformance.terms.text import safe
@@ -32,32 +35,47 @@ def folder_name(check: str, row: str) -> str:
     return re.sub(r"[^\w.\-]+", "_", f"{check}-{row}" if row else check)
 
 
-def write(folder: Path, about: Mapping[str, Any], failure: Failure, exchange: Exchange, settings: Settings) -> None:
+def write(folder: Path, about: Mapping[str, Any], failure: Failure, steps: Course, settings: Settings) -> None:
     """Write the evidence of one row.
 
     Args:
         folder: of the row; made if need be.
         about: what `replay` has to know.
         failure: what is not met.
-        exchange: that shows it.
+        steps: that lead to the exchange which shows it, the first of the last step.
         settings: of the target, for what must not be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    exchange = steps[-1][0]
     message, secrets = exchange.message, settings.secrets
     (folder / "request.bin").write_bytes(message.body)
     (folder / "response.bin").write_bytes(hidden.hide_bytes(exchange.body, secrets))
-    is_call = Reply(exchange).is_over_grpc
     texts = {
         "request.txt": _request_head(exchange, settings),
         "response.txt": hidden.hide(_response_head(exchange), secrets),
         "bytes.txt": "\n".join(failure.bytes),
-        "repro.sh": _GRPC_SHELL if is_call else _shell(about, failure, exchange, settings),
-        "repro.py": (_grpc_python if is_call else _python)(about, failure, exchange, settings),
+        **_programs(about, failure, steps, settings),
         "check.json": hidden.hide(json.dumps(about, indent=1), secrets),
     }
+    if not is_plain(steps):
+        course_programs.write(folder, steps, settings)
     for name, text in texts.items():
         (folder / name).write_text(text.rstrip("\n") + "\n", encoding="utf-8")
     (folder / "repro.sh").chmod(0o755)
+
+
+def _programs(about: Mapping[str, Any], failure: Failure, steps: Course, settings: Settings) -> dict[str, str]:
+    """Return what sends the course again, in shell and in Python."""
+    exchange = steps[-1][0]
+    is_call = Reply(exchange).is_over_grpc
+    if is_plain(steps):
+        given = about, failure, exchange, settings
+        if is_call:
+            return {"repro.sh": _PYTHON_SHELL, "repro.py": _grpc_python(*given)}
+        return {"repro.sh": _shell(*given), "repro.py": _python(*given)}
+    make = course_programs.over_grpc if is_call else course_programs.over_http
+    lines = [*_comment(about, failure, exchange), make(steps, settings, variables(settings))]
+    return {"repro.sh": _PYTHON_SHELL, "repro.py": "\n".join(lines)}
 
 
 def variables(settings: Settings) -> dict[str, str]:
@@ -144,8 +162,8 @@ def _python(about: Mapping[str, Any], failure: Failure, exchange: Exchange, sett
     return "\n".join([*_comment(about, failure, exchange), program.strip()])
 
 
-_GRPC_SHELL = """#!/bin/sh
-exec "${PYTHON:-python3}" "$(dirname "$0")/repro.py"  # PYTHON: one that has grpcio
+_PYTHON_SHELL = """#!/bin/sh
+exec "${PYTHON:-python3}" "$(dirname "$0")/repro.py"  # PYTHON: one that has grpcio, where it is over gRPC
 """
 
 _GRPC_PYTHON = """

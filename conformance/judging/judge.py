@@ -11,6 +11,7 @@ from zlib import crc32
 from conformance.expect.attribution import over_grpc
 from conformance.expect.unmet import Blocked, NotApplicable, Unmet
 from conformance.judging import evidence
+from conformance.judging.course import course
 from conformance.judging.ends import ALIVE, Ends
 from conformance.judging.failure import describe
 from conformance.judging.own_limits import OwnLimits
@@ -33,6 +34,8 @@ from conformance.transport.unreachable import TargetLost
 
 # What a row can come to that is no failure and has sent something.
 _SENT = (Outcome.PASS, Outcome.ADVISORY, Outcome.OBSERVED, Outcome.BLOCKED)
+# What is about requests that came before, on whatever connection.
+_OF_STATE = ("HTTP-ISOLATION", "GRPC-ISOLATION")
 OPTION_OF = {HTTP: "--target-url", GRPC: "--target-grpc"}
 
 
@@ -237,7 +240,8 @@ class Judge:
             "placements": placements,
             "survey": self.survey.to_dict(),
         }
-        evidence.write(folder, about, failure, unmet.reply.exchange, settings)
+        steps = course(unmet.reply.exchange, self.target.exchanges, is_of_state=requirement in _OF_STATE)
+        evidence.write(folder, about, failure, steps, settings)
         return failure
 
 

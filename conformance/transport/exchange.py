@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from itertools import count
 
+from conformance.transport.manner import PLAIN, Manner
 from conformance.wire import grpc_answer
 from conformance.wire.grpc_request import GRPC_METHOD
 from conformance.wire.request import INFERENCE_HEADER, Message
@@ -59,6 +61,10 @@ class Exchange:
         code: of the status that a gRPC call ended with, by name; empty over HTTP. `details` is its message.
         version: of HTTP, as the answer states it.
         go_ahead: where the body was held back behind `Expect: 100-continue`, what came of that; else None.
+        manner: how it was sent, where that could be chosen.
+        connection: the number of its connection, where other exchanges may share that; else 0.
+        call: the place of its call in its check, from 0: exchanges of one call were in flight at once, or one after
+            the other on one connection.
     """
 
     number: int
@@ -74,6 +80,17 @@ class Exchange:
     details: str = ""
     version: str = "HTTP/1.1"
     go_ahead: GoAhead | None = None
+    manner: Manner = PLAIN
+    connection: int = 0
+    call: int = 0
+
+
+_connections = count(1)
+
+
+def new_connection() -> int:
+    """Return the number of a connection that is opened now."""
+    return next(_connections)
 
 
 class Reply:

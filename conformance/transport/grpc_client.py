@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from conformance.transport.exchange import Exchange, FailureKind
+from conformance.transport.exchange import Exchange, FailureKind, new_connection
 from conformance.transport.grpc_ending import ended
 from conformance.transport.grpc_stream import Header, Stream
 from conformance.transport.http_client import USER_AGENT
@@ -34,6 +34,7 @@ class GrpcClient:
         self.settings = settings
         self._address = settings.grpc_address
         self._connection: Connection | None = None
+        self._number = 0
 
     def send(self, message: Message, *, fresh: bool = False) -> Exchange:
         """Make a call and wait for its end.
@@ -76,7 +77,7 @@ class GrpcClient:
         from conformance.transport.grpc_connection import Connection  # what it needs comes with the extra
 
         self.close()
-        self._connection = Connection(self.settings)
+        self._connection, self._number = Connection(self.settings), new_connection()
         return self._connection
 
     def _made(self, messages: Sequence[Message]) -> list[Stream]:
@@ -110,7 +111,7 @@ class GrpcClient:
         ]
 
     def _exchange(self, message: Message, stream: Stream) -> Exchange:
-        exchange = Exchange(0, message, self._address.url + message.path)
+        exchange = Exchange(0, message, self._address.url + message.path, connection=self._number)
         return ended(replace(exchange, elapsed=stream.elapsed), stream, LARGEST)
 
 

@@ -229,6 +229,7 @@ def _exchange(entry: Mapping[str, Any]) -> Exchange:
     sent, came = entry["request"], entry["response"]
     url = str(sent["url"])
     body = b64decode(sent["postData"]["text"], validate=True) if "postData" in sent else b""
+    ended = entry.get("_grpc", {})
     return Exchange(
         0,
         Message(url, _pairs(sent["headers"]), body, GRPC_METHOD if "_grpc" in entry else sent["method"]),
@@ -241,7 +242,8 @@ def _exchange(entry: Mapping[str, Any]) -> Exchange:
         entry.get("_note", ""),
         version="HTTP/1.1" if "_grpc" in entry else str(came["httpVersion"]),
         go_ahead=GoAhead(entry["_go_ahead"]) if "_go_ahead" in entry else None,
-        **{name: str(entry["_grpc"][name]) for name in ("code", "details") if "_grpc" in entry},
+        code=str(ended.get("code", "")),
+        details=str(ended.get("details", "")),
     )
 
 

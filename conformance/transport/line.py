@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from conformance.transport import sockets
 from conformance.transport.exchange import Exchange, FailureKind, Reply
-from conformance.transport.manner import PLAIN, Manner, pieces
+from conformance.transport.manner import PLAIN, Manner
 from conformance.transport.settings import Settings
 from conformance.wire.request import Message
 
@@ -30,7 +30,7 @@ class Line:
         found = self._sent(message, manner)
         if was_kept and found.status is None and Reply(found).has_failed(FailureKind.CLOSED, FailureKind.BROKEN):
             found = self._sent(message, manner)
-        return replace(found, note=manner.note)
+        return replace(found, note=manner.note, manner=manner)
 
     def _sent(self, message: Message, manner: Manner) -> Exchange:
         connection = self._open or self._stack.enter_context(sockets.connect(self._settings))
@@ -56,3 +56,18 @@ def alone(settings: Settings, message: Message, manner: Manner = PLAIN) -> Excha
         return line.exchange(message, manner)
     finally:
         line.close()
+
+
+def pieces(settings: Settings, message: Message, manner: Manner) -> list[bytes]:
+    """Return what goes out, cut as TCP is to cut it; the head is never cut."""
+    chunked = manner.chunked is not None
+    more = (("Connection", "close"),) if manner.closing else ()
+    head = sockets.render_head(settings, message, chunked=chunked, version=manner.version, more=more)
+    if manner.chunked is not None:
+        return [b"".join([head, *manner.written.written(_cut(message.body, manner.chunked))])]
+    parts = _cut(message.body, manner.segments)
+    return [head, *parts] if manner.segments else [head + message.body]
+
+
+def _cut(body: bytes, places: tuple[int, ...]) -> list[bytes]:
+    return sockets.cut(body, [place for place in places if place < len(body)])

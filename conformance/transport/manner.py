@@ -1,4 +1,4 @@
-"""How the bytes of a message go out: version of HTTP, framing of the body, cuts by TCP. Sans-I/O.
+"""How the bytes of a message go out: version of HTTP, framing of the body, cuts by TCP.
 
 Source: RFC 9112, 6 "Message Body" and 7.1 "Chunked Transfer Coding".
 """
@@ -9,9 +9,6 @@ from dataclasses import dataclass
 
 from conformance.transport import chunks
 from conformance.transport.chunks import Chunks
-from conformance.transport.settings import Settings
-from conformance.transport.sockets import cut, render_head
-from conformance.wire.request import Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,18 +41,3 @@ class Manner:
 
 
 PLAIN = Manner()
-
-
-def pieces(settings: Settings, message: Message, manner: Manner) -> list[bytes]:
-    """Return what goes out, cut as TCP is to cut it; the head is never cut."""
-    chunked = manner.chunked is not None
-    more = (("Connection", "close"),) if manner.closing else ()
-    head = render_head(settings, message, chunked=chunked, version=manner.version, more=more)
-    if manner.chunked is not None:
-        return [b"".join([head, *manner.written.written(_cut(message.body, manner.chunked))])]
-    parts = _cut(message.body, manner.segments)
-    return [head, *parts] if manner.segments else [head + message.body]
-
-
-def _cut(body: bytes, places: tuple[int, ...]) -> list[bytes]:
-    return cut(body, [place for place in places if place < len(body)])

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import h11
 
-from conformance.transport.exchange import Exchange, FailureKind, GoAhead, TransportFailure
+from conformance.transport.exchange import Exchange, FailureKind, GoAhead, TransportFailure, new_connection
 from conformance.transport.http_client import USER_AGENT
 from conformance.transport.settings import Settings
 from conformance.transport.unreachable import Unreachable, is_about_refusal, is_about_trust
@@ -66,6 +66,7 @@ class Connection:
         self._socket = raw
         self._left_over = b""
         self._has_ended = False  # whether the server has closed its side
+        self._number = new_connection()
         self.is_kept = True
 
     def send(self, pieces: Sequence[bytes]) -> TransportFailure | None:
@@ -88,7 +89,8 @@ class Connection:
         """Read one answer to `message`; answers that came behind it are kept for the next call."""
         parser = _parser(message)
         started = time.monotonic()
-        exchange, body = Exchange(0, message, self._settings.url + message.path), bytearray()
+        url, body = self._settings.url + message.path, bytearray()
+        exchange = Exchange(0, message, url, connection=self._number)
         try:
             for event in self._events(parser, started):
                 if isinstance(event, h11.Response):

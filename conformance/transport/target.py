@@ -276,7 +276,7 @@ class Target:
             self._write_down(replace(call, lost=str(lost), has_died=lost.has_died))
             raise
         first = len(self.exchanges)
-        numbered = [replace(one, number=first + index) for index, one in enumerate(found)]
+        numbered = [replace(one, number=first + index, call=call.index) for index, one in enumerate(found)]
         self.exchanges += numbered
         self.last = numbered[-1] if numbered else self.last
         self.has_answered = self.has_answered or any(one.status is not None for one in numbered)

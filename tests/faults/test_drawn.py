@@ -35,7 +35,7 @@ def server() -> Iterator[Server]:
 @pytest.fixture(autouse=True)
 def the_same_each_time() -> Iterator[None]:
     before = hypothesis.settings.default
-    hypothesis.settings.register_profile("drawn", derandomize=True, database=None, deadline=None, max_examples=25)
+    hypothesis.settings.register_profile("drawn", derandomize=True, database=None, deadline=None, max_examples=15)
     hypothesis.settings.load_profile("drawn")
     yield
     hypothesis.settings.register_profile("before", before)
