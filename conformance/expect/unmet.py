@@ -30,6 +30,7 @@ class Unmet(Exception):  # noqa: N818 - named for what it says, as in "requireme
         reply: the exchange that shows it, where there is one.
         requirement: its ledger id; None stands for the first that the check answers for.
         offset: where in the answer's body the first wrong byte is, or None.
+        since: the number of the exchange with which the way to this one begins, where the check knows it.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class Unmet(Exception):  # noqa: N818 - named for what it says, as in "requireme
         *,
         requirement: str | None = None,
         offset: int | None = None,
+        since: int | None = None,
     ) -> None:
         super().__init__(f"expected {expected}, got {actual}")
         self.expected = expected
@@ -47,6 +49,7 @@ class Unmet(Exception):  # noqa: N818 - named for what it says, as in "requireme
         self.reply = reply
         self.requirement = requirement
         self.offset = offset
+        self.since = since
 
 
 class Blocked(Exception):  # noqa: N818 - an outcome

@@ -13,22 +13,39 @@ Course = list[list[Exchange]]
 MOST = 50
 
 
-def course(exchange: Exchange, sent: Sequence[Exchange], *, is_of_state: bool) -> Course:
+def course(
+    exchange: Exchange, sent: Sequence[Exchange], *, since: int | None = None, is_of_state: bool = False
+) -> Course:
     """Return the steps that lead to an exchange, its own the last.
 
     Args:
         exchange: that shows the failure.
         sent: all exchanges of the check, in order.
+        since: the number of the one with which the way begins; None where the check does not know it.
         is_of_state: whether the failure is about what an earlier request left behind, on any connection.
     """
     earlier = [one for one in sent if one.number < exchange.number and one.call != exchange.call]
-    before = [one for one in earlier if exchange.connection and one.connection == exchange.connection]
+    if since is not None:
+        before = [one for one in earlier if one.number >= since]
+    else:
+        before = [one for one in earlier if exchange.connection and one.connection == exchange.connection]
     if is_of_state and not before:
         before = earlier[-MOST:]
-    alike = [one for one in sent if one.call == exchange.call and one.number != exchange.number]
-    in_turn = [one for one in alike if _is_in_turn(one, exchange)]
+    of_its_call = [one for one in sent if one.call == exchange.call and one.number != exchange.number]
+    in_turn = [one for one in of_its_call if _is_in_turn(one, exchange)]
     before += [one for one in in_turn if one.number < exchange.number]
-    return [*([one] for one in before), [exchange, *(one for one in alike if one not in in_turn)]]
+    return [*_steps(before), [exchange, *(one for one in of_its_call if one not in in_turn)]]
+
+
+def _steps(before: Sequence[Exchange]) -> Course:
+    """Return exchanges in their order, together where they were in flight at once."""
+    steps: Course = []
+    for one in before:
+        if steps and steps[-1][0].call == one.call and not _is_in_turn(steps[-1][0], one):
+            steps[-1].append(one)
+        else:
+            steps.append([one])
+    return steps
 
 
 def is_plain(steps: Course) -> bool:

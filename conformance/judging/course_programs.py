@@ -32,8 +32,10 @@ COURSE = Path(__file__).with_name("course")
 URL = urlsplit(os.environ.get("URL", {url!r}))
 HEADERS = {headers!r}
 {secret}
-# What stands together is in flight at once, each on a connection of its own; the rest shares one, as long as it lasts.
+# What stands together is in flight at once, each on a connection of its own; the rest shares one, as long as it lasts,
+# or opens another.
 STEPS = {steps!r}
+OPENS = {opens!r}
 # Where TCP cuts what is sent, beside the end of its head.
 CUTS = {cuts!r}
 
@@ -79,7 +81,7 @@ for names in STEPS:
     if len(names) > 1:
         answers = together(names)
     else:
-        kept = kept or connect()
+        kept = connect() if kept is None or names[0] in OPENS else kept
         answers = {{names[0]: send(kept, names[0])}}
         answer = answers[names[0]][0]
         kept = None if answer is None or answer.will_close else kept
@@ -140,6 +142,7 @@ def over_http(steps: Course, settings: Settings, secret: Mapping[str, str]) -> s
         headers=[(name, value) for name, value in settings.headers if name not in secret and name.lower() != "host"],
         secret="\n".join(f"HEADERS.append(({name!r}, os.environ[{v!r}]))" for name, v in secret.items()),
         steps=names,
+        opens=_opening(steps),
         cuts={name: list(exchange.manner.segments) for name, exchange in _named(steps) if exchange.manner.segments},
     ).strip()
 
@@ -167,6 +170,13 @@ def _names(steps: Course) -> list[list[str]]:
 def _named(steps: Course) -> Iterator[tuple[str, Exchange]]:
     for names, step in zip(_names(steps), steps, strict=True):
         yield from zip(names, step, strict=True)
+
+
+def _opening(steps: Course) -> list[str]:
+    """Return the names of requests that stand alone, and on another connection than the one before that did."""
+    alone = [(names[0], step[0].connection) for names, step in zip(_names(steps), steps, strict=True) if len(step) == 1]
+    before = [0, *(connection for _, connection in alone)]
+    return [name for (name, connection), last in zip(alone, before, strict=False) if connection != last or not last]
 
 
 def _octets(exchange: Exchange, settings: Settings) -> bytes:

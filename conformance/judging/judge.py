@@ -240,7 +240,8 @@ class Judge:
             "placements": placements,
             "survey": self.survey.to_dict(),
         }
-        steps = course(unmet.reply.exchange, self.target.exchanges, is_of_state=requirement in _OF_STATE)
+        is_of_state = requirement in _OF_STATE
+        steps = course(unmet.reply.exchange, self.target.exchanges, since=unmet.since, is_of_state=is_of_state)
         evidence.write(folder, about, failure, steps, settings)
         return failure
 

@@ -67,6 +67,11 @@ def test_what_may_have_left_something_behind_goes_first_where_state_is_judged() 
     assert found == [[k] for k in range(9, MOST + 10)]
 
 
+def test_a_way_that_a_check_knows_is_taken_from_its_beginning() -> None:
+    sent = [exchange(0, call=0), exchange(1, call=1), exchange(2, call=2), exchange(3, call=2), exchange(4, call=3)]
+    assert [[one.number for one in step] for step in course(sent[4], sent, since=1)] == [[1], [2, 3], [4]]
+
+
 @pytest.mark.parametrize("grpc", [False, True])
 def test_secrets_are_in_no_file(tmp_path: Path, grpc: bool) -> None:
     headers = ["Authorization: Bearer secret-token", "Host: models.example"]

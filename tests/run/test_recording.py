@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from conformance.judging.course import MOST
 from tests.support.servers import FEW_MODELS, JsonOnly, bundled, command, judge, proxied, serving
 
 QUICK = "--conformance-profile=quick"
@@ -165,20 +166,19 @@ def test_a_failed_check_is_replayed_until_it_is_fixed(tmp_path: Path, reference:
 @pytest.mark.parametrize(
     ("fault", "row", "steps"),
     [
-        ("answers-cached-by-their-json", "every_exchange_is_right and binary-identity_int32-brief", {"01", "02"}),
-        ("coded-raw-body-in-chunks-is-the-tensor", "every_exchange_is_right and raw-identity_int32-brief", {"01"}),
+        ("answers-cached-by-their-json", "every_exchange_is_right and binary-identity_int32-brief", MOST + 1),
+        ("coded-raw-body-in-chunks-is-the-tensor", "every_exchange_is_right and raw-identity_int32-brief", 1),
     ],
 )
-def test_the_program_of_the_evidence_takes_the_same_course(
-    tmp_path: Path, fault: str, row: str, steps: set[str]
-) -> None:
+def test_the_program_of_the_evidence_takes_the_same_course(tmp_path: Path, fault: str, row: str, steps: int) -> None:
     with bundled("--fault", fault, *FEW_MODELS) as url:
         judge(tmp_path, f"--target-url={url}", "-k", row, "--conformance-evidence=e")
         (folder,) = (path for path in (tmp_path / "e").iterdir() if path.is_dir())
         done = subprocess.run(["sh", str(folder / "repro.sh")], capture_output=True, check=True)
-    assert {path.name for path in (folder / "course").iterdir()} == steps
+    sent = sorted(path.name for path in (folder / "course").iterdir())
+    assert len(sent) == steps
     head, _, body = done.stdout.partition(b"\n\n")
-    assert {line.split(b":")[0].decode() for line in head.splitlines()[: len(steps)]} == steps
+    assert [line.split(b":")[0].decode() for line in head.splitlines()[:steps]] == sent
     assert body == (folder / "response.bin").read_bytes() + b"\n"
 
 

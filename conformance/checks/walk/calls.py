@@ -117,9 +117,10 @@ class Caller:
         for reply, one in zip(replies, everything, strict=True):
             expect_own(reply, one, self.answers)
 
-    def wash(self) -> None:
-        """Send a plain call on a connection of its own, which is answered or not."""
-        self.target.send(self.target.message(self.target.good_requests(self.model)[0]), fresh=True)
+    def wash(self) -> int:
+        """Send a plain call on a connection of its own, which is answered or not; return its number in the check."""
+        plain = self.target.message(self.target.good_requests(self.model)[0])
+        return self.target.send(plain, fresh=True).exchange.number
 
 
 # --- the call before ------------------------------------------------------------------------------------------------

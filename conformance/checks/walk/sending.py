@@ -55,9 +55,10 @@ class Sender:
         for reply, one in zip(replies, everything, strict=True):
             self._expect(reply, one)
 
-    def wash(self) -> None:
-        """Send a plain request on a connection of its own, which is answered or not."""
-        self.target.send(self.target.message(self.target.good_requests(self.model)[0]), fresh=True)
+    def wash(self) -> int:
+        """Send a plain request on a connection of its own, which is answered or not; return its number in the check."""
+        plain = self.target.message(self.target.good_requests(self.model)[0])
+        return self.target.send(plain, fresh=True).exchange.number
 
     def _expect(self, reply: Reply, request: Asked) -> None:
         """Expect the right answer, in whatever coding it came that the request allows."""

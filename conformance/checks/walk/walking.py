@@ -50,8 +50,8 @@ class Walker(Protocol):
             Unmet: an answer is wrong. That to the request before is nobody's business here.
         """
 
-    def wash(self) -> None:
-        """Send a plain request on a connection of its own, which is answered or not."""
+    def wash(self) -> int:
+        """Send a plain request on a connection of its own, which is answered or not; return its number in the check."""
 
 
 class Walk:
@@ -150,6 +150,7 @@ class Walk:
             unmet.reply,
             requirement=self._blamed(found, self._role),
             offset=unmet.offset,
+            since=unmet.since,
         )
 
 
@@ -159,13 +160,14 @@ def _taken(walker: Walker, sequence: Sequence[Taken]) -> Unmet | None:
     A plain request goes first, on a connection of its own: what an earlier trial left behind is then not there.
     """
     unmet: Unmet | None = None
-    walker.wash()
+    washed = walker.wash()
     for k, (step, salt) in enumerate(sequence):
         unmet = None
         try:
             walker.take(step, salt, anew=k == 0)
         except Unmet as found:
             unmet = found
+            unmet.since = washed + 1
     return unmet
 
 
