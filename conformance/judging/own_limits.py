@@ -25,6 +25,9 @@ from conformance.wire.request import Form, InferRequest, Message, Output
 
 TOO_LARGE = 413
 LARGE = 64 * 1024  # bytes; a smaller body is for any server to take
+# How libraries of gRPC say that a message is too large, and from which size on that may be meant: 4 MiB is what most
+# take by default. Tonic says OUT_OF_RANGE, which below that size is an error like others.
+CODES = {"RESOURCE_EXHAUSTED": LARGE, "OUT_OF_RANGE": 4 * 1024 * 1024}
 
 # What any server takes: the documents' examples have no more of it. Beyond, it may have a limit.
 ORDINARY: Mapping[str, tuple[int, Callable[[Asked], int]]] = {
@@ -160,5 +163,6 @@ def _is_too_large(reply: Reply) -> bool:
     # "The server is refusing to process a request because the request content is larger than the server is willing or
     # able to process" (RFC 9110, 15.5.14). No document of the extensions says how much that has to be, so that the row
     # does not apply; a body below LARGE is one that every example of theirs could have, and its refusal is judged.
-    declined = reply.status == TOO_LARGE or reply.exchange.code == "RESOURCE_EXHAUSTED"
-    return declined and len(reply.exchange.message.body) >= LARGE
+    code = reply.exchange.code
+    least = CODES.get(code) if code else LARGE if reply.status == TOO_LARGE else None
+    return least is not None and len(reply.exchange.message.body) >= least

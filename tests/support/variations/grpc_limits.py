@@ -31,6 +31,17 @@ def grpc_messages_over_1_mib_exhaust_the_server(original: Any, *arguments: Any) 
     return original(*others, min(max_message, MIB))
 
 
+@variation("grpc_server.answer", "grpc_server.status", large=True)
+def grpc_messages_over_4_mib_are_out_of_range(original: Any, *arguments: Any) -> Any:
+    """A message of more than 4 MiB is refused with OUT_OF_RANGE, as Tonic does."""
+    if len(arguments) == 1:
+        code, text = original(*arguments)
+        return (_code("OUT_OF_RANGE") if text == "message length too large" else code), text
+    if len(arguments[2]) > 4 * MIB:
+        raise InferenceError("message length too large")
+    return original(*arguments)
+
+
 @variation("grpc_request.parse_input")
 def grpc_batches_over_4_are_refused(original: Any, model: Any, spec: Any, entry: Message, raw: Any) -> Tensor:
     """A batch has four items at most."""
