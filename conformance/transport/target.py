@@ -66,6 +66,7 @@ class Target:
         self.survey_broken: Sequence[Broken] = ()
         self.journal: Callable[[Call], None] | None = None
         self._scope, self._calls, self._beside = "", 0, False
+        self._known: dict[str, bool] = {}
         self._plain_refusals: dict[tuple[str, str], str | None] = {}
 
     @cached_property
@@ -125,6 +126,13 @@ class Target:
             with self.scope(f"role {model.role.name}" + (" over gRPC" if transport == GRPC else ""), beside=True):
                 self._plain_refusals[asked] = self._refusal(replace(model, salt=0), transport)
         return self._plain_refusals[asked]
+
+    def once(self, name: str, ask: Callable[[], bool]) -> bool:
+        """Return the answer to a question that several rows have: asked the first time, in a scope of its own."""
+        if name not in self._known:
+            with self.scope(name):
+                self._known[name] = ask()
+        return self._known[name]
 
     def _refusal(self, model: Model, transport: str) -> str | None:
         reply: Reply | None = None

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
+from zlib import crc32
 
 from conformance.checks.walk import blame_over_grpc, company
 from conformance.checks.walk.axes import is_heavy
@@ -15,6 +16,7 @@ from conformance.checks.walk.exchanges import BRIEF, PARTS, other_model
 from conformance.checks.walk.expected import EARLIER_IDS, expect_own
 from conformance.checks.walk.requests import Asked, asked_over_grpc
 from conformance.checks.walk.walking import FORM_AXES, Walk, observed, single_values, taken
+from conformance.expect.unmet import holds
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
 from conformance.terms.extensions import CLASSES_OVER_GRPC, GRPC
@@ -116,6 +118,11 @@ class Caller:
         replies = [self.target.send(messages[0], fresh=anew)] if alone else self.target.send_together(messages)
         for reply, one in zip(replies, everything, strict=True):
             expect_own(reply, one, self.answers)
+
+    def is_right(self, step: Step) -> bool:
+        """Whether a step by itself is answered right; it is taken once, whichever rows want to know."""
+        name = f"alone over gRPC {crc32(repr(sorted(step.items())).encode()):08x}"
+        return self.target.over_http.once(name, lambda: holds(lambda: self.take(step, 0, anew=True)))
 
     def wash(self) -> int:
         """Send a plain call on a connection of its own, which is answered or not; return its number in the check."""

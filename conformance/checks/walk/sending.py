@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from zlib import crc32
 
 from conformance.checks.walk import company, ways
 from conformance.checks.walk.covering import Step
 from conformance.checks.walk.expected import expect_own
 from conformance.checks.walk.requests import Asked, asked
 from conformance.expect.content_coding import uncoded
-from conformance.expect.unmet import Unmet
+from conformance.expect.unmet import Unmet, holds
 from conformance.roles.model import Model
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
@@ -54,6 +55,11 @@ class Sender:
         replies = self.target.send_together_in([ways.manner(message, step) for message in messages], messages)
         for reply, one in zip(replies, everything, strict=True):
             self._expect(reply, one)
+
+    def is_right(self, step: Step) -> bool:
+        """Whether a step by itself is answered right; it is taken once, whichever rows want to know."""
+        name = f"alone {crc32(repr(sorted(step.items())).encode()):08x}"
+        return self.target.once(name, lambda: holds(lambda: self.take(step, 0, anew=True)))
 
     def wash(self) -> int:
         """Send a plain request on a connection of its own, which is answered or not; return its number in the check."""

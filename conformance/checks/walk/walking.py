@@ -50,6 +50,9 @@ class Walker(Protocol):
             Unmet: an answer is wrong. That to the request before is nobody's business here.
         """
 
+    def is_right(self, step: Step) -> bool:
+        """Whether a step by itself is answered right; it is taken once, whichever rows want to know."""
+
     def wash(self) -> int:
         """Send a plain request on a connection of its own, which is answered or not; return its number in the check."""
 
@@ -96,11 +99,37 @@ class Walk:
             try:
                 self._walker.take(*before[-1], anew=len(before) == 1)
             except Unmet as unmet:
-                found = shrunk(before, unmet, self._trial, self._axes)
-                if not (self._is_own_affair(found, salt) or self._is_said_elsewhere(found, salt)):
-                    raise self._named(found) from None
+                left = self._unmet_without_known(before, unmet)
+                if left is not None:
+                    found = shrunk(before, left, self._trial, self._axes)
+                    if not (self._is_own_affair(found, salt) or self._is_said_elsewhere(found, salt)):
+                        raise self._named(found) from None
                 passed_over += 1
         return passed_over
+
+    def _unmet_without_known(self, sequence: list[Taken], unmet: Unmet) -> Unmet | None:
+        """Take the last step once more without the values that go wrong alone; return what is unmet then, or None."""
+        step, salt = sequence[-1]
+        for axis, value in blame.remaining(step).items():
+            if self._is_wrong_alone(step, axis):
+                self._avoided.setdefault(axis, set()).add(value)
+        plainer = self._without_avoided(step)
+        if plainer == step:
+            return unmet
+        sequence[-1] = (plainer, salt)
+        try:
+            self._walker.take(plainer, salt, anew=True)
+        except Unmet as left:
+            return left
+        return None
+
+    def _is_wrong_alone(self, step: Step, axis: str) -> bool:
+        """Whether the plainest role answers a request wrongly that is plain but for the step's value of an axis."""
+        if self._lead is None or axis in FORM_AXES:
+            return False
+        forms = {name: step[name] for name in (*FORM_AXES, "corner")}
+        alone = {**self._axes.neutral, **forms, axis: step[axis], "role": self._lead.model.role.name}
+        return not self._axes.is_invalid(alone) and not self._lead.is_right(alone)
 
     def _without_avoided(self, step: Step) -> Step:
         """Return a step without the values that are a matter of other rows."""
