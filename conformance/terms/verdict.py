@@ -159,7 +159,8 @@ def of_requirements(results: Sequence[CheckResult]) -> list[dict[str, Any]]:
     """Return every requirement of the ledger with its verdict: that of the worst row which says something about it."""
     rows: dict[str, list[CheckResult]] = {}
     for result in results:
-        for requirement in result.requirements:
+        named = [result.failure.requirement] if result.failure else []  # a walk may come upon any
+        for requirement in dict.fromkeys([*result.requirements, *named]):
             rows.setdefault(requirement, []).append(result)
     return [_requirement(entry, rows.get(entry.id, [])) for entry in ledger.load().values()]
 

@@ -76,6 +76,11 @@ def test_extensions_are_judged_apart() -> None:
             [result(ADVISORY, requirements="OIP-ERR OIP-ERR-STATUS", unmet="OIP-ERR-STATUS"), result(PASS, "OIP-ERR")],
             {"OIP-ERR": "pass", "OIP-ERR-STATUS": "advisory"},
         ),
+        (  # a row may come upon what it does not answer for
+            [result(PASS, "BIN-ORD-O"), result(FAIL, "OIP-ANSWER", "BIN-ORD-O"), result(PASS, "OIP-ANSWER")],
+            {"BIN-ORD-O": "fail", "OIP-ANSWER": "pass"},
+        ),
+        ([result(FAIL, "OIP-ANSWER", "BIN-ORD-O")], {"BIN-ORD-O": "fail", "OIP-ANSWER": "blocked"}),
     ],
 )
 def test_requirements(results: list[CheckResult], verdicts: dict[str, str]) -> None:
