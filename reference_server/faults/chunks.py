@@ -46,6 +46,16 @@ def trailers_refused(original: Any, protocol: Any, data: bytes) -> None:
     _refuse(original, protocol, data, rb"\r\n0\r\n[A-Za-z-]+: ")
 
 
+@fault(READ, breaks="HTTP-CHUNKED", walks="json")
+def connection_is_deaf_behind_a_trailer(original: Any, protocol: Any, data: bytes) -> None:
+    """After a request whose chunks end with a trailer nothing is read on its connection any more."""
+    if getattr(protocol, "_is_deaf", False):
+        protocol._unset_keepalive_if_required()
+        return
+    protocol._is_deaf = b"chunked\r\n" in data and bool(re.search(rb"\r\n0\r\n[A-Za-z-]+: ", data))
+    original(protocol, data)
+
+
 @fault("http_protocol.OipHttpProtocol.on_header", breaks="HTTP-CHUNKED")
 def trailers_merged_into_the_headers(_original: Any, protocol: Any, name: bytes, value: bytes) -> None:
     """A field behind the last chunk is taken for a header."""

@@ -37,6 +37,8 @@ _OF_DATATYPE = {"BOOL": "BOOL", "BYTES": "BYTES", "FP16": "FP16"}
 
 def requirement(found: Shrunk, role: Role) -> str | None:
     """Return the requirement that is broken; None for the first of the check's."""
+    if len(found.earlier) == 1 and found.unmet.reply is not None and found.unmet.reply.status is None:
+        return _of_what_came_before(found.earlier[0][0])
     if found.earlier or not found.is_lasting:
         return ISOLATION
     left = remaining(found.step)
@@ -46,6 +48,12 @@ def requirement(found: Shrunk, role: Role) -> str | None:
         if axis in left:
             return "HTTP-SEGMENTS" if left[axis] == "segments" else named
     return found.unmet.requirement or _of_contents(found, left, role)
+
+
+def _of_what_came_before(step: Step) -> str:
+    """Return the requirement that is broken where nothing is answered any more on the connection after a step."""
+    named = [_REMOTE[axis] for axis in remaining(step) if axis in _REMOTE]
+    return named[0] if len(named) == 1 else ISOLATION
 
 
 def remaining(step: Step) -> dict[str, str]:

@@ -15,7 +15,7 @@ from conformance.checks.walk.covering import Space, Step
 from conformance.checks.walk.exchanges import BRIEF, PARTS, other_model
 from conformance.checks.walk.expected import EARLIER_IDS, expect_own
 from conformance.checks.walk.requests import Asked, asked_over_grpc
-from conformance.checks.walk.walking import FORM_AXES, Walk, observed, single_values, taken
+from conformance.checks.walk.walking import FORM_AXES, Walk, observed, plain_of, single_values, taken, with_plain_ones
 from conformance.expect.unmet import holds
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
@@ -69,7 +69,7 @@ def _single_steps(kind: str, axis: str) -> Iterator[Step]:
 @rows(*_single_rows())
 def each_value_is_right_alone(target: GrpcTarget, model: Model, kind: str, axis: str) -> str:
     """A call that is plain but for one thing is answered right, whatever that is."""
-    steps = list(_single_steps(kind, axis))
+    steps = with_plain_ones(_single_steps(kind, axis), PLAIN_CALL)
     walk = Walk(_caller(target, model), SHRINKING, blame_over_grpc.requirement)
     return observed(len(steps), walk.along(taken(steps, model.salt)))
 
@@ -122,7 +122,12 @@ class Caller:
     def is_right(self, step: Step) -> bool:
         """Whether a step by itself is answered right; it is taken once, whichever rows want to know."""
         name = f"alone over gRPC {crc32(repr(sorted(step.items())).encode()):08x}"
-        return self.target.over_http.once(name, lambda: holds(lambda: self.take(step, 0, anew=True)))
+        return self.target.over_http.once(name, lambda: holds(lambda: self._take_alone(step)))
+
+    def _take_alone(self, step: Step) -> None:
+        """Take a step on a fresh connection, and a plain one after it. Raises Unmet where either is answered wrongly."""
+        self.take(step, 0, anew=True)
+        self.take(plain_of(step, PLAIN_CALL), 1)
 
     def wash(self) -> int:
         """Send a plain call on a connection of its own, which is answered or not; return its number in the check."""

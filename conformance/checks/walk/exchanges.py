@@ -9,7 +9,7 @@ from functools import cache
 from conformance.checks.walk.axes import KINDS, NEUTRAL, is_excluded, is_heavy
 from conformance.checks.walk.covering import Space, Step
 from conformance.checks.walk.sending import Sender
-from conformance.checks.walk.walking import FORM_AXES, Walk, observed, single_values, taken
+from conformance.checks.walk.walking import FORM_AXES, Walk, observed, single_values, taken, with_plain_ones
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
 from conformance.terms.extensions import BINARY
@@ -83,7 +83,7 @@ def _single_steps(kind: str, axis: str) -> Iterator[Step]:
 @rows(*_single_rows())
 def each_value_is_right_alone(target: Target, model: Model, kind: str, axis: str) -> str:
     """A request that is plain but for one thing is answered right, whatever that is."""
-    steps = list(_single_steps(kind, axis))
+    steps = with_plain_ones(_single_steps(kind, axis), NEUTRAL)
     walk = Walk(Sender(target, model, other_model(target, model), _version(target, model)))
     return observed(len(steps), walk.along(taken(steps, model.salt)))
 

@@ -6,9 +6,11 @@ from dataclasses import dataclass, field, replace
 from zlib import crc32
 
 from conformance.checks.walk import company, ways
+from conformance.checks.walk.axes import NEUTRAL
 from conformance.checks.walk.covering import Step
 from conformance.checks.walk.expected import expect_own
 from conformance.checks.walk.requests import Asked, asked
+from conformance.checks.walk.walking import plain_of
 from conformance.expect.content_coding import uncoded
 from conformance.expect.unmet import Unmet, holds
 from conformance.roles.model import Model
@@ -42,6 +44,8 @@ class Sender:
         main = asked(step, model, salt)
         if earlier := company.before(step, main):
             reply = self.target.send_in(*earlier, fresh=anew)
+            if reply.status is None:
+                raise Unmet("an answer to the request before, or a refusal", reply.outcome(), reply)
             self.answers.add(hash(reply.body))
             anew = False
         beside = company.beside(step, model, self.other, salt)
@@ -59,7 +63,12 @@ class Sender:
     def is_right(self, step: Step) -> bool:
         """Whether a step by itself is answered right; it is taken once, whichever rows want to know."""
         name = f"alone {crc32(repr(sorted(step.items())).encode()):08x}"
-        return self.target.once(name, lambda: holds(lambda: self.take(step, 0, anew=True)))
+        return self.target.once(name, lambda: holds(lambda: self._take_alone(step)))
+
+    def _take_alone(self, step: Step) -> None:
+        """Take a step on a fresh connection, and a plain one after it. Raises Unmet where either is answered wrongly."""
+        self.take(step, 0, anew=True)
+        self.take(plain_of(step, NEUTRAL), 1)
 
     def wash(self) -> int:
         """Send a plain request on a connection of its own, which is answered or not; return its number in the check."""

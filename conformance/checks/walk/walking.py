@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from conformance.checks.walk import blame
@@ -209,6 +209,16 @@ def single_values(
         for step in plain:
             if not any(is_never(axis, value, other, step[other]) for other in others):
                 yield {**step, axis: value}
+
+
+def plain_of(step: Step, neutral: Step) -> Step:
+    """Return the plainest step with the same role, in the same forms."""
+    return {**neutral, **{name: step[name] for name in ("role", *FORM_AXES) if name in step}}
+
+
+def with_plain_ones(steps: Iterable[Step], neutral: Step) -> list[Step]:
+    """Return steps, a plain one after each: whatever a request was, the connection goes on after it."""
+    return [one for step in steps for one in (step, plain_of(step, neutral))]
 
 
 def taken(steps: Sequence[Step], salt: int) -> list[Taken]:
