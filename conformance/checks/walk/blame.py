@@ -128,16 +128,21 @@ _TOO_MUCH = (413, 429, 503)
 _LARGE = 64 * 1024  # bytes
 
 
-def is_declined(found: Shrunk) -> bool:
+def is_declined(found: Shrunk, role: Role) -> bool:
     """Whether a server may refuse what is left of a step, as it did."""
     reply, left = found.unmet.reply, remaining(found.step)
     if reply is None or not reply.is_refusal:
         return False
-    if any(axis in left for axis in _REFUSABLE) or left.keys() == {"path"}:
+    if any(axis in left for axis in _REFUSABLE) or left.keys() - _plainest_forms(role) == {"path"}:
         return True
     if "framing" in left and reply.status in _NO_CHUNKS:
         return True
     return reply.status in _TOO_MUCH and (_is_large(reply) or "beside" in left)
+
+
+def _plainest_forms(role: Role) -> frozenset[str]:
+    """Return the axes that no step with a role can be plainer in: FP16 has no JSON."""
+    return frozenset({"send", "want"} if "FP16" in {spec.datatype for spec in role.inputs} else ())
 
 
 def is_like_a_limit(found: Shrunk) -> bool:

@@ -6,17 +6,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
-from zlib import crc32
 
 from conformance.checks.walk import blame_over_grpc, company
+from conformance.checks.walk.alone import FORM_AXES, Lead, single_values, with_plain_ones
 from conformance.checks.walk.axes import is_heavy
 from conformance.checks.walk.axes_over_grpc import CALLS, PLAIN_CALL, SHRINKING, is_excluded_call
 from conformance.checks.walk.covering import Space, Step
 from conformance.checks.walk.exchanges import BRIEF, PARTS, other_model
 from conformance.checks.walk.expected import EARLIER_IDS, expect_own
 from conformance.checks.walk.requests import Asked, asked_over_grpc
-from conformance.checks.walk.walking import FORM_AXES, Walk, observed, plain_of, single_values, taken, with_plain_ones
-from conformance.expect.unmet import holds
+from conformance.checks.walk.walking import Walk, observed, taken
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
 from conformance.terms.extensions import CLASSES_OVER_GRPC, GRPC
@@ -81,10 +80,21 @@ def every_call_is_right(target: GrpcTarget, model: Model, kind: str, role: str, 
     steps = steps_of(kind)
     brief = len(steps) // BRIEF
     chosen = [step for step in (steps[:brief] if part == "brief" else steps[brief:]) if step["role"] == role]
-    plainest = target.model(LEADS[kind][0], model.salt)
-    lead = _caller(target, plainest) if plainest else None
-    walk = Walk(_caller(target, model), SHRINKING, blame_over_grpc.requirement, lead)
+    walk = Walk(_caller(target, model), SHRINKING, blame_over_grpc.requirement, _lead(target, model, kind))
     return observed(len(chosen), walk.along(taken(chosen, model.salt)))
+
+
+def _lead(target: GrpcTarget, model: Model, kind: str) -> Lead | None:
+    plainest = target.model(LEADS[kind][0], model.salt)
+    if plainest is None:
+        return None
+    caller = _caller(target, plainest)
+    return Lead(
+        caller,
+        lambda axis: _single_steps(kind, axis),
+        PLAIN_CALL,
+        lambda name, ask: target.over_http.once(f"{name} over gRPC", ask),
+    )
 
 
 def _caller(target: GrpcTarget, model: Model) -> Caller:
@@ -118,16 +128,6 @@ class Caller:
         replies = [self.target.send(messages[0], fresh=anew)] if alone else self.target.send_together(messages)
         for reply, one in zip(replies, everything, strict=True):
             expect_own(reply, one, self.answers)
-
-    def is_right(self, step: Step) -> bool:
-        """Whether a step by itself is answered right; it is taken once, whichever rows want to know."""
-        name = f"alone over gRPC {crc32(repr(sorted(step.items())).encode()):08x}"
-        return self.target.over_http.once(name, lambda: holds(lambda: self._take_alone(step)))
-
-    def _take_alone(self, step: Step) -> None:
-        """Take a step on a fresh connection, and a plain one after it. Raises Unmet where either is answered wrongly."""
-        self.take(step, 0, anew=True)
-        self.take(plain_of(step, PLAIN_CALL), 1)
 
     def wash(self) -> int:
         """Send a plain call on a connection of its own, which is answered or not; return its number in the check."""

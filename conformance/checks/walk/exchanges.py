@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 
+from conformance.checks.walk.alone import FORM_AXES, Lead, single_values, with_plain_ones
 from conformance.checks.walk.axes import KINDS, NEUTRAL, is_excluded, is_heavy
 from conformance.checks.walk.covering import Space, Step
 from conformance.checks.walk.sending import Sender
-from conformance.checks.walk.walking import FORM_AXES, Walk, observed, single_values, taken, with_plain_ones
+from conformance.checks.walk.walking import Walk, observed, taken
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
 from conformance.terms.extensions import BINARY
@@ -100,8 +101,10 @@ def walk_over_http(target: Target, model: Model, kind: str) -> Walk:
     """Return a walk with a model, along whatever steps of a kind."""
     sender = Sender(target, model, other_model(target, model), _version(target, model))
     plainest = target.model(LEADS[kind][0], model.salt)
-    lead = replace(sender, model=plainest, other=other_model(target, plainest)) if plainest else None
-    return Walk(sender, lead=lead)
+    if plainest is None:
+        return Walk(sender)
+    leading = replace(sender, model=plainest, other=other_model(target, plainest))
+    return Walk(sender, lead=Lead(leading, lambda axis: _single_steps(kind, axis), NEUTRAL, target.once))
 
 
 def other_model(target: Target, model: Model) -> Model | None:

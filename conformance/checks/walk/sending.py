@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from zlib import crc32
 
 from conformance.checks.walk import company, ways
-from conformance.checks.walk.axes import NEUTRAL
 from conformance.checks.walk.covering import Step
 from conformance.checks.walk.expected import expect_own
 from conformance.checks.walk.requests import Asked, asked
-from conformance.checks.walk.walking import plain_of
 from conformance.expect.content_coding import uncoded
-from conformance.expect.unmet import Unmet, holds
+from conformance.expect.unmet import Unmet
 from conformance.roles.model import Model
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
@@ -38,7 +35,7 @@ class Sender:
         """Take a step, on the connection of the step before or, `anew`, on a fresh one.
 
         Raises:
-            Unmet: an answer is wrong. That to the request before is nobody's business here.
+            Unmet: an answer is wrong. That to the request before is nobody's business here, as long as there is one.
         """
         model = replace(self.model, version=self.version) if step["path"] == "version" else self.model
         main = asked(step, model, salt)
@@ -59,16 +56,6 @@ class Sender:
         replies = self.target.send_together_in([ways.manner(message, step) for message in messages], messages)
         for reply, one in zip(replies, everything, strict=True):
             self._expect(reply, one)
-
-    def is_right(self, step: Step) -> bool:
-        """Whether a step by itself is answered right; it is taken once, whichever rows want to know."""
-        name = f"alone {crc32(repr(sorted(step.items())).encode()):08x}"
-        return self.target.once(name, lambda: holds(lambda: self._take_alone(step)))
-
-    def _take_alone(self, step: Step) -> None:
-        """Take a step on a fresh connection, and a plain one after it. Raises Unmet where either is answered wrongly."""
-        self.take(step, 0, anew=True)
-        self.take(plain_of(step, NEUTRAL), 1)
 
     def wash(self) -> int:
         """Send a plain request on a connection of its own, which is answered or not; return its number in the check."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from conformance.checks.walk.covering import Step
 from conformance.expect.unmet import Unmet
+from conformance.transport.exchange import FailureKind
 
 # A step, and the salt of its tensors.
 Taken = tuple[Step, int]
@@ -20,6 +21,7 @@ Taken = tuple[Step, int]
 Trial = Callable[[Sequence[Taken]], Unmet | None]
 
 MOST_TRIALS = 150
+MOST_WAITS = 8  # trials of one sequence that may end with no answer in time: each takes the whole timeout
 EVEN = 38  # between the salts of two trials: odd numbers stay odd, where a server loses the last bit of them
 
 
@@ -93,12 +95,21 @@ class _Tries:
     def __init__(self, trial: Trial) -> None:
         self._trial = trial
         self._left = MOST_TRIALS
+        self._waits = MOST_WAITS
 
     def __call__(self, sequence: Sequence[Taken]) -> Unmet | None:
-        """Return what is unmet at the last step; nothing where there were trials enough."""
+        """Return what is unmet at the last step; nothing where there were trials, or waits, enough."""
         self._left -= 1
-        own = [(step, (salt + EVEN * self._left) % 256) for step, salt in sequence]
-        return self._trial(own) if self._left >= 0 else None
+        if self._left < 0 or self._waits == 0:
+            return None
+        unmet = self._trial([(step, (salt + EVEN * self._left) % 256) for step, salt in sequence])
+        self._waits -= _is_wait(unmet)
+        return unmet
+
+
+def _is_wait(unmet: Unmet | None) -> bool:
+    failure = unmet.reply.exchange.failure if unmet is not None and unmet.reply is not None else None
+    return failure is not None and failure.kind is FailureKind.TIMEOUT
 
 
 def _needed(earlier: Sequence[Taken], last: Taken, tries: _Tries) -> list[Taken]:

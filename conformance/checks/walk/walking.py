@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
 
 from conformance.checks.walk import blame
+from conformance.checks.walk.alone import FORM_AXES, Lead, Walker
 from conformance.checks.walk.axes import AXES, COUNTS, NEUTRAL, is_invalid
 from conformance.checks.walk.covering import Step
 from conformance.checks.walk.shrinking import Axes, Shrunk, Taken, shrunk
 from conformance.expect.unmet import Unmet
-from conformance.roles.model import Model
 from conformance.roles.roles import Role, load
 
 SHRINKING = Axes(
@@ -30,32 +29,6 @@ SHRINKING = Axes(
 
 Blamed = Callable[[Shrunk, Role], str | None]
 
-# Whether two values, each given as axis and value, never meet.
-Never = Callable[[str, str, str, str], bool]
-# What every kind of request has its own plainest values of.
-FORM_AXES = ("send", "want", "classes")
-
-
-class Walker(Protocol):
-    """Takes steps with one model, over one transport."""
-
-    @property
-    def model(self) -> Model:
-        """The model."""
-
-    def take(self, step: Step, salt: int, *, anew: bool = False) -> None:
-        """Take a step, on the connection of the step before or, `anew`, on a fresh one.
-
-        Raises:
-            Unmet: an answer is wrong. That to the request before is nobody's business here.
-        """
-
-    def is_right(self, step: Step) -> bool:
-        """Whether a step by itself is answered right; it is taken once, whichever rows want to know."""
-
-    def wash(self) -> int:
-        """Send a plain request on a connection of its own, which is answered or not; return its number in the check."""
-
 
 class Walk:
     """A walk of one walker.
@@ -69,7 +42,7 @@ class Walk:
         walker: Walker,
         axes: Axes = SHRINKING,
         blamed: Blamed = blame.requirement,
-        lead: Walker | None = None,
+        lead: Lead | None = None,
     ) -> None:
         """Put a walk together.
 
@@ -77,7 +50,7 @@ class Walk:
             walker: who takes the steps.
             axes: by which they are shrunk.
             blamed: the requirement that is broken by what is left of one.
-            lead: takes steps with the plainest role; None where every fault is to be said.
+            lead: knows what goes wrong with the plainest role; None where every fault is to be said.
         """
         self._walker = walker
         self._axes = axes
@@ -111,7 +84,7 @@ class Walk:
         """Take the last step once more without the values that go wrong alone; return what is unmet then, or None."""
         step, salt = sequence[-1]
         for axis, value in blame.remaining(step).items():
-            if self._is_wrong_alone(step, axis):
+            if self._lead is not None and self._lead.is_wrong(axis, value):
                 self._avoided.setdefault(axis, set()).add(value)
         plainer = self._without_avoided(step)
         if plainer == step:
@@ -123,14 +96,6 @@ class Walk:
             return left
         return None
 
-    def _is_wrong_alone(self, step: Step, axis: str) -> bool:
-        """Whether the plainest role answers a request wrongly that is plain but for the step's value of an axis."""
-        if self._lead is None or axis in FORM_AXES:
-            return False
-        forms = {name: step[name] for name in (*FORM_AXES, "corner")}
-        alone = {**self._axes.neutral, **forms, axis: step[axis], "role": self._lead.model.role.name}
-        return not self._axes.is_invalid(alone) and not self._lead.is_right(alone)
-
     def _without_avoided(self, step: Step) -> Step:
         """Return a step without the values that are a matter of other rows."""
         plain = {axis: self._axes.neutral[axis] for axis, values in self._avoided.items() if step[axis] in values}
@@ -139,15 +104,15 @@ class Walk:
 
     def _is_own_affair(self, found: Shrunk, salt: int) -> bool:
         """Whether a server may refuse what is left of a step, by the documents or for a limit of its own."""
-        return blame.is_declined(found) or (blame.is_like_a_limit(found) and self._is_limit(found, salt))
+        return blame.is_declined(found, self._role) or (blame.is_like_a_limit(found) and self._is_limit(found, salt))
 
     def _is_said_elsewhere(self, found: Shrunk, salt: int) -> bool:
         """Whether what is left is one value of one axis, which goes wrong with the plainest role, too."""
         left = {axis: value for axis, value in blame.remaining(found.step).items() if axis not in FORM_AXES}
         if self._lead is None or found.earlier or not found.is_lasting or len(left) != 1:
             return False
-        step = {**found.step, "role": self._lead.model.role.name}
-        if self._axes.is_invalid(step) or _taken(self._lead, [(step, salt)]) is None:
+        step = {**found.step, "role": self._lead.walker.model.role.name}
+        if self._axes.is_invalid(step) or _taken(self._lead.walker, [(step, salt)]) is None:
             return False
         for axis, value in left.items():
             self._avoided.setdefault(axis, set()).add(value)
@@ -198,27 +163,6 @@ def _taken(walker: Walker, sequence: Sequence[Taken]) -> Unmet | None:
             unmet = found
             unmet.since = washed + 1
     return unmet
-
-
-def single_values(
-    axes: Mapping[str, Sequence[str]], axis: str, plain: Sequence[Step], is_never: Never
-) -> Iterator[Step]:
-    """Yield steps that are plain but for one value of an axis: each value with each of the plain steps."""
-    others = [other for other in (*axes, "role") if other != axis]
-    for value in axes[axis][1:]:
-        for step in plain:
-            if not any(is_never(axis, value, other, step[other]) for other in others):
-                yield {**step, axis: value}
-
-
-def plain_of(step: Step, neutral: Step) -> Step:
-    """Return the plainest step with the same role, in the same forms."""
-    return {**neutral, **{name: step[name] for name in ("role", *FORM_AXES) if name in step}}
-
-
-def with_plain_ones(steps: Iterable[Step], neutral: Step) -> list[Step]:
-    """Return steps, a plain one after each: whatever a request was, the connection goes on after it."""
-    return [one for step in steps for one in (step, plain_of(step, neutral))]
 
 
 def taken(steps: Sequence[Step], salt: int) -> list[Taken]:

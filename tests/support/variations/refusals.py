@@ -115,3 +115,11 @@ async def busy_is_a_refusal(original: Any, service: app.Service, http: Any) -> R
     finally:
         _at_work.pop()
     return found
+
+
+@variation("app.Service.find")
+def versions_in_paths_are_refused(original: Any, service: app.Service, http: Any) -> Any:
+    """Models are not found under a version, the one that their metadata list included."""
+    if "version" in http.path_params:
+        raise InferenceError("models are served without versions", status=404)
+    return original(service, http)
