@@ -28,7 +28,6 @@ _REMOTE: Mapping[str, str] = {
     "connection": "OIP-ANSWER",
     "path": "OIP-EP",
     "header_case": "BIN-HDR-CASE",
-    "unknown": "OIP-MEMBERS",
 }
 _NAMES = ("role", "corner")  # of what is sent, which is not plainer or less plain
 _WRITING = ("members", "escapes", "spaces", "numbers")
@@ -47,6 +46,8 @@ def requirement(found: Shrunk, role: Role) -> str | None:
     for axis, named in _REMOTE.items():
         if axis in left:
             return "HTTP-SEGMENTS" if left[axis] == "segments" else named
+    if "unknown" in left and found.unmet.requirement != ISOLATION:
+        return "OIP-MEMBERS"
     return found.unmet.requirement or _of_contents(found, left, role)
 
 
