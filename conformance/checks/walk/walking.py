@@ -81,20 +81,24 @@ class Walk:
         return passed_over
 
     def _unmet_without_known(self, sequence: list[Taken], unmet: Unmet) -> Unmet | None:
-        """Take the last step once more without the values that go wrong alone; return what is unmet then, or None."""
-        step, salt = sequence[-1]
+        """Take the last step once more without the values that go wrong alone; return what is unmet then, or None.
+
+        The step before it goes without them, too, and is taken first: some leave the connection unusable.
+        """
+        ending = sequence[-2:]
+        for step, _ in ending:
+            self._avoid_known(step)
+        plainer = [(self._without_avoided(step), salt) for step, salt in ending]
+        if plainer == ending:
+            return unmet
+        sequence[-2:] = plainer
+        return _taken(self._walker, plainer)
+
+    def _avoid_known(self, step: Step) -> None:
+        """Avoid from now on the values of a step that go wrong alone."""
         for axis, value in blame.remaining(step).items():
             if self._lead is not None and self._lead.is_wrong(axis, value):
                 self._avoided.setdefault(axis, set()).add(value)
-        plainer = self._without_avoided(step)
-        if plainer == step:
-            return unmet
-        sequence[-1] = (plainer, salt)
-        try:
-            self._walker.take(plainer, salt, anew=True)
-        except Unmet as left:
-            return left
-        return None
 
     def _without_avoided(self, step: Step) -> Step:
         """Return a step without the values that are a matter of other rows."""
