@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from conformance.checks.walk import blame
 from conformance.checks.walk.alone import FORM_AXES, Lead, Walker
@@ -26,6 +26,10 @@ SHRINKING = Axes(
     ),
     is_invalid=is_invalid,
 )
+
+# Axes whose values may leave a connection without another answer, which takes the whole timeout to find out each time:
+# they are asked about before the first step.
+ASKED_FIRST = ("framing",)
 
 Blamed = Callable[[Shrunk, Role], str | None]
 
@@ -67,6 +71,8 @@ class Walk:
         """
         passed_over = 0
         before: list[Taken] = []
+        for step, _ in sequence:
+            self._avoid_known(step, ASKED_FIRST)
         for step, salt in sequence:
             before.append((self._without_avoided(step), salt))
             try:
@@ -87,18 +93,18 @@ class Walk:
         """
         ending = sequence[-2:]
         for step, _ in ending:
-            self._avoid_known(step)
+            self._avoid_known(step, blame.remaining(step))
         plainer = [(self._without_avoided(step), salt) for step, salt in ending]
         if plainer == ending:
             return unmet
         sequence[-2:] = plainer
         return _taken(self._walker, plainer)
 
-    def _avoid_known(self, step: Step) -> None:
-        """Avoid from now on the values of a step that go wrong alone."""
-        for axis, value in blame.remaining(step).items():
-            if self._lead is not None and self._lead.is_wrong(axis, value):
-                self._avoided.setdefault(axis, set()).add(value)
+    def _avoid_known(self, step: Step, axes: Iterable[str]) -> None:
+        """Avoid from now on those of a step's values on some axes that go wrong alone."""
+        for axis in axes:
+            if self._lead is not None and axis in step and self._lead.is_wrong(axis, step[axis]):
+                self._avoided.setdefault(axis, set()).add(step[axis])
 
     def _without_avoided(self, step: Step) -> Step:
         """Return a step without the values that are a matter of other rows."""
