@@ -53,15 +53,16 @@ def _single_rows() -> Iterator[Row]:
     for kind, (role, _) in LEADS.items():
         needs = CLASSES_OVER_GRPC if kind == "classified-calls" else ()
         for axis in CALLS[kind]:
-            if axis not in ("role", *FORM_AXES) and any(_single_steps(kind, axis)):
+            if axis not in ("role", *FORM_AXES) and _single_steps(kind, axis):
                 yield Row(f"{kind}-{axis}", (kind, axis), role=role, answers=(_ANSWERS[kind],), needs=needs)
 
 
-def _single_steps(kind: str, axis: str) -> Iterator[Step]:
-    """Yield steps with one value of an axis, plain but for that."""
+@cache
+def _single_steps(kind: str, axis: str) -> tuple[Step, ...]:
+    """Return steps with one value of an axis, plain but for that."""
     role, forms = LEADS[kind]
     plain = [{**PLAIN_CALL, "role": role, **form} for form in forms]
-    return single_values(CALLS[kind], axis, plain, lambda *values: is_excluded_call(kind, *values))
+    return tuple(single_values(CALLS[kind], axis, plain, lambda *values: is_excluded_call(kind, *values)))
 
 
 @check("grpc.each-value-is-right-alone", answers="GRPC-EQ", over=(GRPC,))

@@ -67,17 +67,18 @@ def _rows() -> Iterator[Row]:
 def _single_rows() -> Iterator[Row]:
     for kind, (role, _) in LEADS.items():
         for axis in KINDS[kind]:
-            if axis not in ("role", *FORM_AXES) and any(_single_steps(kind, axis)):
+            if axis not in ("role", *FORM_AXES) and _single_steps(kind, axis):
                 yield Row(
                     f"{kind}-{axis}", (kind, axis), role=role, answers=(ANSWERS[kind],), needs=NEEDS.get(kind, ())
                 )
 
 
-def _single_steps(kind: str, axis: str) -> Iterator[Step]:
-    """Yield steps with one value of an axis, plain but for that."""
+@cache
+def _single_steps(kind: str, axis: str) -> tuple[Step, ...]:
+    """Return steps with one value of an axis, plain but for that."""
     role, forms = LEADS[kind]
     plain = [{**NEUTRAL, "role": role, **form} for form in forms]
-    return single_values(KINDS[kind], axis, plain, lambda *values: is_excluded(kind, *values))
+    return tuple(single_values(KINDS[kind], axis, plain, lambda *values: is_excluded(kind, *values)))
 
 
 @check("walk.each-value-is-right-alone", answers="OIP-ANSWER")
