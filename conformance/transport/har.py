@@ -46,9 +46,9 @@ class Journal:
         self._settings = settings
 
     def __call__(self, call: Call) -> None:
-        """Write a call down."""
-        lines = [json.dumps(entry, ensure_ascii=False) + "\n" for entry in entries(call, self._settings)]
-        with self._path.open("a", encoding="utf-8") as file:
+        """Write a call down, as ASCII: the text of an answer may have an end of line of Unicode's, or half a letter."""
+        lines = [json.dumps(entry) + "\n" for entry in entries(call, self._settings)]
+        with self._path.open("a", encoding="ascii") as file:
             file.writelines(lines)
 
 
@@ -156,8 +156,7 @@ def merge(folder: Path, url: str, order: Mapping[str, int], grpc: str = "") -> N
         grpc: where gRPC was judged, as a URL; empty where it was not.
     """
     parts = sorted(folder.glob(f"{PART}*"))
-    found = [json.loads(line) for part in parts for line in part.read_text(encoding="utf-8").splitlines()]
-    found.sort(key=lambda entry: (order.get(entry["_scope"], -1), entry["_call"], entry["_place"]))
+    lines = [line for part in parts for line in part.read_text(encoding="ascii").splitlines()]
     log: dict[str, Any] = {
         "version": "1.2",
         "creator": {"name": "oip-conformance", "version": __version__},
@@ -165,11 +164,18 @@ def merge(folder: Path, url: str, order: Mapping[str, int], grpc: str = "") -> N
     }
     if grpc:
         log["_grpc"] = grpc
-    with (folder / NAME).open("w", encoding="utf-8") as file:
-        json.dump({"log": {**log, "entries": found}}, file, ensure_ascii=False, indent=0)
-        file.write("\n")
+    sorted_lines = ",\n".join(sorted(lines, key=lambda line: _place(line, order)))
+    head = json.dumps({"log": log}).removesuffix("}}")
+    with (folder / NAME).open("w", encoding="ascii") as file:
+        file.writelines((head, ', "entries": [\n', sorted_lines, "\n]}}\n"))
     for part in parts:
         part.unlink()
+
+
+def _place(line: str, order: Mapping[str, int]) -> tuple[int, int, int]:
+    """Return where an entry belongs in the run."""
+    entry = json.loads(line)
+    return order.get(entry["_scope"], -1), entry["_call"], entry["_place"]
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------

@@ -25,3 +25,12 @@ def test_version_and_go_ahead_are_kept(tmp_path: Path, version: str, go_ahead: G
     (call,) = har.load(tmp_path / har.NAME).calls.values()
     assert (call.exchanges[0].version, call.exchanges[0].go_ahead) == (version, go_ahead)
     assert call.messages[0].body == MESSAGE.body
+
+
+@pytest.mark.parametrize("letter", ["\x85", "\u2028", "\ud800", "\r\n", '"'])
+def test_whatever_letter_an_answer_has_the_recording_can_be_read(tmp_path: Path, letter: str) -> None:
+    exchange = Exchange(0, MESSAGE, "http://h/v2", 200, (("X", f"a{letter}b"),), b"", details=f"c{letter}d")
+    har.Journal(tmp_path, "", Settings("http://h"))(Call("scope", 0, (MESSAGE,), (exchange,)))
+    har.merge(tmp_path, "http://h", {"scope": 0})
+    (call,) = har.load(tmp_path / har.NAME).calls.values()
+    assert call.exchanges[0].headers == (("X", f"a{letter}b"),)
