@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+import sys
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from reference_server import faults
@@ -16,26 +17,27 @@ from tests.support.seeing import Miss, Sighting
 PAGE = Path(__file__).parents[2] / "docs" / "kill-matrix.md"
 HEAD = """# Kill matrix
 
-Written by `python -m tests.support.kill_matrix_page`, which runs the suite against every fault of the reference server
-(`python -m reference_server --list-faults`). Each fault makes exactly the checks of the
-requirements fail that it breaks, or advise where those are a SHOULD. Faults in areas called "crossed" take two things
-at once to show: the walk finds them, and names first what they break. The first requirement is what the fault is about;
-the others cannot help seeing it. The last column is the first line that the server's author reads.
+Written by `python -m tests.support.kill_matrix_page [FAULT...]`, which runs the suite against every fault of the
+reference server (`python -m reference_server --list-faults`) or against those that are named. Each fault makes exactly
+the checks of the requirements fail that it breaks, or advise where those are a SHOULD. Faults in areas called "crossed"
+take two things at once to show: the walk finds them, and names first what they break. The first requirement is what the
+fault is about; the others cannot help seeing it. The last column is the first line that the server's author reads.
 
 """
 TABLE = "| fault | what the server does | breaks | caught by | message |\n|---|---|---|---|---|\n"
 
 
-def render(known: Mapping[str, Fault], sightings: Mapping[str, Sighting]) -> str:
-    """Return the page, ending in a newline."""
+def render(known: Mapping[str, Fault], lines: Mapping[str, str]) -> str:
+    """Return the page, ending in a newline, of a line for each fault."""
     parts = [HEAD]
     for area in dict.fromkeys(fault.area for fault in known.values()):
-        lines = [_line(fault, sightings[name]) for name, fault in known.items() if fault.area == area]
-        parts.append(f"## {area}\n\n{TABLE}{''.join(lines)}\n")
+        own = [lines[name] for name, fault in known.items() if fault.area == area]
+        parts.append(f"## {area}\n\n{TABLE}{''.join(own)}\n")
     return "".join(parts).rstrip() + "\n"
 
 
-def _line(fault: Fault, sighting: Sighting) -> str:
+def line_of(fault: Fault, sighting: Sighting) -> str:
+    """Return the line of a fault."""
     misses = sorted(sighting.of("fail", "advisory"), key=lambda miss: miss.requirement not in fault.breaks[:1])
     caught = list(dict.fromkeys(f"`{miss.check}`" for miss in misses))
     shown = ", ".join(caught[:4]) + (f" and {len(caught) - 4} more" if len(caught) > 4 else "")
@@ -53,9 +55,8 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
 
 
-def rows_that_saw(known: Mapping[str, Fault], sightings: Mapping[str, Sighting]) -> str:
+def _rows_that_saw(found: Mapping[str, list[list[str]]]) -> str:
     """Return for each fault the first row that saw each requirement which it breaks, as `samples` reads it."""
-    found = {name: list(_first_rows(fault, sightings[name]).values()) for name, fault in known.items()}
     lines = [f"{json.dumps(name)}: {json.dumps(rows)}" for name, rows in sorted(found.items())]
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
@@ -68,13 +69,20 @@ def _first_rows(fault: Fault, sighting: Sighting) -> dict[str, list[str]]:
     return rows
 
 
-def main() -> None:
-    """Run the suite against every fault, and write what came of it."""
+def main(names: Collection[str]) -> None:
+    """Run the suite against every fault, or some, and write what came of it; what is not run stays as it was."""
     known = faults.load()
-    sightings = run(faults.load, known, whole=False)
-    PAGE.write_text(render(known, sightings), encoding="utf-8")
-    SEEN_BY.write_text(rows_that_saw(known, sightings), encoding="utf-8")
+    sightings = run(faults.load, names or known, whole=False)
+    lines = {
+        found[1]: found[0] for found in re.finditer(r"^\| `([^`]+)` \|.*\n", PAGE.read_text(encoding="utf-8"), re.M)
+    }
+    rows: dict[str, list[list[str]]] = json.loads(SEEN_BY.read_text(encoding="utf-8"))
+    for name, sighting in sightings.items():
+        lines[name] = line_of(known[name], sighting)
+        rows[name] = list(_first_rows(known[name], sighting).values())
+    PAGE.write_text(render(known, lines), encoding="utf-8")
+    SEEN_BY.write_text(_rows_that_saw({name: rows[name] for name in known}), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -53,8 +53,10 @@ def _single_rows() -> Iterator[Row]:
     for kind, (role, _) in LEADS.items():
         needs = CLASSES_OVER_GRPC if kind == "classified-calls" else ()
         for axis in CALLS[kind]:
-            if axis not in ("role", *FORM_AXES) and _single_steps(kind, axis):
-                yield Row(f"{kind}-{axis}", (kind, axis), role=role, answers=(_ANSWERS[kind],), needs=needs)
+            if axis not in ("role", *FORM_AXES):
+                for value in dict.fromkeys(step[axis] for step in _single_steps(kind, axis)):
+                    values = (kind, axis, value)
+                    yield Row("-".join(values), values, role=role, answers=(_ANSWERS[kind],), needs=needs)
 
 
 @cache
@@ -67,9 +69,9 @@ def _single_steps(kind: str, axis: str) -> tuple[Step, ...]:
 
 @check("grpc.each-value-is-right-alone", answers="GRPC-EQ", over=(GRPC,))
 @rows(*_single_rows())
-def each_value_is_right_alone(target: GrpcTarget, model: Model, kind: str, axis: str) -> str:
+def each_value_is_right_alone(target: GrpcTarget, model: Model, kind: str, axis: str, value: str) -> str:
     """A call that is plain but for one thing is answered right, whatever that is."""
-    steps = with_plain_ones(_single_steps(kind, axis), PLAIN_CALL)
+    steps = with_plain_ones((step for step in _single_steps(kind, axis) if step[axis] == value), PLAIN_CALL)
     walk = Walk(_caller(target, model), SHRINKING, blame_over_grpc.requirement)
     return observed(len(steps), walk.along(taken(steps, model.salt)))
 

@@ -67,10 +67,10 @@ def _rows() -> Iterator[Row]:
 def _single_rows() -> Iterator[Row]:
     for kind, (role, _) in LEADS.items():
         for axis in KINDS[kind]:
-            if axis not in ("role", *FORM_AXES) and _single_steps(kind, axis):
-                yield Row(
-                    f"{kind}-{axis}", (kind, axis), role=role, answers=(ANSWERS[kind],), needs=NEEDS.get(kind, ())
-                )
+            if axis not in ("role", *FORM_AXES):
+                for value in dict.fromkeys(step[axis] for step in _single_steps(kind, axis)):
+                    values, needs = (kind, axis, value), NEEDS.get(kind, ())
+                    yield Row("-".join(values), values, role=role, answers=(ANSWERS[kind],), needs=needs)
 
 
 @cache
@@ -83,9 +83,9 @@ def _single_steps(kind: str, axis: str) -> tuple[Step, ...]:
 
 @check("walk.each-value-is-right-alone", answers="OIP-ANSWER")
 @rows(*_single_rows())
-def each_value_is_right_alone(target: Target, model: Model, kind: str, axis: str) -> str:
+def each_value_is_right_alone(target: Target, model: Model, kind: str, axis: str, value: str) -> str:
     """A request that is plain but for one thing is answered right, whatever that is."""
-    steps = with_plain_ones(_single_steps(kind, axis), NEUTRAL)
+    steps = with_plain_ones((step for step in _single_steps(kind, axis) if step[axis] == value), NEUTRAL)
     walk = Walk(Sender(target, model, other_model(target, model), _version(target, model)))
     return observed(len(steps), walk.along(taken(steps, model.salt)))
 
