@@ -143,10 +143,9 @@ class Walk:
 
     def _named(self, found: Shrunk) -> Unmet:
         """Return what is unmet under the name of the requirement, and what it takes for it to be."""
-        unmet, left = found.unmet, blame.remaining(found.step)
-        needed = ", ".join(f"{axis.replace('_', ' ')} {value}" for axis, value in left.items())
+        unmet, needed = found.unmet, _special(found.step)
         where = f", where the request has {needed}" if needed else ""
-        after = f", after {len(found.earlier)} others on the connection" if found.earlier else ""
+        after = _after(found.earlier) if found.earlier else ""
         seldom = "" if found.is_lasting else ", once"
         return Unmet(
             f"{unmet.expected}{where}{after}",
@@ -156,6 +155,18 @@ class Walk:
             offset=unmet.offset,
             since=unmet.since,
         )
+
+
+def _special(step: Step) -> str:
+    """Return what is not plain about a step, in words."""
+    return ", ".join(f"{axis.replace('_', ' ')} {value}" for axis, value in blame.remaining(step).items())
+
+
+def _after(earlier: Sequence[Taken]) -> str:
+    if len(earlier) > 1:
+        return f", after {len(earlier)} others on the connection"
+    special = _special(earlier[0][0])
+    return f", after one on the connection that has {special}" if special else ", after a plain one on the connection"
 
 
 def _taken(walker: Walker, sequence: Sequence[Taken]) -> Unmet | None:
