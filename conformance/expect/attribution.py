@@ -26,7 +26,10 @@ OVER_GRPC: Mapping[str, str] = {
     "CLS-HTTP-NUM": "GRPC-CLS-PARAM",
     **{
         f"CLS-{name}": f"GRPC-CLS-{name}"
-        for name in ("TYPE", "COUNT", "FMT", "VALUE", "INDEX", "LABEL", "TOPN", "BATCH", "CLAMP")
+        for name in (
+            *("TYPE", "COUNT", "FMT", "VALUE", "VALUE-EXACT", "INDEX", "LABEL", "TOPN", "BATCH", "CLAMP"),
+            *("SHAPE-SHOWN", "SHAPE-MATRIX"),
+        )
     },
     **dict.fromkeys(("CLS-SHAPE-B", "CLS-SHAPE-NB"), "GRPC-CLS-SHAPE"),
     "CLS-NOLABEL": "GRPC-CLS-LABEL",

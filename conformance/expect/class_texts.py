@@ -15,6 +15,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -24,9 +25,10 @@ from conformance.wire.finding import shown
 Scores = np.ndarray[Any, Any]
 Number = int | float
 
-# How far a decimal text may be from the value: half of the sixth decimal, or a millionth of the value. The slack is
-# for values that lie just between two texts: their difference is no binary fraction.
-_ABSOLUTE, _RELATIVE, _SLACK = 5e-7, 1e-6, 1 + 1e-9
+# How far a decimal text may be from the value: half of the sixth decimal, or half of the sixth significant digit, which
+# is what the streams of C++ print where nobody sets a precision. The slack is for values just between two texts: their
+# difference is no binary fraction.
+_ABSOLUTE, _RELATIVE, _SLACK = 5e-7, 5e-6, 1 + 1e-9
 
 _NUMBER = re.compile(r"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?|nan)", re.IGNORECASE)
 _INDEX = re.compile(r"[0-9]{1,19}")
@@ -100,15 +102,29 @@ def numbers(scores: Scores) -> list[Number]:
 
 
 def same_value(text: str, score: Number) -> bool:
-    """Whether a text is the value of a score: integers digit for digit, floats as numbers, NaN as NaN."""
+    """Whether a text is the value of a score: an integer exactly, however spelled, a float nearly, NaN as NaN."""
     if not _NUMBER.fullmatch(text):
         return False
     if isinstance(score, int):
-        return text == str(int(score))
+        return Decimal(text) == int(score)
     number = float(text)
     if math.isfinite(number) and math.isfinite(score):
         return abs(number - score) <= max(_ABSOLUTE, _RELATIVE * abs(score)) * _SLACK
     return number == score or (math.isnan(number) and math.isnan(score))
+
+
+def is_exact(text: str, score: Number, dtype: np.dtype[Any]) -> bool:
+    """Whether a text says all of a value: the digits of an integer, or a float that reads back the same.
+
+    Args:
+        text: a number.
+        score: the value.
+        dtype: of the scores.
+    """
+    if isinstance(score, int):
+        return text == str(int(score))
+    read = float(dtype.type(text)) if dtype.kind == "f" else float(dtype.type(float(text)))
+    return read == score or (math.isnan(read) and math.isnan(score))
 
 
 def highest(scores: Scores, count: int) -> list[int]:
@@ -180,6 +196,14 @@ def ties_in_order(classes: Sequence[ClassText], scores: Scores) -> bool:
 def values_right(classes: Sequence[ClassText], scores: Scores) -> bool:
     """Whether values and indices fit; where they do not, right values in the right order leave the fault to indices."""
     return agree(classes, scores) or values_are_highest(classes, scores)
+
+
+def values_exact(classes: Sequence[ClassText], scores: Scores) -> bool:
+    """Whether each value says all of the score nearest to it; wrong values are the fault of another rule."""
+    if not (agree(classes, scores) or values_are_highest(classes, scores)):
+        return True
+    values = numbers(scores)
+    return all(is_exact(entry.value, values[nearest(entry, scores)], scores.dtype) for entry in classes)
 
 
 def indices_right(classes: Sequence[ClassText], scores: Scores) -> bool:

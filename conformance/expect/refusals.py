@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from conformance.expect import attribution
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import Unmet
@@ -11,6 +13,7 @@ from conformance.transport.exchange import Reply
 from conformance.transport.peer import Peer
 from conformance.transport.unreachable import TargetLost
 from conformance.wire.request import Message
+from conformance.wire.tensor import Tensor
 
 
 def expect_refusal(target: Peer, model: Model, message: Message, fault: str = "") -> Reply:
@@ -23,6 +26,27 @@ def expect_refusal(target: Peer, model: Model, message: Message, fault: str = ""
     expect(reply).refused(fault)
     expect_alive(target, model)
     return reply
+
+
+def expect_refusal_or_right(
+    target: Peer, model: Model, message: Message, tensors: Sequence[Tensor], fault: str, *, must: str, should: str
+) -> None:
+    """Expect that a message is refused for its fault, or else that the tensors which it carries were understood.
+
+    Args:
+        target: where it goes.
+        model: to which.
+        message: on a connection of its own.
+        tensors: what it carries.
+        fault: what is wrong with it.
+        must: the requirement that is broken by wrong tensors, or by no answer at all.
+        should: the one that advises to refuse it.
+    """
+    reply = target.send(message, fresh=True)
+    if reply.succeeded:
+        expect(reply, must).tensors(model.expected(tensors))
+    expect(reply, should if reply.succeeded else must).refused(fault)
+    expect_alive(target, model)
 
 
 def expect_alive(target: Peer, model: Model) -> None:

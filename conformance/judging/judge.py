@@ -15,6 +15,7 @@ from conformance.judging.course import course
 from conformance.judging.ends import ALIVE, Ends
 from conformance.judging.failure import describe
 from conformance.judging.own_limits import OwnLimits
+from conformance.judging.raw_readings import RawReadings
 from conformance.roles.model import Model
 from conformance.roles.roles import load as load_roles
 from conformance.survey import deployed
@@ -56,10 +57,12 @@ class Judge:
     is_one_of_several: bool = False
     _deployed: dict[str, Deployed] = field(default_factory=dict)
     _limits: OwnLimits = field(init=False)
+    _readings: RawReadings = field(init=False)
     _ends: Ends = field(init=False)
 
     def __post_init__(self) -> None:
         self._limits = OwnLimits(self.target)
+        self._readings = RawReadings(self.target)
         self._ends = Ends(self.target, self.is_one_of_several)
 
     def __call__(self, check: Check, row: Row) -> CheckResult:
@@ -208,14 +211,18 @@ class Judge:
 
     def _beyond(self, check: Check, row: Row, unmet: Unmet | None) -> _Said | None:
         """Say that what is unmet is beyond a limit that the target has for itself, or None."""
-        limit = self._limits.met_by(unmet.reply, self._model(check, row)) if unmet and unmet.reply else ""
+        if unmet is None or unmet.reply is None:
+            return None
+        if reading := self._readings.keep_from_judging(unmet.reply, unmet.requirement or check.requirements(row)[0]):
+            return _absence(ReasonKind.NOT_FOR_THIS_TARGET, reading)
+        limit = self._limits.met_by(unmet.reply, self._model(check, row))
         return _absence(ReasonKind.TOO_LARGE, limit) if limit else None
 
     def _unmet(self, check: Check, row: Row, unmet: Unmet) -> _Said:
         if beyond := self._beyond(check, row, unmet):
             return beyond
         named = over_grpc(unmet.requirement) if check.is_over_grpc else unmet.requirement
-        requirement = named or check.requirements(row)[0]
+        requirement = self._readings.named(named or check.requirements(row)[0])
         outcome = UNMET[ledger.requirement(requirement).level]
         if outcome is Outcome.ADVISORY and self.strict:
             outcome = Outcome.FAIL

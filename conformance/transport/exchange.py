@@ -61,7 +61,8 @@ class Exchange:
         code: of the status that a gRPC call ended with, by name; empty over HTTP. `details` is its message.
         version: of HTTP, as the answer states it.
         go_ahead: where the body was held back behind `Expect: 100-continue`, what came of that; else None.
-        manner: how it was sent, where that could be chosen.
+        manner: how it was sent, where that could be chosen; a recording has none.
+        is_chunked: whether the request went out in chunks.
         connection: the number of its connection, where other exchanges may share that; else 0.
         call: the place of its call in its check, from 0: exchanges of one call were in flight at once, or one after
             the other on one connection.
@@ -81,6 +82,7 @@ class Exchange:
     version: str = "HTTP/1.1"
     go_ahead: GoAhead | None = None
     manner: Manner = PLAIN
+    is_chunked: bool = False
     connection: int = 0
     call: int = 0
 

@@ -195,7 +195,7 @@ class Target:
         """
         settings = self.settings
         return self._send_bare(
-            message, lambda: bare_sending.in_pieces(settings, message, places, chunks, at_once=at_once)
+            message, lambda: bare_sending.in_pieces(settings, message, places, chunks, at_once=at_once), chunks
         )
 
     def send_after_go_ahead(self, message: Message, *, chunks: Chunks | None = None) -> Reply:
@@ -203,14 +203,14 @@ class Target:
 
         What came meanwhile is in the exchange. A final answer ends it, the body unsent.
         """
-        return self._send_bare(message, lambda: bare_sending.after_go_ahead(self.settings, message, chunks))
+        return self._send_bare(message, lambda: bare_sending.after_go_ahead(self.settings, message, chunks), chunks)
 
     def send_and_read_late(self, message: Message) -> Reply:
         """Send a message, and leave its answer unread for a moment, with little room for it on this side."""
         return self._send_bare(message, lambda: bare_sending.read_late(self.settings, message))
 
-    def _send_bare(self, message: Message, exchange: Callable[[], Exchange]) -> Reply:
-        return self._call([message], lambda: [self._patiently(exchange)])[0]
+    def _send_bare(self, message: Message, exchange: Callable[[], Exchange], chunks: Chunks | None = None) -> Reply:
+        return self._call([message], lambda: [self._patiently(exchange)], chunked=range(chunks is not None))[0]
 
     def send_on_one_connection(
         self, messages: Sequence[Message], *, pipelined: bool = False, chunked: Collection[int] = ()
@@ -223,7 +223,7 @@ class Target:
         def exchanges() -> list[Exchange]:
             return bare_sending.on_one_connection(self.settings, messages, pipelined=pipelined, chunked=chunked)
 
-        return self._call(messages, lambda: self._patiently(exchanges))
+        return self._call(messages, lambda: self._patiently(exchanges), chunked=chunked)
 
     def as_text(self, message: Message) -> bytes:
         """Return a request as it goes out, without the headers of the user's own, which may be secret."""
@@ -256,7 +256,8 @@ class Target:
                 self._line.close()
             return self._line.exchange(message, manner)
 
-        return self._call([message], lambda: [self._patiently(exchange)])[0]
+        chunked = range(manner.chunked is not None)
+        return self._call([message], lambda: [self._patiently(exchange)], chunked=chunked)[0]
 
     def send_together_in(self, manners: Sequence[Manner], messages: Sequence[Message]) -> list[Reply]:
         """Send all messages at the same time, each in its manner and on a connection of its own; replies in order."""
@@ -270,12 +271,19 @@ class Target:
             with ThreadPoolExecutor(len(messages)) as pool:
                 return list(pool.map(send, zip(manners, messages, strict=True)))
 
-        return self._call(messages, exchanges)
+        chunked = [place for place, manner in enumerate(manners) if manner.chunked is not None]
+        return self._call(messages, exchanges, chunked=chunked)
 
     # --- bookkeeping ---
 
-    def _call(self, messages: Sequence[Message], exchange: Callable[[], Sequence[Exchange]]) -> list[Reply]:
-        """Make a call, write it down, and return a reply for each exchange."""
+    def _call(
+        self,
+        messages: Sequence[Message],
+        exchange: Callable[[], Sequence[Exchange]],
+        *,
+        chunked: Collection[int] = (),
+    ) -> list[Reply]:
+        """Make a call, write it down, and return a reply for each exchange; those at places `chunked` are in chunks."""
         call = Call(self._scope, self._calls, tuple(messages))
         self._calls += 1
         try:
@@ -284,7 +292,10 @@ class Target:
             self._write_down(replace(call, lost=str(lost), has_died=lost.has_died))
             raise
         first = len(self.exchanges)
-        numbered = [replace(one, number=first + index, call=call.index) for index, one in enumerate(found)]
+        numbered = [
+            replace(one, number=first + index, call=call.index, is_chunked=index in chunked)
+            for index, one in enumerate(found)
+        ]
         self.exchanges += numbered
         self.last = numbered[-1] if numbered else self.last
         self.has_answered = self.has_answered or any(one.status is not None for one in numbered)

@@ -41,6 +41,7 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "datatype-unknown": "The datatype of an output is absent, or none of the protocol's.",
         "shape-invalid": "The shape of an output is absent, or not an array of dimensions.",
         "shape-no-integers": "The dimensions of an output are not written as integers, though they mean some.",
+        "integer-with-a-point": "A dimension or a size is an integer, and written with a point or an exponent.",
         "parameters-invalid": "The parameters of an output are not an object.",
         "data-and-size": "An output has both data and binary_data_size.",
         "data-missing": "An output has neither data nor binary_data_size.",
@@ -52,6 +53,7 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "trailing-bytes": "Bytes are left over after the last tensor.",
         # the elements
         "data-value": "A JSON element is of the wrong type for the datatype, or out of its range.",
+        "bool-number": "A BOOL element is written as 0 or 1.",
         "data-count": "The number of JSON elements is not that of the shape.",
         "bool-byte": "A BOOL byte is neither 0 nor 1.",
         "bytes-prefix-truncated": "The bytes end inside the length prefix of a BYTES element.",

@@ -24,7 +24,7 @@ def from_json(datatype: str, shape: Sequence[int], data: Any) -> NDArray[Any]:
     """Return the elements of `data`, a flat or nested list (or one value for rank 0), as an array of that shape.
 
     Integer datatypes take 1, 1.0 and 1e0 alike; floating point takes integers, NaN and Infinity, and decimals round to
-    the nearest value of the datatype; BOOL takes true and false alone, BYTES strings alone.
+    the nearest value of the datatype; BOOL takes 0 and 1, too, which `bool_number` reports, BYTES strings alone.
 
     Raises:
         DecodeError: an element is of the wrong type or out of range (data-value), or the elements are more or fewer
@@ -41,6 +41,12 @@ def from_json(datatype: str, shape: Sequence[int], data: Any) -> NDArray[Any]:
     array = _array(info, elements)
     _refuse_overflow(info, array, flat, elements)
     return array.reshape(tuple(shape))
+
+
+def bool_number(data: Any) -> str | None:
+    """Return the first element of BOOL data that is a number, as a message shows it, or None."""
+    flat = _flatten(data, ()) if isinstance(data, list) else [data]
+    return next((shown(value) for value in flat if not isinstance(value, bool)), None)
 
 
 def _read(info: Datatype, flat: Sequence[Any]) -> list[Any]:
@@ -118,7 +124,7 @@ _WANTED: Mapping[str, str] = {"BOOL": "true or false", "BYTES": "a string that U
 
 
 def _read_bool(value: Any) -> bool:
-    if value is True or value is False:
+    if value in (True, False) and isinstance(value, int | float):
         return bool(value)
     raise ValueError
 

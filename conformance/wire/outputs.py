@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from conformance.wire import strings, tensor
 from conformance.wire.datatypes import DATATYPES
 from conformance.wire.finding import DecodeError, Finding, shown, shown_name
+from conformance.wire.json_data import bool_number
 
 # What numpy can have. The protocol's dimensions are unsigned 64-bit integers, and it does not limit their number.
 RANK_LIMIT: Final = 32
@@ -92,7 +93,9 @@ def described(index: int, item: Mapping[str, Any], names: dict[str, int]) -> Out
         if dimensions is None:
             report("shape-invalid", ".shape", "an array of dimensions", shown_member(shape))
         else:
-            report("shape-no-integers", ".shape", "dimensions written as integers", shown_member(shape))
+            texts = any(isinstance(size, str) for size in shape or ())
+            kind = "shape-no-integers" if texts else "integer-with-a-point"
+            report(kind, ".shape", "dimensions written as integers", shown_member(shape))
     binary, size = _declared_size(item, report)
     return Output(
         index=index,
@@ -117,7 +120,8 @@ def _declared_size(item: Mapping[str, Any], report: Report) -> tuple[bool, int |
         report("parameters-invalid", ".parameters", "an object", shown(parameters))
         return False, None
     size = (parameters or {}).get("binary_data_size")
-    has_data = item.get("data") is not None
+    # No elements beside a size are as good as none: the base protocol does not call `data` optional.
+    has_data = item.get("data") is not None and (size is None or item["data"] != [])
     if size is None:
         if not has_data:
             report("data-missing", "", "data or binary_data_size", "neither")
@@ -126,6 +130,9 @@ def _declared_size(item: Mapping[str, Any], report: Report) -> tuple[bool, int |
         report("data-and-size", "", "data or binary_data_size", "both")
         if size == 0 and item["data"]:
             return False, None  # no bytes, but elements: a JSON output with a size too many
+    if _is_integer_with_a_point(size):
+        report("integer-with-a-point", ".parameters.binary_data_size", f"{int(size)}", shown(size))
+        size = int(size)
     fault = _size_fault(size)
     if fault is not None:
         kind, expected = fault
@@ -150,6 +157,11 @@ def _integers(shape: Any) -> Any:
 def _means_integer(size: Any) -> bool:
     if isinstance(size, str):
         return re.fullmatch("[0-9]{1,18}", size) is not None
+    return _is_integer_with_a_point(size)
+
+
+def _is_integer_with_a_point(size: Any) -> bool:
+    """Whether a number is an integer to JSON, which knows one kind of number, but not written as one."""
     return isinstance(size, float) and size.is_integer()
 
 
@@ -248,7 +260,11 @@ def decoded(output: Output, item: Mapping[str, Any], body: bytes) -> Output:
     if data is None:
         return output
     try:
-        return replace(output, array=tensor.from_json(output.datatype, output.shape, data))
+        array = tensor.from_json(output.datatype, output.shape, data)
+        found = replace(output, array=array)
+        if output.datatype == "BOOL" and (wrong := bool_number(data)) is not None:
+            found = found.finding(Finding("bool-number", f"outputs[{output.index}].data", None, "true or false", wrong))
+        return found
     except DecodeError as error:
         finding = error.finding
         return output.finding(replace(finding, field=f"outputs[{output.index}].{finding.field}"))

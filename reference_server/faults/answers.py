@@ -99,7 +99,7 @@ def model_name_missing_from_binary_answers(original: Any, answer: Answer) -> byt
 _first: dict[str, str] = {}
 
 
-@fault("response.encode", breaks="OIP-NAME")
+@fault("response.encode", breaks="OIP-NAME-ASKED")
 def every_answer_named_after_the_first_model(original: Any, answer: Answer) -> bytes:
     """Every answer has the name of the model that was asked first."""
     octets: bytes = original(answer | {"model_name": _first.setdefault("model_name", answer["model_name"])})

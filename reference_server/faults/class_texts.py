@@ -66,13 +66,20 @@ def bytes_are_printed_as_characters(original: Any, row: Any, index: int, labels:
 
 
 @fault("classification.class_text", breaks="CLS-VALUE")
+def values_have_three_digits(original: Any, row: Any, index: int, labels: Labels) -> bytes:
+    """Floats are written with three significant digits."""
+    text: bytes = original(row, index, labels)
+    return text if is_integer(row) else with_value(text, f"{row[index]:.3g}")
+
+
+@fault("classification.class_text", breaks="CLS-VALUE-EXACT")
 def values_have_six_digits(original: Any, row: Any, index: int, labels: Labels) -> bytes:
     """Floats are written with six significant digits, what streams print by default."""
     text: bytes = original(row, index, labels)
     return text if is_integer(row) else with_value(text, f"{row[index]:.6g}")
 
 
-@fault("classification.class_text", breaks="CLS-VALUE")
+@fault("classification.class_text", breaks="CLS-VALUE-EXACT")
 def integers_are_written_as_floats(original: Any, row: Any, index: int, labels: Labels) -> bytes:
     """Integers are written with a decimal point."""
     text: bytes = original(row, index, labels)

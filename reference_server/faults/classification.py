@@ -199,7 +199,7 @@ def classes_have_the_datatype_of_scores(original: Any, model: Model, wish: Outpu
     return (entry | {"datatype": tensor.datatype} if wish.classes else entry), data
 
 
-@fault("classification.classify", breaks="CLS-SHAPE-NB")
+@fault("classification.classify", breaks="CLS-SHAPE-SHOWN")
 def batch_of_1_is_made_up(original: Any, tensor: Tensor, count: int, batching: bool, labels: Labels) -> Tensor:
     """Classes of a model that does not batch have 1 as their first dimension."""
     result: Tensor = original(tensor, count, batching, labels)
@@ -207,13 +207,13 @@ def batch_of_1_is_made_up(original: Any, tensor: Tensor, count: int, batching: b
 
 
 @fault("classification.classify", breaks="CLS-SHAPE-NB")
-def matrix_is_taken_for_a_batch(original: Any, tensor: Tensor, count: int, batching: bool, labels: Labels) -> Tensor:
-    """Of an output of two dimensions or more each row is classified, also where the model does not batch."""
-    result: Tensor = original(tensor, count, batching or len(tensor.shape) > 1, labels)
-    return result
+def classes_stand_in_a_column(original: Any, tensor: Tensor, count: int, batching: bool, labels: Labels) -> Tensor:
+    """Classes of a model that does not batch have 1 as their last dimension."""
+    result: Tensor = original(tensor, count, batching, labels)
+    return result if batching or count == 1 else replace(result, shape=(*result.shape, 1))
 
 
-@fault("classification.classify", breaks="CLS-SHAPE-NB")
+@fault("classification.classify", breaks="CLS-INDEX")
 def scores_are_counted_column_by_column(
     original: Any, tensor: Tensor, count: int, batching: bool, labels: Labels
 ) -> Tensor:

@@ -139,7 +139,7 @@ def missing_input_filled_with_zeros(original: Any, model: Model, request: Object
     return found
 
 
-@fault("request.parse_inputs", breaks="OIP-ERR-CODE")
+@fault("request.parse_inputs", breaks=("OIP-ERR-CODE", "OIP-ERR-MEMBER"))
 def inputs_taken_by_position(original: Any, model: Model, request: Object, rest: Any) -> dict[str, Tensor]:
     """An input with an unknown name is taken for the next one that the model declares."""
     inputs = request.get("inputs")
@@ -178,22 +178,28 @@ def _reread(original: Any, data: memoryview, read: Any) -> Object:
     return request
 
 
-@fault("strict_json.parse_object", breaks="OIP-ERR-CODE")
+@fault("strict_json.parse_object", breaks="OIP-JSON-STRICT")
 def text_behind_the_json_ignored(original: Any, data: memoryview) -> Object:
     """The JSON reader stops behind the object, whatever follows."""
     return _reread(original, data, lambda text: json.JSONDecoder().raw_decode(text)[0])
 
 
-@fault("strict_json.parse_object", breaks="OIP-ERR-CODE")
+@fault("strict_json.parse_object", breaks="OIP-JSON-STRICT")
 def comma_behind_the_last_member_taken(original: Any, data: memoryview) -> Object:
     """The JSON reader allows commas behind last members, as for configuration files."""
     return _reread(original, data, lambda text: json.loads(re.sub(r",\s*([}\]])", r"\1", text)))
 
 
-@fault("strict_json.parse_object", breaks="OIP-ERR-CODE")
+@fault("strict_json.parse_object", breaks="OIP-JSON-STRICT")
 def quotes_of_the_wrong_kind_taken(original: Any, data: memoryview) -> Object:
     """The JSON reader is one for a scripting language, which has single quotes as well."""
     return _reread(original, data, ast.literal_eval)
+
+
+@fault("strict_json.parse_object", breaks="OIP-JSON-STRICT")
+def comment_in_front_of_the_json_skipped(original: Any, data: memoryview) -> Object:
+    """The JSON reader skips a comment in front of the object."""
+    return _reread(original, data, lambda text: json.loads(text.rpartition("*/")[2]))
 
 
 @fault("strict_json.parse_object", breaks="OIP-ERR-CODE")

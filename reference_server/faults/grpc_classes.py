@@ -87,13 +87,23 @@ def grpc_classes_have_datatype_string(original: Any, model: Any, request: Any, p
     return response
 
 
-@fault("grpc_response.build", breaks="GRPC-CLS-SHAPE")
+@fault("grpc_response.build", breaks="GRPC-CLS-SHAPE-SHOWN")
 def grpc_classes_always_have_a_batch(original: Any, model: Any, request: Any, produced: Any) -> Message:
     """Classes have a batch dimension, also where the model has none."""
     response = original(model, request, produced)
     for wish, entry in zip(request.outputs, response.outputs, strict=True):
         if wish.classes and not model.batching:
             entry.shape[:] = [1, *entry.shape]
+    return response
+
+
+@fault("grpc_response.build", breaks="GRPC-CLS-SHAPE")
+def grpc_classes_stand_in_a_column(original: Any, model: Any, request: Any, produced: Any) -> Message:
+    """Two classes and more of a model that does not batch have 1 as their last dimension."""
+    response = original(model, request, produced)
+    for wish, entry in zip(request.outputs, response.outputs, strict=True):
+        if wish.classes and not model.batching and entry.shape[0] > 1:
+            entry.shape[:] = [*entry.shape, 1]
     return response
 
 
@@ -140,7 +150,16 @@ def grpc_classes_have_a_blank_behind_the_colon(original: Any, model: Any, wish: 
     return found if wish.classes is None else rewritten(found, lambda text: text.replace(b":", b": ", 1))
 
 
-@fault("grpc_response.output_tensor", breaks=("GRPC-CLS-VALUE", "GRPC-CLS-DOORS"))
+@fault("grpc_response.output_tensor", breaks="GRPC-CLS-VALUE-EXACT")
+def grpc_values_have_six_digits(original: Any, model: Any, wish: OutputWish, tensor: Tensor) -> Tensor:
+    """Values of floats have six significant digits."""
+    found: Tensor = original(model, wish, tensor)
+    if wish.classes is None or tensor.elements.dtype.kind != "f":
+        return found
+    return rewritten(found, lambda text: with_value(text, f"{float(text.partition(b':')[0]):.6g}"))
+
+
+@fault("grpc_response.output_tensor", breaks=("GRPC-CLS-VALUE", "GRPC-CLS-VALUE-EXACT", "GRPC-CLS-DOORS"))
 def grpc_values_have_one_decimal(original: Any, model: Any, wish: OutputWish, tensor: Tensor) -> Tensor:
     """Values are rounded to one decimal."""
     found: Tensor = original(model, wish, tensor)

@@ -102,6 +102,16 @@ def grpc_raw_contents_are_written_big_endian(original: Any, tensor: Tensor) -> b
     return swapped(data, tensor.datatype) if tensor.datatype == "FP64" else data
 
 
+@fault("grpc_contents.decode_raw", "grpc_contents.encode_raw", breaks="GRPC-RAW-LE")
+def grpc_raw_contents_are_big_endian_on_both_sides(original: Any, *arguments: Any) -> Any:
+    """Raw contents are in network byte order, in requests and in answers."""
+    if isinstance(arguments[0], Tensor):
+        return swapped(original(*arguments), arguments[0].datatype)
+    datatype, shape, data = arguments
+    size = 1 if datatype == "BYTES" else NUMPY[datatype].itemsize
+    return original(datatype, shape, swapped(data, datatype) if len(data) % size == 0 else data)
+
+
 @fault("grpc_contents.encode_raw", breaks=("GRPC-RAW", "GRPC-EQ"))
 def grpc_raw_integers_are_padded_to_4_bytes(original: Any, tensor: Tensor) -> bytes:
     """INT8 and INT16 outputs take four bytes an element in raw contents, as they do in typed ones."""
@@ -112,7 +122,7 @@ def grpc_raw_integers_are_padded_to_4_bytes(original: Any, tensor: Tensor) -> by
 @fault(
     "grpc_contents.decode_raw",
     "grpc_contents.encode_raw",
-    breaks=("GRPC-RAW", "GRPC-EQ", "GRPC-CLS-BATCH", "GRPC-DOORS"),
+    breaks=("GRPC-RAW", "GRPC-EQ", "GRPC-CLS-BATCH", "GRPC-CLS-INDEX", "GRPC-DOORS"),
 )
 def grpc_raw_matrices_are_columns_on_both_sides(original: Any, *arguments: Any) -> Any:
     """Raw contents of two dimensions are read and written column by column."""
@@ -127,7 +137,7 @@ def grpc_raw_matrices_are_columns_on_both_sides(original: Any, *arguments: Any) 
     return with_elements(tensor, tensor.elements.reshape(tensor.shape, order="F").reshape(-1))
 
 
-@fault("grpc_contents.decode_raw", breaks="GRPC-BYTES")
+@fault("grpc_contents.decode_raw", breaks="GRPC-RAW")
 def grpc_raw_strings_end_at_nul(original: Any, datatype: str, shape: Any, data: bytes) -> Tensor:
     """BYTES elements of raw contents are handed on as C strings."""
     tensor: Tensor = original(datatype, shape, data)
@@ -143,7 +153,7 @@ def grpc_raw_strings_have_no_lengths(original: Any, tensor: Tensor) -> bytes:
     return b"".join(tensor.elements)
 
 
-@fault("grpc_contents.encode_raw", breaks="GRPC-BYTES")
+@fault("grpc_contents.encode_raw", breaks="GRPC-RAW")
 def grpc_raw_lengths_are_16_bits(original: Any, tensor: Tensor) -> bytes:
     """The length in front of a raw BYTES element is counted in 16 bits."""
     if tensor.datatype != "BYTES":

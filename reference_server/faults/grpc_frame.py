@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from reference_server.errors import InferenceError
 from reference_server.faults import fault
 from reference_server.request import OutputWish
 
@@ -18,20 +19,12 @@ def grpc_has_no_server_live(original: Any) -> dict[str, Any]:
     return {name: method for name, method in original().items() if name != "ServerLive"}
 
 
-@fault("grpc_methods.server_ready", breaks="GRPC-EP")
-def grpc_server_is_never_ready(original: Any, models: Any, message: Message) -> Message:
-    """ServerReady answers with the default of its field, which is false."""
-    response = original(models, message)
-    response.ClearField("ready")
-    return response
-
-
 @fault("grpc_methods.model_ready", breaks="GRPC-EP")
-def grpc_models_without_a_version_are_not_ready(original: Any, models: Any, message: Message) -> Message:
-    """ModelReady of no version in particular looks for one named with an empty string, and is false."""
-    response = original(models, message)
-    response.ready = bool(message.version)
-    return response
+def grpc_readiness_of_no_version_is_refused(original: Any, models: Any, message: Message) -> Message:
+    """ModelReady of no version in particular looks for one named with an empty string, and is refused."""
+    if not message.version:
+        raise InferenceError("there is no version of an empty name", status=404)
+    return original(models, message)
 
 
 @fault("grpc_methods.server_metadata", breaks="GRPC-CLS-META")
@@ -81,7 +74,7 @@ def grpc_answer_has_no_model_name(original: Any, model: Any, request: Any, produ
     return response
 
 
-@fault("grpc_response.build", breaks="GRPC-RES")
+@fault("grpc_response.build", breaks="GRPC-NAME-ASKED")
 def grpc_answer_names_model_and_version(original: Any, model: Any, request: Any, produced: Any) -> Message:
     """The name of the model has its version behind it."""
     response = original(model, request, produced)

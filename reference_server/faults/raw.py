@@ -15,7 +15,7 @@ from reference_server.tensors import Tensor
 Inputs = dict[str, Tensor]
 Shape = tuple[int, ...]
 
-BYTES_BODY = ("RAW-STR", "RAW-STR-BODY")
+BYTES_BODY = ("RAW-STR",)
 
 
 def with_elements(inputs: Inputs, elements: Any) -> Inputs:
@@ -32,13 +32,13 @@ def is_bytes(model: Model) -> bool:
 # --- what the body is ------------------------------------------------------------------------------------------------
 
 
-@fault("framing.json_length", breaks=("RAW-IHCL0", "RAW-STR-BODY", "OIP-ANSWER"))
+@fault("framing.json_length", breaks=("RAW-IHCL0", "OIP-ANSWER"))
 def inference_header_0_means_none(original: Any, values: Any, body_length: int) -> int | None:
     """An inference header of 0 counts as absent, because a zero length is tested for truth."""
     return original(values, body_length) or None
 
 
-@fault("raw.parse_body", breaks=("RAW-IHCL0", "RAW-STR-BODY", "OIP-ANSWER"))
+@fault("raw.parse_body", breaks=("RAW-IHCL0", "OIP-ANSWER"))
 def raw_body_with_a_brace_is_refused(original: Any, model: Model, body: bytes) -> Inputs:
     """A raw body that begins like a JSON object is refused as a forgotten inference header."""
     if body[:1] == b"{":
@@ -52,7 +52,7 @@ def raw_body_is_stripped_of_white_space(original: Any, model: Model, body: bytes
     return dict(original(model, body.strip(b" \t\r\n")))
 
 
-@fault("request.parse", breaks="BIN-IHCL-MISSING")
+@fault("request.parse", breaks="BIN-IHCL-MISSING-REFUSED")
 def raw_request_is_told_by_its_first_byte(original: Any, model: Model, values: Any, body: bytes) -> InferRequest:
     """A body without inference header that does not open a JSON object is taken for a raw request."""
     request: InferRequest = original(model, values if values or body[:1] == b"{" else ["0"], body)
@@ -110,13 +110,6 @@ def raw_bytes_are_refused(original: Any, model: Model, body: bytes) -> Inputs:
     if is_bytes(model):
         raise InferenceError("a raw binary request needs numbers, the input is BYTES")
     return dict(original(model, body))
-
-
-@fault("raw.parse_body", breaks="RAW-STR-BODY")
-def raw_bytes_need_a_length_prefix(original: Any, model: Model, body: bytes) -> Inputs:
-    """The raw body of a BYTES input is read as a length and as many bytes."""
-    inputs: Inputs = original(model, body)
-    return with_elements(inputs, tensors.split_elements(memoryview(body), 1)) if is_bytes(model) else inputs
 
 
 @fault("raw.parse_body", breaks=BYTES_BODY)

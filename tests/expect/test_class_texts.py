@@ -94,23 +94,25 @@ def test_a_class_written_wrongly_is_understood(text: str, expected: ClassText | 
         ("18446744073709551615", 2**64 - 1, True),
         ("18446744073709551616", 2**64 - 1, False),
         ("9007199254740992", 2**53 + 1, False),
-        ("3.0", 3, False),
-        ("03", 3, False),
-        ("+3", 3, False),
+        ("3.0", 3, True),
+        ("3e0", 3, True),
+        ("3.5", 3, False),
         ("1", True, True),
         ("3.3", 3.3, True),
         ("3.300000", 3.3, True),
         ("3.3e0", 3.3, True),
         ("3.3", float(np.float32(3.3)), True),
         ("10", 10.0, True),
-        ("3.30001", 3.3, False),
+        ("3.30001", 3.3, True),
+        ("3.30002", 3.3, False),
         ("0.007812", 0.0078125, True),
         ("0.007811", 0.0078125, False),
         ("0.000000", 1e-9, True),
         ("0.000001", 1e-9, False),
         ("-0.000000", 0.0, True),
         ("1000001", 1e6, True),
-        ("1000002", 1e6, False),
+        ("1000005", 1e6, True),
+        ("1000006", 1e6, False),
         ("inf", math.inf, True),
         ("-inf", math.inf, False),
         ("Infinity", math.inf, True),
@@ -124,6 +126,25 @@ def test_a_class_written_wrongly_is_understood(text: str, expected: ClassText | 
 )
 def test_a_text_is_the_value_of_a_score(text: str, score: float, same: bool) -> None:
     assert class_texts.same_value(text, score) is same
+
+
+@pytest.mark.parametrize(
+    ("text", "score", "datatype", "exact"),
+    [
+        ("3", 3, "<i4", True),
+        ("3.0", 3, "<i4", False),
+        ("3e0", 3, "<i4", False),
+        ("0.1", float(np.float32(0.1)), "<f4", True),
+        ("0.100000", float(np.float32(0.1)), "<f4", True),
+        ("0.1", float(np.float32(0.1)), "<f8", False),
+        ("0.10000000149011612", float(np.float32(0.1)), "<f8", True),
+        ("123457", 123456.75, "<f4", False),
+        ("nan", math.nan, "<f4", True),
+        ("inf", math.inf, "<f8", True),
+    ],
+)
+def test_a_text_says_all_of_a_score_or_less(text: str, score: float, datatype: str, exact: bool) -> None:
+    assert class_texts.is_exact(text, score, np.dtype(datatype)) is exact
 
 
 HIGHEST: list[tuple[str, list[Any], int, list[int]]] = [

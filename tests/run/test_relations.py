@@ -175,7 +175,6 @@ def test_given_inputs_are_sent() -> None:
         ("classes-always-come-as-json", "scores_labelled", "CLS-BIN"),
         ("raw-body-is-read-column-by-column", "raw_middle", "RAW-ENC"),
         ("raw-batch-dimension-is-left-out", "raw_batching", "RAW-ENC"),
-        ("raw-bytes-need-a-length-prefix", "raw_bytes_one", "RAW-STR-BODY"),
         ("short-raw-body-is-filled-with-zeros", "raw_fixed", "RAW-SIZE"),
         ("last-word-filled-up-with-zeros", "identity_int32", "BIN-NEG-SHORT"),
         ("accepts-what-it-should-refuse", "identity_int32", "BIN-NEG-IHCL-LONG"),

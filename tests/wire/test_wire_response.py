@@ -112,7 +112,8 @@ BYTES_2 = '"name":"B","datatype":"BYTES","shape":[2]'
 
 # outputs, tail; kind, field, offset from the JSON's end, expected, actual
 ONE_FAULT = [
-    ((sized("4.0"),), "0102feff", "size-not-integer", SIZE, None, "an integer", "4.0"),
+    ((sized("4.0"),), "0102feff", "integer-with-a-point", SIZE, None, "4", "4.0"),
+    ((sized("4.5"),), "0102feff", "size-not-integer", SIZE, None, "an integer", "4.5"),
     ((sized('"4"'),), "0102feff", "size-not-integer", SIZE, None, "an integer", '"4"'),
     ((sized("true"),), "0102feff", "size-not-integer", SIZE, None, "an integer", "true"),
     ((sized("[4]"),), "0102feff", "size-not-integer", SIZE, None, "an integer", "[4]"),
@@ -144,7 +145,7 @@ ONE_FAULT = [
     ((stated('"datatype":"INT8"'),), "", "shape-invalid", "outputs[0].shape", None, SHAPE, "nothing"),
     ((shaped("1"),), "", "shape-invalid", "outputs[0].shape", None, SHAPE, "1"),
     ((shaped("[-1]"),), "", "shape-invalid", "outputs[0].shape", None, SHAPE, "[-1]"),
-    ((shaped("[1.0]"),), "", "shape-no-integers", "outputs[0].shape", None, "dimensions written as integers", "[1.0]"),
+    ((shaped("[1.0]"),), "", "integer-with-a-point", "outputs[0].shape", None, "dimensions written as integers", "[1.0]"),
     ((shaped('["1"]'),), "", "shape-no-integers", "outputs[0].shape", None, "dimensions written as integers", '["1"]'),
     ((shaped("[1.5]"),), "", "shape-invalid", "outputs[0].shape", None, SHAPE, "[1.5]"),
     ((shaped('["-1"]'),), "", "shape-invalid", "outputs[0].shape", None, SHAPE, '["-1"]'),
@@ -156,8 +157,7 @@ ONE_FAULT = [
     ((C[:-1] + ',"parameters":[]}',), "", "parameters-invalid", "outputs[0].parameters", None, "an object", "[]"),
     (('{"name":"A","datatype":"INT16","shape":[2],"parameters":4}',), "0102feff", "parameters-invalid",
      "outputs[0].parameters", None, "an object", "4"),
-    ((stated('"datatype":"BOOL","shape":[1]'),), "", "data-value", "outputs[0].data element 0", None,
-     "BOOL: true or false", "1"),
+    ((stated('"datatype":"BOOL","shape":[1]'),), "", "bool-number", "outputs[0].data", None, "true or false", "1"),
     ((A, '{"name":"D","datatype":"INT8","shape":[1],"data":7}'), "0102feff", "data-value", "outputs[1].data", None,
      "an array", "7"),
     ((shaped("[2]"),), "", "data-count", "outputs[0].data", None,

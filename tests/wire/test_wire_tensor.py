@@ -184,7 +184,7 @@ REFUSED = [
     ),
     ("FP64", [1], [None], "data-value", "data element 0", "FP64: a number within its range", "null"),
     ("FP64", [1], [False], "data-value", "data element 0", "FP64: a number within its range", "false"),
-    ("BOOL", [1], [1], "data-value", "data element 0", "BOOL: true or false", "1"),
+    ("BOOL", [1], [2], "data-value", "data element 0", "BOOL: true or false", "2"),
     ("BYTES", [1], [1], "data-value", "data element 0", "BYTES: a string that UTF-8 can carry", "1"),
     ("BYTES", [1], ["\ud800"], "data-value", "data element 0", "BYTES: a string that UTF-8 can carry", '"\\ud800"'),
     ("INT8", [1], [{}], "data-value", "data element 0", "INT8: an integer from -128 to 127", "an object"),

@@ -24,17 +24,6 @@ from conformance.transport.target import Target
 from conformance.wire.request import Form
 
 
-@check("classification.flattens-row-by-row", answers="CLS-SHAPE-NB")
-@rows(
-    Row("2x3-floats", (((1, 3, 2), (6, 4, 5)),), role="scores_rank2"),
-    Row("3x2", (((1, 3), (2, 6), (4, 5)),), role="rank2"),
-    Row("2x2x2", ((((1, 3), (2, 6)), ((4, 5), (8, 7))),), role="rank3"),
-)
-def flattens_row_by_row(target: Target, model: Model, values: Any) -> None:
-    """Where the model does not batch, one ranking goes over all elements, counted row by row."""
-    Classified.of(target, model, values).expect_rule(class_texts.counted_alike)
-
-
 @check("classification.items-are-ranked-apart", answers="CLS-BATCH")
 @rows(
     Row("2-items", (ITEMS, 4), role="scores_batching"),

@@ -11,17 +11,23 @@ from conformance.checks.support.classes import (
     ITEMS,
     SCORES,
     SQUARES,
+    Classified,
     ask,
     both_forms,
+    classes_of,
+    each,
+    each_row,
     scored,
     texts,
 )
+from conformance.expect import class_texts
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import Unmet
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
 from conformance.terms.extensions import GRPC
 from conformance.terms.text import safe, shown_shape
+from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.transport.peer import Peer
 from conformance.transport.target import Target
@@ -58,22 +64,31 @@ def datatype_is_bytes(target: Peer, model: Model, values: Any, send: Form = "jso
         raise Unmet(f"datatype BYTES of the classes in {name}", found, reply)
 
 
-@check("classification.shape-is-count", answers="CLS-SHAPE-NB")
+@check("classification.shape-is-count", answers=("CLS-SHAPE-NB", "CLS-SHAPE-SHOWN"))
 @rows(
     Row("1-of-4", (SCORES, 1), role="scores"),
     Row("4-of-4", (SCORES, 4), role="scores"),
     Row("variable", ((5, -7, 9), 2), role="identity_int32"),
-    Row("rank-2", (((1, 3, 2), (6, 4, 5)), 2), role="scores_rank2"),
-    Row("rank-3", ((((1, 3), (2, 6)), ((4, 5), (8, 7))), 3), role="rank3"),
     Row("documented", (DOCUMENTED, 2), role="documented_scores"),
 )
 def shape_is_count(target: Target, model: Model, values: Any, count: int) -> None:
-    """Where the model does not batch, the classes have one dimension."""
+    """Where the model does not batch, the classes have one dimension; a first dimension of 1 is the prose's batch."""
     reply = ask(target, model, [model.tensor(values)], Output(scored(model), classification=count))
-    texts(reply, scored(model))
-    shape = expect(reply).output(scored(model)).shape
-    if shape is None or len(shape) != 1:
-        raise Unmet(f"shape [{count}] of the classes in {scored(model)}", shown_shape(shape), reply)
+    found = len(texts(reply, scored(model)))
+    _expect_unbatched(reply, scored(model), found, expect(reply).output(scored(model)).shape)
+
+
+def _expect_unbatched(reply: Reply, name: str, count: int, shape: tuple[int, ...] | None) -> None:
+    """Expect the shape of classes of a model that does not batch. The number of classes is for its own check."""
+    if shape is not None and len(shape) == 1:
+        return
+    is_batch_of_one = shape is not None and len(shape) == 2 and shape[0] == 1
+    raise Unmet(
+        f"shape [{count}] of the classes in {name}" + ("" if is_batch_of_one else f", or [1, {count}]"),
+        shown_shape(shape),
+        reply,
+        requirement="CLS-SHAPE-SHOWN" if is_batch_of_one else None,
+    )
 
 
 @check("classification.shape-is-batch-and-count", answers="CLS-SHAPE-B")
@@ -96,12 +111,11 @@ def shape_is_batch_and_count(target: Target, model: Model, values: Any, count: i
         raise Unmet(f"shape [{len(values)}, {count}] of the classes in {scored(model)}", shown_shape(shape), reply)
 
 
-@check("grpc.classes-have-their-shape", answers="GRPC-CLS-SHAPE", over=(GRPC,))
+@check("grpc.classes-have-their-shape", answers=("GRPC-CLS-SHAPE", "GRPC-CLS-SHAPE-SHOWN"), over=(GRPC,))
 @rows(
     *both_forms(
         Row("1-of-4", (SCORES, 1), role="scores"),
         Row("4-of-4", (SCORES, 4), role="scores"),
-        Row("rank-2", (((1, 3, 2), (6, 4, 5)), 2), role="scores_rank2"),
         Row("documented", (DOCUMENTED, 2), role="documented_scores"),
         Row("batch-1", (ITEMS[:1], 2), role="scores_batching"),
         Row("batch-2", (ITEMS, 3), role="scores_batching"),
@@ -109,13 +123,40 @@ def shape_is_batch_and_count(target: Target, model: Model, values: Any, count: i
     )
 )
 def classes_have_their_shape(target: GrpcTarget, model: Model, values: Any, count: int, send: Form) -> None:
-    """Classes have the shape [batch, count] where the model batches, and [count] where it does not."""
+    """Classes have the shape [batch, count] where the model batches, and [count], or [1, count], where it does not."""
     name = scored(model)
     reply = ask(target, model, [model.tensor(values)], Output(name, classification=count), send=send)
     found = len(texts(reply, name))
     shape = expect(reply).output(name).shape
-    batch = [len(values)] if model.role.batching else []
-    # The number of classes is for its own check.
-    if shape is None or list(shape[: len(batch)]) != batch or len(shape) != len(batch) + 1 or prod(shape) != found:
-        wanted = [*batch, found // (batch or [1])[0]]
+    if shape is not None and prod(shape) != found:
+        raise Unmet(f"a shape of the {classes_of(found)} in {name}", shown_shape(shape), reply)
+    if not model.role.batching:
+        _expect_unbatched(reply, name, found, shape)
+    elif shape is None or len(shape) != 2 or shape[0] != len(values):
+        wanted = [len(values), found // len(values)]
         raise Unmet(f"shape {wanted} of the classes in {name}", shown_shape(shape), reply)
+
+
+# --- scores of several dimensions -----------------------------------------------------------------------------------
+
+_MATRICES = (
+    Row("2x3", (((1, 3, 2), (6, 4, 5)),), role="scores_rank2"),
+    Row("3x2", (((1, 3), (2, 6), (4, 5)),), role="rank2"),
+    Row("2x2x2", ((((1, 3), (2, 6)), ((4, 5), (8, 7))),), role="rank3"),
+)
+
+
+@check("classification.scores-of-several-dimensions", answers=("CLS-SHAPE-MATRIX", "CLS-INDEX"))
+@rows(*_MATRICES)
+@check("grpc.scores-of-several-dimensions", answers=("GRPC-CLS-SHAPE-MATRIX", "GRPC-CLS-INDEX"), over=(GRPC,))
+@rows(*both_forms(*_MATRICES))
+def scores_of_several_dimensions(target: Peer, model: Model, values: Any, send: Form = "json") -> str:
+    """Classes of a matrix, of a model that does not batch, are one ranking, or one for each row of it."""
+    case = Classified.of(target, model, values, 2, send=send)
+    shape = shown_shape(expect(case.reply).output(case.name).shape)
+    rows_of = case.scores.shape[0]
+    if len(case.listed) == 2 * rows_of:
+        case.expect_rule(each_row(rows_of, class_texts.indices_right), requirement="CLS-INDEX")
+        return f"a ranking for each row, {shape}"
+    case.expect_rule(each(class_texts.indices_right), requirement="CLS-INDEX")
+    return f"one ranking over all scores, {shape}"

@@ -101,6 +101,28 @@ def value_is_the_score(target: Peer, model: Model, values: Any, send: Form = "js
     Classified.of(target, model, values, send=send).expect_rule(each(class_texts.values_right))
 
 
+@check("classification.value-says-all-of-the-score", answers="CLS-VALUE-EXACT")
+@rows(
+    Row("integers", ((5, -7, 123456789),), role="identity_int32"),
+    Row("uint64", ((2**53 + 1, 2**63, 2**64 - 1),), role="identity_uint64"),
+    Row("fp32", ((0.25, -1.5, 3.0, 123456.75),), role="identity_fp32"),
+    Row("fp32-nine-digits", ((0.1, 1 + 2**-23, 16777215.0, 2.0**-30),), role="identity_fp32"),
+    Row("fp64", ((0.1, 1 / 3, 123456789.125, 2.0**-40),), role="identity_fp64"),
+    Row("documented", (DOCUMENTED,), role="documented_scores"),
+)
+@check("grpc.class-value-says-all-of-the-score", answers="GRPC-CLS-VALUE-EXACT", over=(GRPC,))
+@rows(
+    *both_forms(
+        Row("integers", ((5, -7, 123456789),), role="identity_int32"),
+        Row("fp32", ((0.1, 123456.75, 1 + 2**-23),), role="identity_fp32"),
+        Row("fp64", ((0.1, 1 / 3, 123456789.125),), role="identity_fp64"),
+    )
+)
+def value_says_all_of_the_score(target: Peer, model: Model, values: Any, send: Form = "json") -> None:
+    """The value in a class reads back as the very score: an integer in digits, a float with all that it takes."""
+    Classified.of(target, model, values, send=send).expect_rule(each(class_texts.values_exact))
+
+
 @check("classification.index-counts-from-0", answers="CLS-INDEX")
 @rows(
     Row("floats", (SCORES,), role="scores"),

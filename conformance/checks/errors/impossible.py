@@ -5,9 +5,9 @@ from __future__ import annotations
 from conformance.checks.errors.impossible_calls import REFUSALS_OVER_GRPC
 from conformance.checks.errors.impossible_requests import REFUSALS
 from conformance.checks.support.refusals import Refusal, refusal_rows
-from conformance.expect.refusals import expect_refusal
+from conformance.expect.refusals import expect_refusal, expect_refusal_or_right
 from conformance.roles.model import Model
-from conformance.terms.check import check, rows
+from conformance.terms.check import Row, check, rows
 from conformance.terms.extensions import GRPC
 from conformance.transport.peer import Peer
 from conformance.transport.target import Target
@@ -20,6 +20,15 @@ from conformance.transport.target import Target
 def impossible_request_has_an_error_status(target: Peer, model: Model, refusal: Refusal) -> None:
     """A request that cannot be carried out is refused."""
     expect_refusal(target, model, refusal.message(model), refusal.described)
+
+
+@check("errors.text-beyond-json-is-refused", answers=("OIP-ERR-CODE", "OIP-JSON-STRICT"))
+@rows(*[Row(row.id, row.values, role=row.role) for row in refusal_rows(REFUSALS, "OIP-JSON-STRICT")])
+def text_beyond_json_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
+    """A request in more than JSON has, such as a comment, is refused, or read as its author meant it."""
+    carried = refusal.tensors(model) if refusal.tensors else ()
+    must, should = "OIP-ERR-CODE", "OIP-JSON-STRICT"
+    expect_refusal_or_right(target, model, refusal.message(model), carried, refusal.described, must=must, should=should)
 
 
 @check("errors.input-against-the-metadata-is-refused", answers="OIP-ERR-SIGNATURE")

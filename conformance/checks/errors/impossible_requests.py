@@ -89,9 +89,6 @@ IMPOSSIBLE: tuple[Entry, ...] = (
     ("empty-body", text(lambda _: b""), "multi"),
     ("no-json", text(lambda _: b"inputs"), "identity_int32"),
     ("json-cut-short", text(lambda body: body[:-1]), "identity_int32"),
-    ("comma-behind-the-last-member", text(lambda body: body[:-1] + b",}"), "identity_int32"),
-    ("text-behind-the-json", text(lambda body: body + b" x"), "identity_int32"),
-    ("quotes-of-the-wrong-kind", text(lambda body: body.replace(b'"', b"'")), "identity_int32"),
     ("array-instead-of-an-object", text(lambda body: b"[" + body + b"]"), "identity_int32"),
     ("inputs-no-array", edited(lambda document: document.update(inputs="INPUT")), "identity_int32"),
     ("one-element-too-few", first_input(data=[1, 2]), "identity_int32"),
@@ -171,7 +168,16 @@ REPEATED: tuple[Entry, ...] = (
     ),
 )
 
+# What a parser may take beside JSON.
+BEYOND_JSON: tuple[Entry, ...] = (
+    ("comma-behind-the-last-member", text(lambda body: body[:-1] + b",}"), "identity_int32"),
+    ("text-behind-the-json", text(lambda body: body + b" x"), "identity_int32"),
+    ("quotes-of-the-wrong-kind", text(lambda body: body.replace(b'"', b"'")), "identity_int32"),
+    ("comment-in-the-json", text(lambda body: b"/* a comment */" + body), "identity_int32"),
+)
+
 REFUSALS: tuple[Refusal, ...] = (
+    *[Refusal(fault, "OIP-JSON-STRICT", role, make, tensors=Model.sample) for fault, make, role in BEYOND_JSON],
     *[Refusal(fault, "OIP-ERR-CODE", role, make) for fault, make, role in IMPOSSIBLE],
     *[Refusal(fault, "OIP-ERR-SIGNATURE", role, make) for fault, make, role in CONTRADICTING],
     *[Refusal(fault, "OIP-ERR-MEMBER", role, make) for fault, make, role in INCOMPLETE],

@@ -11,6 +11,7 @@ from math import prod
 from typing import Any
 
 from conformance.checks.support.over_grpc import expect_return_over_grpc, expect_right
+from conformance.expect.raw_contents import VALUES, is_big_endian
 from conformance.expect.unmet import NotApplicable, Unmet
 from conformance.roles.corner_values import (
     BINARY_ONLY_CORNERS,
@@ -190,7 +191,15 @@ def _expect_own_fields(reply: Reply) -> None:
             )
 
 
-@check("grpc.raw-strings-come-back", answers="GRPC-BYTES", over=(GRPC,))
+@check("grpc.raw-contents-are-little-endian", answers="GRPC-RAW-LE", role="cast_int32_fp32", over=(GRPC,))
+def raw_contents_are_little_endian(target: GrpcTarget, model: Model) -> None:
+    """Raw contents have the least significant byte first, as binary tensor data have over HTTP."""
+    if is_big_endian(target, model):
+        reply = target.infer(model.request([model.tensor(VALUES)], send="binary"))
+        raise Unmet("the least significant byte first", "the most significant one, in both directions", reply)
+
+
+@check("grpc.raw-strings-come-back", answers=("GRPC-BYTES", "GRPC-RAW"), over=(GRPC,))
 @rows(
     *[Row(name, (group,), role="identity_bytes") for name, group in {**TEXTS, **OCTETS}.items()],
     *[Row(f"length-{name}", (group,), role="string_length") for name, group in {**TEXTS, **OCTETS}.items()],

@@ -6,11 +6,14 @@ raw request, and the binary bytes are neither JSON white space nor UTF-8, so tha
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from conformance.checks.support.refusals import Refusal
 from conformance.roles.model import Make, Model
 from conformance.wire.request import INFERENCE_HEADER, JSON, OCTET_STREAM, Message
+from conformance.wire.tensor import Tensor
+
+Carried = Callable[[Model], Sequence[Tensor]]
 
 VALUES = [200, 201, 202, 203]
 BLANKS = [0x20, 0x0A, 0x0D, 0x09]
@@ -61,24 +64,45 @@ def _inside_a_character(model: Model) -> Message:
     return message.with_header(INFERENCE_HEADER, str(message.body.index("猫".encode()) + 1))
 
 
-def _refusal(requirement: str, fault: str, message: Make, role: str = "identity_uint8") -> Refusal:
-    return Refusal(fault, requirement, role, message)
+def _refusal(
+    requirement: str, fault: str, message: Make, role: str = "identity_uint8", tensors: Carried | None = None
+) -> Refusal:
+    return Refusal(fault, requirement, role, message, tensors=tensors)
 
 
-MISSING = (
-    ("no-header", lambda model: _headless(_good(model)), "identity_uint8"),
-    ("no-header-as-json", lambda model: _headless(_good(model)).with_header("Content-Type", JSON), "identity_uint8"),
+def _values(model: Model) -> Sequence[Tensor]:
+    return [model.tensor(VALUES)]
+
+
+def _blanks(model: Model) -> Sequence[Tensor]:
+    return [model.tensor(BLANKS)]
+
+
+def _sample(model: Model) -> Sequence[Tensor]:
+    return model.sample()
+
+
+MISSING: tuple[tuple[str, Make, str, Carried], ...] = (
+    ("no-header", lambda model: _headless(_good(model)), "identity_uint8", _values),
+    (
+        "no-header-as-json",
+        lambda model: _headless(_good(model)).with_header("Content-Type", JSON),
+        "identity_uint8",
+        _values,
+    ),
     (
         "no-header-before-blank-bytes",
-        lambda model: _headless(model.request([model.tensor(BLANKS)]).message()),
+        lambda model: _headless(model.request(_blanks(model)).message()),
         "identity_uint8",
+        _blanks,
     ),
     (
         "no-header-with-one-binary-input",
         lambda model: _headless(model.request(send={"IN_BOOL"}).message()),
         "multi",
+        _sample,
     ),
-    ("raw-body-without-header", _raw(None), "raw_fixed"),
+    ("raw-body-without-header", _raw(None), "raw_fixed", _sample),
 )
 BEYOND: tuple[tuple[str, Make] | tuple[str, Make, str], ...] = (
     ("one-beyond-the-body", _says(lambda message: len(message.body) + 1)),
@@ -98,12 +122,12 @@ NEGATIVE = (
     ("minus-the-length", _says(lambda message: -message.json_length)),
     ("negative-and-right-in-32-bits", _says(lambda message: message.json_length - 2**32)),
 )
-NO_NUMBER = (
-    ("letters", _text("abc"), "identity_uint8"),
-    ("empty-header", _text(""), "identity_uint8"),
-    ("not-a-number", _text("NaN"), "identity_uint8"),
-    ("raw-body-under-letters", _raw("abc"), "raw_fixed"),
-    ("raw-body-under-empty-header", _raw(""), "raw_fixed"),
+NO_NUMBER: tuple[tuple[str, Make, str, Carried], ...] = (
+    ("letters", _text("abc"), "identity_uint8", _values),
+    ("empty-header", _text(""), "identity_uint8", _values),
+    ("not-a-number", _text("NaN"), "identity_uint8", _values),
+    ("raw-body-under-letters", _raw("abc"), "raw_fixed", _sample),
+    ("raw-body-under-empty-header", _raw(""), "raw_fixed", _sample),
 )
 CUT: tuple[tuple[str, Make] | tuple[str, Make, str], ...] = (
     ("one-byte-short", _says(lambda message: message.json_length - 1)),
@@ -123,11 +147,11 @@ ODD = (
 )
 
 PLAIN = (
-    *[_refusal("BIN-IHCL-MISSING", *entry) for entry in MISSING],
     *[_refusal("BIN-NEG-IHCL-LONG", *entry) for entry in BEYOND],
     *[_refusal("BIN-NEG-IHCL-SIGN", *entry) for entry in NEGATIVE],
-    *[_refusal("BIN-NEG-IHCL-TEXT", *entry) for entry in NO_NUMBER],
     *[_refusal("BIN-NEG-IHCL-CUT", *entry) for entry in CUT],
 )
-LAX = tuple(_refusal("BIN-NEG-IHCL-LAX", *entry) for entry in ODD)
-REFUSALS: tuple[Refusal, ...] = (*PLAIN, *LAX)
+WITHOUT = tuple(_refusal("BIN-IHCL-MISSING-REFUSED", *entry) for entry in MISSING)
+NAMELESS = tuple(_refusal("BIN-NEG-IHCL-LAX", *entry) for entry in NO_NUMBER)
+LAX = tuple(_refusal("BIN-NEG-IHCL-LAX", *entry, tensors=_values) for entry in ODD)
+REFUSALS: tuple[Refusal, ...] = (*PLAIN, *WITHOUT, *NAMELESS, *LAX)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from conformance.checks.support.refusals import Refusal
 from conformance.roles.model import Model
 from conformance.wire.request import INFERENCE_HEADER, Message
@@ -52,6 +54,18 @@ REFUSALS: tuple[Refusal, ...] = (
         for size in sizes
     ],
     TWO_ITEMS,
-    Refusal("without-its-header", "BIN-IHCL-MISSING", "raw_fixed", _headless(_COUNTING[:16])),
-    Refusal("bytes-without-its-header", "BIN-IHCL-MISSING", "raw_bytes_one", _headless(b"hello")),
+    Refusal(
+        "without-its-header",
+        "BIN-IHCL-MISSING-REFUSED",
+        "raw_fixed",
+        _headless(_COUNTING[:16]),
+        tensors=lambda model: [model.tensor(np.frombuffer(_COUNTING[:16], "<i4").reshape(2, 2).tolist())],
+    ),
+    Refusal(
+        "bytes-without-its-header",
+        "BIN-IHCL-MISSING-REFUSED",
+        "raw_bytes_one",
+        _headless(b"hello"),
+        tensors=lambda model: [model.tensor([b"hello"])],
+    ),
 )

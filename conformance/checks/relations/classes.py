@@ -78,7 +78,7 @@ def _items(reply: Reply, scores: Tensor, listed: Sequence[ClassText], count: int
         raise Unmet("datatype BYTES", f"datatype {safe(found.datatype, 60)}", reply, requirement="CLS-TYPE")
     batch = scores.shape[0] if scores.shape else 1
     size = count if len(scores.shape) > 1 else 1  # of an item, should the model batch
-    if found.shape == (count,) and len(listed) == count:
+    if found.shape in ((count,), (1, count)) and len(listed) == count:
         return [(listed, scores.array.reshape(-1))]
     if found.shape == (batch, size) and len(listed) == batch * size:
         rows_of = scores.array.reshape(batch, -1)

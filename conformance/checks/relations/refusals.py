@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from conformance.expect.refusals import expect_refusal
+from conformance.checks.relations.plain_answer import expect_same
+from conformance.expect.expectation import expect
+from conformance.expect.refusals import expect_alive, expect_refusal
 from conformance.expect.unmet import NotApplicable
 from conformance.survey.deployed import Deployed
 from conformance.terms.check import check, rows
@@ -22,13 +24,17 @@ def short_body_is_refused(target: Target, model: Deployed, every: bool) -> None:
     expect_refusal(target, model, message.with_body(message.body[: message.json_length if every else -1]))
 
 
-@check("relations.missing-header-is-refused", answers="BIN-IHCL-MISSING")
+@check("relations.missing-header-is-refused", answers=("BIN-IHCL-MISSING", "BIN-IHCL-MISSING-REFUSED"))
 def missing_header_is_refused(target: Target, model: Deployed) -> None:
-    """A binary request without inference header is refused, and the next good one answered."""
+    """A binary request without inference header is refused, or answered as it is with one."""
     message = model.request(outputs=model.listed()).message()
     if len(message.body) == message.json_length:
         raise NotApplicable("the model's inputs have no bytes")
-    expect_refusal(target, model, message.with_header(INFERENCE_HEADER, None))
+    reply = target.send(message.with_header(INFERENCE_HEADER, None), fresh=True)
+    if reply.succeeded:
+        expect_same(target, model, reply, "BIN-IHCL-MISSING")
+    expect(reply, "BIN-IHCL-MISSING-REFUSED" if reply.succeeded else "BIN-IHCL-MISSING").refused()
+    expect_alive(target, model)
 
 
 @check("relations.header-beyond-the-body-is-refused", answers="BIN-NEG-IHCL-LONG")

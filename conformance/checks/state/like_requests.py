@@ -9,6 +9,7 @@ from conformance.expect.unmet import Blocked, NotApplicable, Unmet
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
 from conformance.terms.extensions import BINARY, CLASSES, RAW
+from conformance.terms.text import shown_shape
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.request import Message, Output
@@ -136,8 +137,8 @@ def _counts(model: Model) -> list[Sent]:
 def _elements_of(name: str, count: int) -> Judge:
     def judge(reply: Reply) -> None:
         found = expect(reply).output(name).shape
-        if found != (count,):
-            raise Unmet(f"{name} of shape [{count}]", f"shape {found}", reply)
+        if found is None or found[-1:] != (count,):
+            raise Unmet(f"{name} of {count} classes", shown_shape(found), reply)
 
     return judge
 

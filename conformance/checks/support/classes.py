@@ -217,7 +217,7 @@ class Classified:
         parts = [self.listed[k * size : (k + 1) * size] for k in range(batch)]
         return list(zip(parts, scores.reshape(batch, -1), strict=True))
 
-    def expect_rule(self, rule: Rule, expected: str | None = None) -> None:
+    def expect_rule(self, rule: Rule, expected: str | None = None, requirement: str | None = None) -> None:
         """Raise `Unmet` unless the classes keep a rule, about the right scores or about the server's own."""
         if rule(self.items()):
             return
@@ -227,7 +227,7 @@ class Classified:
             firsts = [first_wrong(*pair) for pair in pairs]
             right = " and ".join(shown(row, first) for (_, row), first in zip(pairs, firsts, strict=True))
             came = " and ".join(shown(part, first) for (part, _), first in zip(pairs, firsts, strict=True))
-            raise Unmet(expected or f"{self.name} as classes {right}", came, self.reply)
+            raise Unmet(expected or f"{self.name} as classes {right}", came, self.reply, requirement=requirement)
 
     def _own_scores(self) -> Scores | None:
         """Return the output that the server gives without classification; None unless it has the right form.
@@ -247,6 +247,18 @@ class Classified:
 def each(rule: Callable[[Sequence[ClassText], Scores], bool]) -> Rule:
     """Make a rule for items of a rule for one."""
     return lambda items: all(rule(*item) for item in items)
+
+
+def each_row(count: int, rule: Callable[[Sequence[ClassText], Scores], bool]) -> Rule:
+    """Make a rule for outputs of a number of rows, each with as many classes, of a rule for one row."""
+
+    def keeps(items: Sequence[Item]) -> bool:
+        ((listed, scores),) = items
+        size = len(listed) // count
+        parts = [listed[k * size : (k + 1) * size] for k in range(count)]
+        return all(rule(*pair) for pair in zip(parts, scores.reshape(count, -1), strict=True))
+
+    return keeps
 
 
 def _prefixed(data: bytes, *, partly: bool) -> list[str]:

@@ -32,8 +32,11 @@ from conformance.wire.tensor import Tensor
 # --- a list of classes -----------------------------------------------------------------------------------------------
 
 
-def expect_classes(model: Model, reply: Reply, output: Expected) -> None:
-    """Expect the classes of an output, in their order; which of several requirements is unmet depends on what differs."""
+def expect_classes(model: Model, reply: Reply, output: Expected, *, as_shown: bool = True) -> None:
+    """Expect the classes of an output, in their order; which of several requirements is unmet depends on what differs.
+
+    `as_shown`: without a batch dimension where the model has none, which is advice.
+    """
     right = output.classes or ()
     found = expect(reply, "CLS-HTTP-NUM").output(output.name)
     shape = "CLS-SHAPE-B" if model.role.batching else "CLS-SHAPE-NB"
@@ -42,12 +45,15 @@ def expect_classes(model: Model, reply: Reply, output: Expected) -> None:
         raise Unmet("datatype BYTES", f"datatype {safe(found.datatype, 40)}", reply, requirement="CLS-TYPE")
     if len(texts) != len(right):
         _differ(reply, f"{len(right)} classes", f"{len(texts)} classes", "CLS-COUNT")
-    if found.shape != output.shape or math.prod(output.shape) != len(texts):
+    is_of_one = not model.role.batching and found.shape == (1, *output.shape)  # the prose's batch, where there is none
+    if not (is_of_one or found.shape == output.shape) or math.prod(output.shape) != len(texts):
         _differ(reply, shown_shape(output.shape), shown_shape(found.shape), shape)
     for text, wanted in zip(texts, right, strict=True):
         requirement = _about_class(text, wanted, right)
         if requirement:
             _differ(reply, _spelled(wanted), text, requirement)
+    if is_of_one and as_shown:
+        _differ(reply, shown_shape(output.shape), shown_shape(found.shape), "CLS-SHAPE-SHOWN")
 
 
 def _differ(reply: Reply, expected: str, actual: str, requirement: str) -> None:
@@ -113,7 +119,7 @@ class _Asked:
         wanted = [Output(each.name, classification=each.shape[-1]) for each in outputs]
         reply = self.target.infer(model.request(tensors, send=self.send, outputs=wanted))
         for output in outputs:
-            expect_classes(model, reply, output)
+            expect_classes(model, reply, output, as_shown=False)
 
     def expect_texts_alone(self, output: Expected) -> None:
         """Expect that the texts of classes are written right as binary data where they are no classes."""
@@ -173,23 +179,12 @@ def _parts(asked: _Asked) -> Iterator[tuple[str, Callable[[], None]]]:
             "the classes of the same scores in FP32 are",
             partial(asked.expect_classes, first, model=wide, tensors=[same]),
         )
-    if _has_rows(asked) and (flat := asked.target.model("scores")):
-        line = Tensor.of(tensor.name, tensor.datatype, tensor.array.reshape(-1))
-        row = replace(first, name="SCORES")
-        yield (
-            "the classes of the same scores in a row are",
-            partial(asked.expect_classes, row, model=flat, tensors=[line]),
-        )
     if asked.is_binary and len(asked.case.outputs) > 1 and (mixed := asked.target.model("multi")):
         yield "several outputs as binary data are", partial(asked.expect_plain, "binary", mixed)
     for output in asked.classified if len(asked.classified) > 1 else ():
         yield f"the classes of {output.name} alone are", partial(asked.expect_classes, output)
     if asked.is_binary:
         yield "the same classes as JSON are", lambda: asked.expect_classes(*asked.classified)
-
-
-def _has_rows(asked: _Asked) -> bool:
-    return len(asked.tensors[0].shape) > 1 and not asked.model.role.batching and asked.model.role.compute != "table"
 
 
 # What can be wrong with a list of classes, and with anything about them.
@@ -204,8 +199,6 @@ def _added(asked: _Asked) -> tuple[str, set[str]]:
     for own, kinds in (("CLS-FP16", _ANY), ("CLS-CLAMP", {*OF_A_LIST, "CLS-SHAPE-NB"}), ("CLS-BATCH", OF_A_LIST)):
         if own in asked.case.requirements:
             return own, kinds
-    if _has_rows(asked):
-        return "CLS-SHAPE-NB", OF_A_LIST
     return "CLS-HTTP-NUM", OF_A_LIST if len(asked.classified) > 1 else set()
 
 

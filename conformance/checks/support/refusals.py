@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from conformance.roles.model import Make
+from conformance.roles.model import Make, Model
 from conformance.terms.check import Row
+from conformance.wire.tensor import Tensor
 
 # What a request is refused for, by requirement; names of faults say no more than what is wrong with it.
 SUBJECTS: Mapping[str, str] = {
@@ -28,6 +29,7 @@ SUBJECTS: Mapping[str, str] = {
     "RAW-SIZE": "a raw body that does not fit the input",
     "RAW-B1": "a raw request of two items",
     "CLS-NEG": "its parameter classification",
+    "OIP-JSON-STRICT": "what no grammar of JSON has",
     "OIP-ERR-SIGNATURE": "an input against the model's metadata",
 }
 
@@ -42,6 +44,7 @@ class Refusal:
         role: of the model that it goes to.
         message: makes it.
         needs: extensions without which it cannot be told what is refused.
+        tensors: what it carries, where a server that answers nevertheless has to have understood it.
         unknown: it names what does not exist, or is no message: over gRPC codes other than INVALID_ARGUMENT fit, too.
     """
 
@@ -51,6 +54,7 @@ class Refusal:
     message: Make
     needs: tuple[str, ...] = ()
     unknown: bool = False
+    tensors: Callable[[Model], Sequence[Tensor]] | None = None
 
     @property
     def described(self) -> str:

@@ -5,7 +5,7 @@ The order is that of an answer: that one came, its frame, the outputs that it ha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from conformance.checks.support.framing import expect_framed
 from conformance.checks.walk.requests import Asked
@@ -132,14 +132,15 @@ def _expect_tensor(reply: Reply, asked: Asked, tensor: Tensor) -> None:
 def _expect_classes(reply: Reply, asked: Asked, wanted: Output, scores: Tensor) -> None:
     """Expect an output as classes: BYTES of the right shape, each item of a batch ranked for itself."""
     output, batching = expect(reply).output(scores.name), asked.model.role.batching
-    count, items = int(wanted.classification), scores.shape[0] if batching else 1
+    count = int(wanted.classification)
     if output.datatype != "BYTES":
         named = "CLS-HTTP-NUM" if output.datatype == scores.datatype else "CLS-TYPE"  # not classified at all
         raise Unmet(f"{scores.name} BYTES", f"datatype {safe(output.datatype, 20)}", reply, requirement=named)
-    shape = (items, count) if batching else (count,)
-    if output.shape != shape:
-        named = "CLS-SHAPE-B" if batching else "CLS-SHAPE-NB"
+    readings = _readings(scores, count, batching=batching)
+    if output.shape is None or output.shape not in readings:
+        named, shape = "CLS-SHAPE-B" if batching else "CLS-SHAPE-NB", next(iter(readings))
         raise Unmet(f"shape {list(shape)}", shown_shape(output.shape), reply, requirement=named)
+    items, count = readings[output.shape]
     if output.array is None:
         raise Unmet("classes", "elements that cannot be read", reply, requirement="CLS-COUNT")
     texts = [bytes(element).decode("utf-8", "replace") for element in output.array.reshape(-1)]
@@ -148,6 +149,20 @@ def _expect_classes(reply: Reply, asked: Asked, wanted: Output, scores: Tensor) 
     for item, row in enumerate(rows):
         others = [other for other in rows if other is not row]
         _expect_ranking(reply, texts[item * count : (item + 1) * count], row, labels, others)
+
+
+def _readings(scores: Tensor, count: int, *, batching: bool) -> Mapping[tuple[int, ...], tuple[int, int]]:
+    """Return the shapes that classes may have, with the items that are ranked and the classes of each.
+
+    Where a model does not batch, the prose's batch dimension is 1 or not there, and a matrix is one ranking or a ranking
+    for each of its rows: how its classes are shaped is advised, or observed, by other checks.
+    """
+    items = scores.shape[0] if scores.shape else 1
+    if batching:
+        return {(items, count): (items, count)}
+    whole = {(count,): (1, count), (1, count): (1, count)}
+    in_row = min(count, scores.elements // max(items, 1))
+    return {(items, in_row): (items, in_row), **whole} if len(scores.shape) > 1 else whole
 
 
 def _expect_ranking(

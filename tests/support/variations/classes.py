@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,13 +21,40 @@ def _class(row: Any, index: int, labels: Sequence[str], spelling: str) -> bytes:
     return f"{value}:{index}{label}".encode()
 
 
-@variation("classification.class_text")
+@variation("classification.class_text", breaks="CLS-VALUE-EXACT")
 def class_values_have_six_decimals(_: Any, row: Any, index: int, labels: Sequence[str]) -> bytes:
     """The values of classes are written with six decimals."""
     return _class(row, index, labels, "f")
 
 
-@variation("classification.class_text")
+@variation("classification.class_text", breaks="CLS-VALUE-EXACT")
+def class_values_are_printed_by_a_stream(_: Any, row: Any, index: int, labels: Sequence[str]) -> bytes:
+    """The values of classes have six significant digits, the stream default of C++, and integers all of theirs."""
+    return _class(row, index, labels, "g")
+
+
+@variation("classification.class_text", breaks="CLS-VALUE-EXACT")
+def integer_class_values_have_a_point(original: Any, row: Any, index: int, labels: Sequence[str]) -> bytes:
+    """Integers stand in classes as 10.0."""
+    text: bytes = original(row, index, labels)
+    return text.replace(b":", b".0:", 1) if row.dtype.kind in "iu" else text
+
+
+@variation("classification.classify", breaks="CLS-SHAPE-SHOWN")
+def classes_always_have_a_batch(original: Any, tensor: Tensor, count: int, batching: bool, *rest: Any) -> Tensor:
+    """Classes of a model that does not batch have the shape [1, count], as the prose says."""
+    found: Tensor = original(tensor, count, batching, *rest)
+    return found if batching else replace(found, shape=(1, *found.shape))
+
+
+@variation("classification.classify")
+def each_row_of_a_matrix_is_ranked(original: Any, tensor: Tensor, count: int, batching: bool, *rest: Any) -> Tensor:
+    """Of an output of several dimensions each row is ranked for itself, also where the model does not batch."""
+    found: Tensor = original(tensor, count, batching or len(tensor.shape) > 1, *rest)
+    return found
+
+
+@variation("classification.class_text", breaks="CLS-VALUE-EXACT")
 def class_values_have_an_exponent(_: Any, row: Any, index: int, labels: Sequence[str]) -> bytes:
     """The values of classes are written with an exponent."""
     return _class(row, index, labels, ".9e")

@@ -48,7 +48,7 @@ def bytes_left_over_are_ignored(_: Any, binary: Any) -> None:
     """Bytes behind the last tensor of a request are ignored."""
 
 
-@variation("raw.parse_body", breaks="RAW-STR-BODY")
+@variation("raw.parse_body")
 def raw_strings_have_a_prefix(original: Any, model: Any, body: bytes) -> Any:
     """The body of a raw request to a model of one string is the string behind its length."""
     if len(model.inputs) != 1 or model.inputs[0].datatype != "BYTES":

@@ -1,0 +1,48 @@
+"""What a target makes of raw contents over gRPC, where the protocol leaves that open; asked once, when a row needs it.
+
+A server in another byte order is advised by a check of its own, and not judged by values that are then no others. The
+framing of BYTES is advice as well, but a server that has it owes every element whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from conformance.expect.raw_contents import is_big_endian, is_framed
+from conformance.roles.model import Model
+from conformance.transport.exchange import Reply
+from conformance.transport.grpc_target import GrpcTarget
+from conformance.transport.replay import NotRecordedError
+from conformance.transport.target import Target
+from conformance.transport.unreachable import TargetLost
+
+ORDER, FRAMING, CONTENTS = "GRPC-RAW-LE", "GRPC-BYTES", "GRPC-RAW"
+
+
+class RawReadings:
+    """The readings of one target."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+
+    def keep_from_judging(self, reply: Reply, requirement: str | None) -> str:
+        """Return why the values of an answer over gRPC are not to be judged, in a few words; empty where they are."""
+        if not reply.is_over_grpc or not reply.succeeded or requirement == ORDER:
+            return ""
+        is_turned = self._is("big-endian", "cast_int32_fp32", is_big_endian)
+        return f"raw contents are in the other byte order: see {ORDER}" if is_turned else ""
+
+    def named(self, requirement: str) -> str:
+        """Return the requirement that is broken: elements that go wrong under the advised framing are wrong tensors."""
+        if requirement == FRAMING and self._is("framed", "identity_bytes", is_framed):
+            return CONTENTS
+        return requirement
+
+    def _is(self, what: str, role: str, ask: Callable[[GrpcTarget, Model], bool]) -> bool:
+        model = self._target.model(role)
+        if model is None:
+            return False
+        try:
+            return self._target.once(f"raw contents {what}", lambda: ask(GrpcTarget(self._target), model))
+        except (TargetLost, NotRecordedError):
+            return False  # nobody is there to tell: what is unmet stays so
