@@ -16,6 +16,13 @@ settings.register_profile("tests", deadline=None)
 settings.load_profile("tests")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Say where copies of the documents are, in which the sentences of the ledger are looked up."""
+    parser.addoption(
+        "--copies", metavar="DIR", default="../shared/spec", help="copies of the documents (default: %(default)s)"
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Let pytest-xdist take files in their order: by itself it leaves those of few tests for last, the longest here."""
     if hasattr(config.option, "loadscopereorder"):

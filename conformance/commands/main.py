@@ -24,6 +24,7 @@ from conformance.commands import (
     requirements_page,
     roles_list,
     serve,
+    sources,
     verify,
     walk,
 )
@@ -35,6 +36,7 @@ EXAMPLES = """examples:
   oip-conformance explain                          every requirement with its level
   oip-conformance explain BIN-ORD-O                one requirement: statement, sources, checks
   oip-conformance requirements > docs/requirements.md
+  oip-conformance sources check DIR                every source looked up in copies of the documents
   oip-conformance roles                            every model role: what to deploy to have it judged
   oip-conformance walk                             what requests are crossed with what, and how completely
   oip-conformance init --target-url http://host:8000 -o target.toml    a role map of that server
@@ -51,6 +53,7 @@ To judge a server: pytest --target-url=http://host:8000
 COMMANDS: Mapping[str, ModuleType] = {
     "explain": explain,
     "requirements": requirements_page,
+    "sources": sources,
     "roles": roles_list,
     "walk": walk,
     "init": init,

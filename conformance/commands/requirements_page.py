@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from conformance.checks import answers_by_requirement
+from conformance.commands.markdown_cells import line, link
 from conformance.terms.ledger import Level, Requirement, load
 
 
@@ -79,10 +80,10 @@ def _line(entry: Requirement, checks: Sequence[str]) -> str:
         f"{entry.level} ({entry.basis})",
         entry.extension,
         entry.statement,
-        "<br>".join(map(str, entry.sources)),
+        "<br>".join(link(str(source), source.url) for source in entry.sources),
         "<br>".join(f"`{check}`" for check in checks) or "none",
     )
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
+    return line(cells)
 
 
 def _notes(kind: str, title: str, entries: Iterable[Requirement]) -> str:

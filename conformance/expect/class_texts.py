@@ -6,7 +6,7 @@ in its indices or in its order; `by_index` and `by_value` read it in one of thes
 be distinguished from the others. Scores are arrays of one dimension; they are compared exactly, as their datatype
 compares them.
 
-Source: Triton, Classification Extension, "Classification Extension", paragraphs 3 and 4.
+Sources: triton-classification.top-n, triton-classification.format.
 """
 
 from __future__ import annotations

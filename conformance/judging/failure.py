@@ -46,12 +46,13 @@ def describe(unmet: Unmet, requirement: str, settings: Settings, body_file: str 
         requirement,
         str(entry.level),
         entry.statement,
-        "; ".join(map(str, entry.sources)),
+        entry.source,
         safe(hide(unmet.expected, values), 600),
         safe(hide(unmet.actual, values), 600),
         _sent(reply.exchange) if reply else "",
         _bytes(reply, unmet.offset, values) if reply else [],
         safe(repeat(reply.exchange, settings, body_file), LONGEST_COMMAND) if reply else "",
+        [source.url for source in entry.sources],
     )
 
 
@@ -64,6 +65,7 @@ def block(result: CheckResult, rerun: str) -> list[str]:
     right = f"{failure.level}  {failure.requirement}"
     lines = [f"{head}{right:>{max(len(right) + 2, RULER - len(head))}}", f"      {result.claim}"]
     lines += [_line("Requires", failure.statement), _line("Source", failure.source)]
+    lines += [_line("", url) for url in failure.source_urls]
     lines += [_line("Sent", failure.sent)] if failure.sent else []
     lines += [_line("Expected", failure.expected), _line("Actual", failure.actual)]
     lines += [f"      {row}" for row in failure.bytes]

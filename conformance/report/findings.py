@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from conformance.terms import ledger
 from conformance.terms.check import label as row_label
+from conformance.terms.documents import Sentence
 from conformance.terms.outcome import Outcome, ReasonKind
 
 Entry = Mapping[str, Any]
@@ -20,6 +21,8 @@ class Group:
 
     Attributes:
         requirement: what is not met; the first that the check answers for, where it could not be judged.
+        source: as the report has it.
+        sources: the installed ledger's; empty where the report names others.
         rows: the report's own entries, at least one.
     """
 
@@ -30,6 +33,7 @@ class Group:
     level: str
     statement: str
     source: str
+    sources: Sequence[Sentence]
     rows: list[Entry]
 
 
@@ -80,6 +84,7 @@ def _group(rows: list[Entry]) -> Group:
     failure = first["failure"] or {}
     requirement = failure.get("requirement", first["requirements"][0])
     known = ledger.load().get(requirement)
+    source = failure.get("source", known.source if known else "")
     return Group(
         first["id"],
         first["claim"],
@@ -87,7 +92,8 @@ def _group(rows: list[Entry]) -> Group:
         requirement,
         failure.get("level", str(known.level) if known else ""),
         failure.get("statement", known.statement if known else ""),
-        failure.get("source", "; ".join(map(str, known.sources)) if known else ""),
+        source,
+        known.sources if known and known.source == source else (),
         rows,
     )
 

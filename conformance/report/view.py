@@ -15,6 +15,7 @@ from typing import Any
 
 from conformance.report.findings import Entry, Group, Observation, brief, by, groups, observations, unjudged
 from conformance.terms import ledger
+from conformance.terms.documents import Sentence
 from conformance.terms.outcome import WORDS, Outcome
 from conformance.terms.text import safe
 from conformance.terms.verdict import Musts, counted, musts
@@ -78,7 +79,7 @@ class Requirement:
     extension: str
     verdict: str
     statement: str
-    sources: list[str]
+    sources: Sequence[Sentence]
     note: str
     checks: list[Rows]
     reasons: list[str]
@@ -213,7 +214,7 @@ def _requirement(entry: Entry, rows: Sequence[Entry], verdict: str, *, counts: b
         entry["extension"],
         verdict,
         known.statement if known else "",
-        [str(source) for source in known.sources] if known else [],
+        known.sources if known else (),
         known.note if known else "",
         checks,
         list(dict.fromkeys(brief(row) for row in rows if row["message"])) if is_open else [],

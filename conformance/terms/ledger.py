@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 from conformance.terms import data
+from conformance.terms.documents import Sentence, sentence
 from conformance.terms.user_error import UserError
 
 WIDTH = 100
@@ -53,19 +54,6 @@ class UnknownRequirementError(UserError, KeyError):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """Where a requirement stands."""
-
-    document: str
-    section: str
-
-    def __str__(self) -> str:
-        """Return `document, "section", paragraph n`."""
-        heading, comma, paragraph = self.section.partition(", paragraph")
-        return f'{self.document}, "{heading}"{comma}{paragraph}'
-
-
-@dataclass(frozen=True, slots=True)
 class Requirement:
     """One requirement; the fields are explained at the head of `ledger.toml`. `note` is empty where there is none."""
 
@@ -75,8 +63,13 @@ class Requirement:
     area: str
     basis: Basis
     statement: str
-    sources: tuple[Source, ...]
+    sources: tuple[Sentence, ...]
     note: str = ""
+
+    @property
+    def source(self) -> str:
+        """All sources on one line, as reports show them."""
+        return "; ".join(map(str, self.sources))
 
 
 @cache
@@ -110,7 +103,7 @@ def explain(requirement_id: str, checks: Mapping[str, Sequence[str]] | None = No
     found = requirement(requirement_id)
     rows = [("Level", f"{found.level}, {found.basis}"), ("Extension", f"{found.extension}, area {found.area}")]
     rows += [("Statement", found.statement)]
-    rows += [("Source", str(source)) for source in found.sources]
+    rows += [("Source", text) for source in found.sources for text in (str(source), source.url)]
     rows += [("Note", found.note)] if found.note else []
     if checks is not None:
         rows += [("Checks", check) for check in checks.get(found.id) or ["none"]]
@@ -118,13 +111,17 @@ def explain(requirement_id: str, checks: Mapping[str, Sequence[str]] | None = No
 
 
 def _labelled(rows: Sequence[tuple[str, str]]) -> list[str]:
-    """Lay out `label  text`, wrapped; a label that repeats is printed once."""
+    """Lay out `label  text`, wrapped but for URLs; a label that repeats is printed once."""
     lines: list[str] = []
     previous = ""
     for label, text in rows:
         head = "  " + ("" if label == previous else label).ljust(LABEL_WIDTH)
         indent = " " * len(head)
-        lines.append(textwrap.fill(text, WIDTH, initial_indent=head, subsequent_indent=indent, break_on_hyphens=False))
+        lines.append(
+            head + text
+            if text.startswith("https://")
+            else textwrap.fill(text, WIDTH, initial_indent=head, subsequent_indent=indent, break_on_hyphens=False)
+        )
         previous = label
     return lines
 
@@ -137,6 +134,6 @@ def _requirement(requirement_id: str, table: Mapping[str, Any]) -> Requirement:
         area=table["area"],
         basis=Basis(table["basis"]),
         statement=table["statement"],
-        sources=tuple(Source(**source) for source in table["sources"]),
+        sources=tuple(map(sentence, table["sources"])),
         note=table.get("note", ""),
     )

@@ -16,6 +16,7 @@ class Failure:
 
     Attributes:
         requirement: ledger id; `level`, `statement` and `source` are the ledger's.
+        source_urls: where the sentences stand that `source` names, in the same order.
         bytes: annotated rows of hexadecimal, the first of them holding the first wrong byte; may be empty.
         repeat: a shell command that sends the request again; empty where no request was sent.
     """
@@ -29,6 +30,7 @@ class Failure:
     sent: str = ""
     bytes: list[str] = field(default_factory=list)
     repeat: str = ""
+    source_urls: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

@@ -184,7 +184,7 @@ def cut(outputs: Sequence[Output], body: bytes, start: int) -> tuple[list[Output
     """Give the binary outputs their spans; return all outputs, and where bytes are left over, if any are.
 
     The first output whose size is unknown or too large ends the cutting: the next ones could begin anywhere.
-    Source: Triton, Binary Tensor Data Extension, "Binary Tensor Request", paragraph 6 (the order is the JSON's).
+    Source: triton-binary.order.
     """
     sizes = iter(_sizes([output for output in outputs if output.binary], body, start))
     at: int | None = start

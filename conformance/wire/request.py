@@ -187,7 +187,7 @@ def frame(path: str, document: Mapping[str, Any], tensors: Iterable[Tensor] = ()
     """Put a JSON object and the binary data of tensors together.
 
     The inference header is given when there is a tensor, also when it has no bytes; Content-Type follows it.
-    Source: Triton, Binary Tensor Data Extension, "Binary Tensor Request", paragraph 6.
+    Sources: triton-binary.order, triton-binary.inference-header.
     """
     head = json.dumps(names.written_into(document), ensure_ascii=False, separators=(",", ":")).encode()
     return frame_text(path, head, tensors, names)

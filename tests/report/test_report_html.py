@@ -14,6 +14,7 @@ import pytest
 
 from conformance.report.page_html import IN_FULL, render
 from conformance.report.view import view
+from conformance.terms import ledger
 from tests.support.made_reports import (
     ALL,
     ATTACK,
@@ -25,6 +26,7 @@ from tests.support.made_reports import (
     NOTHING,
     Report,
     check,
+    failure,
     report,
     requirement,
 )
@@ -63,7 +65,8 @@ def test_landmarks_headings_and_links(made: Report) -> None:
     assert len(ids) == len(set(ids))
     links = [link.get("href", "") for link in page.iter("a")]
     assert links[0] == "#main"
-    assert [link for link in links if link[:1] != "#" or link[1:] not in ids] == []
+    known = {source.url for entry in ledger.load().values() for source in entry.sources}
+    assert [link for link in links if link not in known and (link[:1] != "#" or link[1:] not in ids)] == []
     named = [element for element in page.iter() if element.get("aria-labelledby")]
     assert {element.get("aria-labelledby") for element in named} <= set(ids)
 
@@ -168,10 +171,28 @@ def test_every_requirement_stands_there_with_its_checks() -> None:
     assert list(entries) == [f"req-{entry['id']}" for entry in NONCONFORMANT["requirements"]]
     shown = text(entries["req-BIN-ORD-O"])
     assert shown.startswith("\u2717 failed BIN-ORD-O MUST The binary data of an answer follow the order")
-    assert 'Triton, Binary Tensor Data Extension, "Binary Tensor Request", paragraph 5' in shown
+    (source,) = ledger.requirement("BIN-ORD-O").sources
+    assert str(source) in shown
+    assert [link.get("href") for link in entries["req-BIN-ORD-O"].findall("./p/a")] == [source.url]
     assert "\u2717 failed 2 rows: four, five evidence" in shown
     assert "\u2713 passed 3 rows: one, two, three" in shown
-    assert entries["req-BIN-ORD-O"].findall(".//a")[0].get("href") == "#finding-1"
+    assert entries["req-BIN-ORD-O"].findall("./ul//a")[0].get("href") == "#finding-1"
+
+
+@pytest.mark.parametrize(
+    ("source", "urls"),
+    [(ledger.requirement("BIN-ORD-O").source, [ledger.requirement("BIN-ORD-O").sources[0].url]), ('Document, "S"', [])],
+)
+def test_a_finding_links_to_its_sources_where_they_are_the_ledgers_own(source: str, urls: list[str]) -> None:
+    """A report may come from anybody: its own URLs are nowhere a link."""
+    unmet = failure(source=source, source_urls=["https://evil.example", "javascript:alert(1)"])
+    made = report("nonconformant", requirements=[requirement("BIN-ORD-O", "MUST", "fail")], checks=[
+        check(outcome="fail", failure=unmet),
+    ])  # fmt: skip
+    page = parsed(made)
+    (finding,) = (element for element in page.iter("article") if element.get("id") == "finding-1")
+    assert [link.get("href") for link in finding.iter("a")][1:] == urls
+    assert source in text(finding)
 
 
 def test_under_a_baseline_the_difference_comes_first() -> None:

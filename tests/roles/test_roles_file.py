@@ -185,7 +185,7 @@ def test_table_maps_every_element_of_the_example(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in ROLES if name.startswith("raw_")])
 def test_raw_roles_say_whether_they_are_eligible(name: str) -> None:
-    """Triton, Binary Tensor Data Extension, "Raw Binary Request", paragraph 1."""
+    """Sources: triton-binary.raw-one-input, triton-binary.raw-variable-dimensions, triton-binary.raw-bytes-shape."""
     first, *others = ROLES[name]["inputs"]
     shape_fits = first["shape"] == [1] if first["datatype"] == "BYTES" else first["shape"].count(-1) <= 1
     verdict, _, _ = ROLES[name]["purpose"].partition(":")

@@ -130,7 +130,9 @@ NOTHING = report(
 )  # fmt: skip
 
 _TEXTS = ("statement", "source", "expected", "actual", "sent", "repeat")
-_HOSTILE_FAILURE = failure(**dict.fromkeys(_TEXTS, HOSTILE), bytes=[HOSTILE, f"{HOSTILE}   <- {HOSTILE}"])
+_HOSTILE_FAILURE = failure(
+    **dict.fromkeys(_TEXTS, HOSTILE), bytes=[HOSTILE, f"{HOSTILE}   <- {HOSTILE}"], source_urls=[HOSTILE]
+)
 ATTACK = report(
     "nonconformant",
     why=[HOSTILE],

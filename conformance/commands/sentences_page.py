@@ -1,0 +1,78 @@
+"""docs/sentences.md: every sentence of the documents that asks for something, and what judges it.
+
+Strategy: the ledger read backwards. The page is a pure function of the sentences and the ledger, and nobody edits it by
+hand: `oip-conformance sources page > docs/sentences.md` writes it, and a test compares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from conformance.commands.markdown_cells import line, link
+from conformance.terms.documents import Document, Sentence
+from conformance.terms.ledger import Requirement
+
+HEAD = """# Sentences
+
+Written by `oip-conformance sources page > docs/sentences.md`; edit `conformance/terms/sentences/*.toml`, and the
+sources in `conformance/terms/ledger.toml`, instead.
+
+Every sentence of the documents that asks a server or a client for something, in the order of the documents, with the
+requirements that judge it or the reason why none does. A link leads to the sentence itself, at the revision that was
+read. `oip-conformance sources check DIR` looks each of them up in a folder of copies.
+
+| document | revision | date | sentences | judged | not judged, for a reason | gaps |
+|---|---|---|---|---|---|---|
+"""
+
+TABLE_HEAD = "| section | sentence | key | judged by |\n|---|---|---|---|\n"
+
+
+def cited_by(ledger: Iterable[Requirement]) -> dict[str, list[str]]:
+    """Return the ids of the requirements that cite each sentence, by its key, in the order of the ledger."""
+    found: dict[str, list[str]] = {}
+    for entry in ledger:
+        for source in entry.sources:
+            found.setdefault(source.key, []).append(entry.id)
+    return found
+
+
+def render(sentences: Iterable[Sentence], cited: Mapping[str, Sequence[str]]) -> str:
+    """Return the page, ending in a newline.
+
+    Args:
+        sentences: of all documents, in the order of the page.
+        cited: the ids of the requirements that cite each sentence, by its key.
+    """
+    by_document: dict[Document, list[Sentence]] = {}
+    for sentence in sentences:
+        by_document.setdefault(sentence.document, []).append(sentence)
+    summary = "".join(_summary(document, found, cited) for document, found in by_document.items())
+    sections = [_document(document, found, cited) for document, found in by_document.items()]
+    return "\n".join([HEAD + summary, *filter(None, [_gaps(by_document.values())]), *sections])
+
+
+def _summary(document: Document, found: Sequence[Sentence], cited: Mapping[str, Sequence[str]]) -> str:
+    judged = sum(sentence.key in cited for sentence in found)
+    reasons, gaps = (sum(bool(getattr(sentence, name)) for sentence in found) for name in ("unjudged", "gap"))
+    cells = (link(document.title, document.url), document.revision[:12], document.date)
+    return line((*cells, *map(str, (len(found), judged, reasons, gaps))))
+
+
+def _gaps(documents: Iterable[Sequence[Sentence]]) -> str:
+    gaps = [sentence for found in documents for sentence in found if sentence.gap]
+    lines = [f"- {link(sentence.key, sentence.url)}: {sentence.gap}.\n" for sentence in gaps]
+    return "## Gaps\n\nWhat should be judged and is not.\n\n" + "".join(lines) if lines else ""
+
+
+def _document(document: Document, found: Sequence[Sentence], cited: Mapping[str, Sequence[str]]) -> str:
+    lines = [_line(sentence, cited.get(sentence.key, ())) for sentence in found]
+    return f"## {document.title}\n\n{TABLE_HEAD}" + "".join(lines)
+
+
+def _line(sentence: Sentence, ids: Sequence[str]) -> str:
+    reasons = {"none": sentence.unjudged, "gap": sentence.gap}
+    judged = [", ".join(ids), *(f"{kind}: {why}" if why else "" for kind, why in reasons.items())]
+    shown = link(sentence.gist or sentence.section, sentence.url)
+    name = sentence.key.removeprefix(f"{sentence.document.key}.")
+    return line((sentence.section, shown, f"`{name}`", "<br>".join(filter(None, judged))))
