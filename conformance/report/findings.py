@@ -20,6 +20,7 @@ class Group:
 
     Attributes:
         requirement: what is not met; the first that the check answers for, where it could not be judged.
+        page: where that is explained; empty where this version does not know it.
         rows: the report's own entries, at least one.
     """
 
@@ -30,6 +31,7 @@ class Group:
     level: str
     statement: str
     source: str
+    page: str
     rows: list[Entry]
 
 
@@ -88,6 +90,7 @@ def _group(rows: list[Entry]) -> Group:
         failure.get("level", str(known.level) if known else ""),
         failure.get("statement", known.statement if known else ""),
         failure.get("source", "; ".join(map(str, known.sources)) if known else ""),
+        known.link if known else "",
         rows,
     )
 

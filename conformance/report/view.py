@@ -68,6 +68,7 @@ class Requirement:
 
     Attributes:
         verdict: an outcome, or `not run`.
+        page: where it is explained; empty where this version does not know it.
         counts: whether it counts in this run, which may have been over HTTP or gRPC alone.
         reasons: why it was not judged, where it was not.
     """
@@ -80,6 +81,7 @@ class Requirement:
     statement: str
     sources: list[str]
     note: str
+    page: str
     checks: list[Rows]
     reasons: list[str]
     counts: bool
@@ -215,6 +217,7 @@ def _requirement(entry: Entry, rows: Sequence[Entry], verdict: str, *, counts: b
         known.statement if known else "",
         [str(source) for source in known.sources] if known else [],
         known.note if known else "",
+        known.link if known else "",
         checks,
         list(dict.fromkeys(brief(row) for row in rows if row["message"])) if is_open else [],
         counts,

@@ -13,6 +13,7 @@ import pytest
 
 from conformance.expect.unmet import Unmet
 from conformance.judging.failure import block, curl, curl_headers, describe
+from conformance.terms import ledger
 from conformance.terms.outcome import Outcome
 from conformance.terms.result import CheckResult
 from conformance.terms.text import safe
@@ -54,13 +55,15 @@ def test_a_failure_as_it_should_look() -> None:
     assert lines[1] == "      Bytes follow the JSON."
     assert lines[2].startswith("      Requires  ")
     assert lines[3].startswith('      Source    Triton, Binary Tensor Data Extension, "Binary Tensor Request"')
-    assert lines[4:7] == [
+    assert lines[4] == "      Page      " + ledger.requirement("BIN-ORD-O").link
+    assert lines == [*lines[:4], lines[4], *block(result(unmet), "pytest --target-url=http://h", links=False)[4:]]
+    assert lines[5:8] == [
         "      Sent      POST /v2/models/multi/infer, 164 bytes, inputs IN0 INT32 [2] binary, "
         'outputs OUT0 {"binary_data": true}, inference header 156',
         "      Expected  OUT0 INT32 [2] = [1, 2]",
         "      Actual    [3, 23290465]",
     ]
-    assert lines[7:9] == [
+    assert lines[8:10] == [
         '      0058  65 22 3a 38 7d 7d 5d 7d  e":8}}]}',
         "      0060  03 00 00 00 61 62 63 01  ....abc.   <- tensor 0 OUT0 INT32 element 0",
     ]
