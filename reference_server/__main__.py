@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import json
 import os
 import signal
 import socket
@@ -47,7 +48,13 @@ def arguments() -> argparse.Namespace:
         "--model", action="append", metavar="ROLE", help="serve this model role alone; repeatable (default: all)"
     )
     parser.add_argument("--fault", metavar="NAME", help="serve with this fault, to see a check fail")
-    parser.add_argument("--list-faults", action="store_true", help="print every fault with the requirements it breaks")
+    parser.add_argument(
+        "--list-faults",
+        nargs="?",
+        const="text",
+        choices=("text", "json"),
+        help="print every fault with the requirements it breaks, for people or for programs (default: %(const)s)",
+    )
     parser.add_argument(
         "--list-steps", action="store_true", help="print every step of the server that a fault can replace"
     )
@@ -70,6 +77,12 @@ def fault_lines() -> Iterator[str]:
     """Yield a line for each fault."""
     for found in faults.load().values():
         yield f"{found.name:44} {', '.join(found.breaks) or 'everything'}: {found.summary}"
+
+
+def faults_as_json() -> str:
+    """Return every fault as data, in the order of `faults.load`."""
+    kept = ("name", "summary", "area", "steps", "breaks", "walks", "over_grpc")
+    return json.dumps([{name: getattr(found, name) for name in kept} for found in faults.load().values()], indent=1)
 
 
 def step_lines() -> Iterator[str]:
@@ -125,7 +138,7 @@ def main() -> None:
     """Serve."""
     options = arguments()
     if options.list_faults:
-        print("\n".join(fault_lines()))
+        print(faults_as_json() if options.list_faults == "json" else "\n".join(fault_lines()))
         return
     if options.list_steps:
         require_grpc("--list-steps")

@@ -1,27 +1,31 @@
-"""`oip-conformance explain`: one requirement with its sources and checks, or all of them in a list."""
+"""`oip-conformance explain`: one requirement, check or fault; or all requirements in a list."""
 
 from __future__ import annotations
 
 import argparse
 from typing import Any
 
-from conformance.checks import answers_by_requirement
+from conformance.pages import explanations
 from conformance.terms import ledger
 
 
 def add(commands: Any) -> None:
     """Declare the command."""
-    parser = commands.add_parser("explain", help="print one requirement, or list all of them")
-    parser.add_argument("id", nargs="?", metavar="ID", help="for instance BIN-ORD-O; without it, all ids with levels")
+    parser = commands.add_parser("explain", help="explain a requirement, a check or a fault, or list all requirements")
+    parser.add_argument(
+        "name", nargs="?", metavar="NAME",
+        help="id of a requirement (BIN-ORD-O) or of a check (ordering.response-follows-its-json), or name of a fault "
+        "of the reference server (binary-outputs-in-reverse); without it, all requirements with their levels",
+    )  # fmt: skip
 
 
 def run(options: argparse.Namespace) -> str:
     """Return what to print.
 
     Raises:
-        UnknownRequirementError: there is no requirement of that id.
+        UnknownNameError: there is no requirement, check or fault of that name.
     """
-    if options.id is None:
-        return "\n".join(f"{entry.id:<20}{entry.level:<9}{entry.area}" for entry in ledger.load().values())
-    entry = ledger.requirement(options.id.upper())
-    return ledger.explain(entry.id, answers_by_requirement())
+    if options.name is None:
+        width = max(map(len, ledger.load())) + 2
+        return "\n".join(f"{entry.id:<{width}}{entry.level:<9}{entry.area}" for entry in ledger.load().values())
+    return explanations.explain(options.name)

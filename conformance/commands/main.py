@@ -21,7 +21,7 @@ from conformance.commands import (
     models_export,
     replay,
     report,
-    requirements_page,
+    requirements,
     roles_list,
     serve,
     sources,
@@ -34,8 +34,9 @@ PROGRAM = "oip-conformance"
 
 EXAMPLES = """examples:
   oip-conformance explain                          every requirement with its level
-  oip-conformance explain BIN-ORD-O                one requirement: statement, sources, checks
-  oip-conformance requirements > docs/requirements.md
+  oip-conformance explain BIN-ORD-O                one requirement: statement, sources, checks, faults
+  oip-conformance explain golden.valid-case-is-answered    one check; likewise a fault of the reference server
+  oip-conformance requirements -o docs/requirements    a page for each area, with an index and a glossary
   oip-conformance sources check DIR                every source looked up in copies of the documents
   oip-conformance roles                            every model role: what to deploy to have it judged
   oip-conformance walk                             what requests are crossed with what, and how completely
@@ -52,7 +53,7 @@ To judge a server: pytest --target-url=http://host:8000
 # Subcommand -> its module, in the order of the help.
 COMMANDS: Mapping[str, ModuleType] = {
     "explain": explain,
-    "requirements": requirements_page,
+    "requirements": requirements,
     "sources": sources,
     "roles": roles_list,
     "walk": walk,
@@ -95,7 +96,7 @@ def _show(text: str) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         PROGRAM,
-        description="Companion of the suite: explains requirements, exports models, starts the reference server.",
+        description="Companion of the suite: explains what it judges, exports models, starts the reference server.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,

@@ -56,8 +56,14 @@ def describe(unmet: Unmet, requirement: str, settings: Settings, body_file: str 
     )
 
 
-def block(result: CheckResult, rerun: str) -> list[str]:
-    """Return the lines that the terminal shows for a result with a failure."""
+def block(result: CheckResult, rerun: str, *, links: bool = True) -> list[str]:
+    """Return the lines that the terminal shows for a result with a failure.
+
+    Args:
+        result: what came of a row.
+        rerun: the command that runs the suite again.
+        links: whether the page of the requirement is named.
+    """
     failure = result.failure
     head = f"{result.outcome.upper()}  {result.label}"
     if failure is None:
@@ -65,12 +71,18 @@ def block(result: CheckResult, rerun: str) -> list[str]:
     right = f"{failure.level}  {failure.requirement}"
     lines = [f"{head}{right:>{max(len(right) + 2, RULER - len(head))}}", f"      {result.claim}"]
     lines += [_line("Requires", failure.statement), _line("Source", failure.source)]
-    lines += [_line("", url) for url in failure.source_urls]
+    if links:
+        lines += [*(_line("", url) for url in failure.source_urls), link_line(failure.requirement)]
     lines += [_line("Sent", failure.sent)] if failure.sent else []
     lines += [_line("Expected", failure.expected), _line("Actual", failure.actual)]
     lines += [f"      {row}" for row in failure.bytes]
     lines += [_line("Repeat", failure.repeat)] if failure.repeat else []
     return [*lines, _line("Rerun", f"{rerun} -k {result.id}")]
+
+
+def link_line(requirement: str) -> str:
+    """Return the line that leads to the page of a requirement."""
+    return _line("Page", ledger.requirement(requirement).link)
 
 
 def _line(name: str, text: str) -> str:

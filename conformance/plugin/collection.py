@@ -16,6 +16,7 @@ import pytest
 
 from conformance import checks
 from conformance.judging.selection import areas_of, belongs, rows_of_area
+from conformance.terms import ledger
 from conformance.terms.check import Check, Row, key
 from conformance.terms.result import CheckResult
 
@@ -87,6 +88,8 @@ class CheckItem(pytest.Item):
         self.result = self.config.stash[SELECTED].judge(self.check, self.row)
         requirements = " ".join(self.result.requirements)
         properties = {"check": self.result.label, "outcome": str(self.result.outcome), "requirements": requirements}
+        if self.result.failure:
+            properties["page"] = ledger.requirement(self.result.failure.requirement).link
         self.user_properties.extend(properties.items())  # for JUnit
 
     def reportinfo(self) -> tuple[Path, int, str]:

@@ -23,6 +23,7 @@ class Group:
         requirement: what is not met; the first that the check answers for, where it could not be judged.
         source: as the report has it.
         sources: the installed ledger's; empty where the report names others.
+        page: where that is explained; empty where this version does not know it.
         rows: the report's own entries, at least one.
     """
 
@@ -34,6 +35,7 @@ class Group:
     statement: str
     source: str
     sources: Sequence[Sentence]
+    page: str
     rows: list[Entry]
 
 
@@ -94,6 +96,7 @@ def _group(rows: list[Entry]) -> Group:
         failure.get("statement", known.statement if known else ""),
         source,
         known.sources if known and known.source == source else (),
+        known.link if known else "",
         rows,
     )
 

@@ -23,6 +23,7 @@ from markupsafe import Markup, escape
 from conformance.report.findings import Group, brief, label, missing_role
 from conformance.report.page_markdown import sentence
 from conformance.report.view import NOT_RUN, TITLES, Requirement, View, gate_sentence
+from conformance.terms.links import is_url
 from conformance.terms.outcome import WORDS as OUTCOME_WORDS
 from conformance.terms.outcome import Outcome
 from conformance.terms.text import safe
@@ -92,7 +93,7 @@ def _template() -> jinja2.Template:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"prose": prose, "label": label, "brief": brief}
+    environment.filters |= {"prose": prose, "label": label, "brief": brief, "is_url": is_url}
     return environment.get_template("report.html.jinja")
 
 

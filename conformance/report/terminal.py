@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from conformance.judging.baseline import Gate
-from conformance.judging.failure import block
+from conformance.judging.failure import block, link_line
 from conformance.report import deployed_models
 from conformance.roles import roles
 from conformance.survey.survey import Survey
@@ -81,21 +81,36 @@ def gate(found: Gate | None) -> Iterator[str]:
 
 
 def failures(results: Sequence[CheckResult], rerun: str) -> Iterator[str]:
-    """Yield a block for each check that failed, is blocked or in error: its first row whole, the others by name."""
+    """Yield a block for each check that failed, is blocked or in error: its first row whole, the others by name.
+
+    The first block about a requirement names its page.
+    """
+    linked: set[str] = set()
     judged = [result for result in results if not result.is_for(ReasonKind.TARGET_LOST)]
     bad = [r for outcome in (Outcome.FAIL, Outcome.ERROR, Outcome.BLOCKED) for r in judged if r.outcome is outcome]
     for first, *others in _alike(bad):
-        yield from block(first, rerun)
+        yield from block(first, rerun, links=_is_new(first, linked))
         yield from _others(first, others)
         yield ""
 
 
 def advice(results: Sequence[CheckResult]) -> Iterator[str]:
-    """Yield a few lines for each check with advice."""
+    """Yield a few lines for each check with advice; the first about a requirement name its page."""
+    linked: set[str] = set()
     for first, *others in _alike([result for result in results if result.outcome is Outcome.ADVISORY]):
         yield f"{first.failure.requirement if first.failure else '':16} {first.label}: {first.claim}"
         yield f"      {first.message}"
+        if first.failure and _is_new(first, linked):
+            yield link_line(first.failure.requirement)
         yield from _others(first, others)
+
+
+def _is_new(result: CheckResult, linked: set[str]) -> bool:
+    """Say whether the requirement that a result misses is not among `linked` yet, and put it there."""
+    missed = {result.failure.requirement} if result.failure else set[str]()
+    is_new = not missed <= linked
+    linked |= missed
+    return is_new
 
 
 def _alike(results: Iterable[CheckResult]) -> Iterable[list[CheckResult]]:

@@ -69,6 +69,7 @@ class Requirement:
 
     Attributes:
         verdict: an outcome, or `not run`.
+        page: where it is explained; empty where this version does not know it.
         counts: whether it counts in this run, which may have been over HTTP or gRPC alone.
         reasons: why it was not judged, where it was not.
     """
@@ -81,6 +82,7 @@ class Requirement:
     statement: str
     sources: Sequence[Sentence]
     note: str
+    page: str
     checks: list[Rows]
     reasons: list[str]
     counts: bool
@@ -216,6 +218,7 @@ def _requirement(entry: Entry, rows: Sequence[Entry], verdict: str, *, counts: b
         known.statement if known else "",
         known.sources if known else (),
         known.note if known else "",
+        known.link if known else "",
         checks,
         list(dict.fromkeys(brief(row) for row in rows if row["message"])) if is_open else [],
         counts,

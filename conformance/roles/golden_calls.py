@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from conformance.roles.golden_requests import Output, Source, read_output
+from conformance.roles.golden_requests import Level, Output, Source, read_output
 from conformance.terms.data import folder
 
 
@@ -20,7 +20,9 @@ class GrpcCase:
     """One call and what must be true of its answer.
 
     Attributes:
+        title: what it shows, in a few words.
         requirements: ledger ids; the first is the one that the case is about above all.
+        level: whether the answer has to be so, or should.
         source: the passage of a document that the call is taken from, or None.
         role: the role whose model is called; the message has it as the model's name.
         body: the serialized message.
@@ -30,7 +32,9 @@ class GrpcCase:
     """
 
     name: str
+    title: str
     requirements: tuple[str, ...]
+    level: Level
     source: Source | None
     role: str
     body: bytes
@@ -53,7 +57,9 @@ def _load(place: Path) -> GrpcCase:
     outputs = case["answer"].get("outputs", case["answer"].get("otherwise", []))
     return GrpcCase(
         name=case["name"],
+        title=case["title"],
         requirements=tuple(case["requirements"]),
+        level=case["answer"]["level"],
         source=Source(**case["source"]) if case["source"] else None,
         role=case["role"],
         body=(place / "request.bin").read_bytes(),

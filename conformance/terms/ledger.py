@@ -1,13 +1,11 @@
 """The ledger: every requirement that the suite judges, read from `ledger.toml`.
 
 Strategy: the file is data and this module only names its fields. The tests validate it against
-`schemas/ledger.schema.json`, not this module, so a run pays for one parse of one file. Nothing here knows the checks:
-who wants to show which checks answer for a requirement hands them in.
+`schemas/ledger.schema.json`, not this module, so a run pays for one parse of one file. Nothing here knows the checks.
 """
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -18,10 +16,8 @@ from typing import Any
 
 from conformance.terms import data
 from conformance.terms.documents import Sentence, sentence
+from conformance.terms.links import requirement_link
 from conformance.terms.user_error import UserError
-
-WIDTH = 100
-LABEL_WIDTH = 11
 
 
 class Level(StrEnum):
@@ -71,6 +67,11 @@ class Requirement:
         """All sources on one line, as reports show them."""
         return "; ".join(map(str, self.sources))
 
+    @property
+    def link(self) -> str:
+        """Where its page is: see `links.requirement_link`."""
+        return requirement_link(self.area, self.id)
+
 
 @cache
 def load() -> Mapping[str, Requirement]:
@@ -88,42 +89,6 @@ def requirement(requirement_id: str) -> Requirement:
     if requirement_id not in ledger:
         raise UnknownRequirementError(requirement_id, get_close_matches(requirement_id.upper(), ledger, n=3))
     return ledger[requirement_id]
-
-
-def explain(requirement_id: str, checks: Mapping[str, Sequence[str]] | None = None) -> str:
-    """Return one requirement as text for a terminal, without a newline at the end.
-
-    Args:
-        requirement_id: an id of the ledger.
-        checks: the ids of the checks that answer for each requirement id; None leaves the line out.
-
-    Raises:
-        UnknownRequirementError: no requirement has this id.
-    """
-    found = requirement(requirement_id)
-    rows = [("Level", f"{found.level}, {found.basis}"), ("Extension", f"{found.extension}, area {found.area}")]
-    rows += [("Statement", found.statement)]
-    rows += [("Source", text) for source in found.sources for text in (str(source), source.url)]
-    rows += [("Note", found.note)] if found.note else []
-    if checks is not None:
-        rows += [("Checks", check) for check in checks.get(found.id) or ["none"]]
-    return "\n".join([found.id, *_labelled(rows)])
-
-
-def _labelled(rows: Sequence[tuple[str, str]]) -> list[str]:
-    """Lay out `label  text`, wrapped but for URLs; a label that repeats is printed once."""
-    lines: list[str] = []
-    previous = ""
-    for label, text in rows:
-        head = "  " + ("" if label == previous else label).ljust(LABEL_WIDTH)
-        indent = " " * len(head)
-        lines.append(
-            head + text
-            if text.startswith("https://")
-            else textwrap.fill(text, WIDTH, initial_indent=head, subsequent_indent=indent, break_on_hyphens=False)
-        )
-        previous = label
-    return lines
 
 
 def _requirement(requirement_id: str, table: Mapping[str, Any]) -> Requirement:

@@ -63,21 +63,21 @@ def request_header_of_sixteen_bits(original: Any, model: Model, values: Sequence
     return original(model, [str(length % 2**16)] if length and 0 < length <= len(body) else values, body)
 
 
-@fault("request.parse", breaks=("BIN-IHCL-MISSING", "BIN-IHCL-MISSING-REFUSED"))
+@fault("request.parse", breaks=("BIN-IHCL-MISSING", "BIN-IHCL-NEEDED"))
 def binary_request_without_header_taken_for_raw(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
     """A body that is more than JSON, or none, is a raw request, also without an inference header."""
     is_more = body and (b"binary_data_size" in body or not body.lstrip().startswith(b"{"))
     return original(model, ["0"] if not values and is_more else values, body)
 
 
-@fault("request.parse", breaks="BIN-IHCL-MISSING-REFUSED")
+@fault("request.parse", breaks="BIN-IHCL-NEEDED")
 def json_end_guessed_without_the_header(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
     """Without an inference header the binary data are looked for behind the closing brace."""
     is_more = b"binary_data_size" in body
     return original(model, values if values or not is_more else [str(json_end(body))], body)
 
 
-@fault("request.parse", breaks="BIN-IHCL-MISSING-REFUSED")
+@fault("request.parse", breaks="BIN-IHCL-NEEDED")
 def body_that_is_no_json_taken_for_raw(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
     """A body that does not begin with a brace is a raw request, also without an inference header."""
     raw = not values and not body.lstrip().startswith(b"{")

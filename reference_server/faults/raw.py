@@ -52,7 +52,7 @@ def raw_body_is_stripped_of_white_space(original: Any, model: Model, body: bytes
     return dict(original(model, body.strip(b" \t\r\n")))
 
 
-@fault("request.parse", breaks="BIN-IHCL-MISSING-REFUSED")
+@fault("request.parse", breaks="BIN-IHCL-NEEDED")
 def raw_request_is_told_by_its_first_byte(original: Any, model: Model, values: Any, body: bytes) -> InferRequest:
     """A body without inference header that does not open a JSON object is taken for a raw request."""
     request: InferRequest = original(model, values if values or body[:1] == b"{" else ["0"], body)

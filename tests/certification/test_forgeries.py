@@ -196,6 +196,7 @@ REPORTS: dict[str, tuple[Callable[[Folder], Any], str]] = {
     "requirements-of-a-row": (lambda f: only(first(f), requirements=["CLS-FMT"]), "requirements is not what"),
     "exchanges-of-a-row": (lambda f: only(first(f), exchanges=[0]), "exchanges is not what the recording shows"),
     "requirement": (lambda f: only(requirement(f), verdict="advisory"), "the report's requirements is not what"),
+    "page": (lambda f: only(requirement(f), url="https://elsewhere/"), "the report's requirements is not what"),
     "counts": (lambda f: only(f.report["extensions"]["protocol"]["counts"], **{"pass": 1}), "extensions is not what"),
     "server-name": (lambda f: only(f.report["target"], name="Better"), "the report's target is not what"),
     "server-version": (lambda f: only(f.report["target"], version="99"), "the report's target is not what"),

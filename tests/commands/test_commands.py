@@ -4,30 +4,31 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 
 import pytest
 
 from conformance import __version__
-from conformance.commands import explain, main, requirements_page
-from conformance.commands.requirements_page import render
+from conformance.commands import main
+from conformance.pages import pages
 from conformance.terms import ledger
 
-CHECKS = {"BIN-ORD-O": ["ordering.answer-follows-its-json"]}
 
-
-@pytest.fixture(autouse=True)
-def _few_checks(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (explain, requirements_page):
-        monkeypatch.setattr(module, "answers_by_requirement", lambda: CHECKS)
-
-
-@pytest.mark.parametrize("spelling", ["BIN-ORD-O", "bin-ord-o"])
-def test_explain_prints_one_requirement(spelling: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main.main(["explain", spelling]) == 0
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [
+        ("BIN-ORD-O", "BIN-ORD-O\n  Level      MUST, literal\n"),
+        ("bin-ord-o", "BIN-ORD-O\n  Level      MUST, literal\n"),
+        ("golden.valid-case-is-answered", "golden.valid-case-is-answered\n  Claim      A golden request"),
+        ("binary-outputs-in-reverse", "binary-outputs-in-reverse\n  Fault      Binary data follow"),
+    ],
+)
+def test_explain_prints_a_requirement_a_check_or_a_fault(
+    name: str, title: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main.main(["explain", name]) == 0
     printed = capsys.readouterr()
-    assert printed.out == ledger.explain("BIN-ORD-O", CHECKS) + "\n"
-    assert printed.out.startswith("BIN-ORD-O\n  Level      MUST, literal\n")
-    assert printed.out.endswith("\n  Checks     ordering.answer-follows-its-json\n")
+    assert printed.out.startswith(title)
     assert printed.err == ""
 
 
@@ -43,13 +44,31 @@ def test_explain_unknown(capsys: pytest.CaptureFixture[str]) -> None:
     assert main.main(["explain", "BIN-ORDER-O"]) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
-    assert printed.err.startswith("oip-conformance: error: unknown requirement 'BIN-ORDER-O'; did you mean BIN-ORD-O")
+    assert printed.err.startswith(
+        "oip-conformance: error: no requirement, check or fault is called 'BIN-ORDER-O'; did you mean BIN-ORD-O"
+    )
     assert printed.err.count("\n") == 1
 
 
-def test_requirements_prints_the_page(capsys: pytest.CaptureFixture[str]) -> None:
+def test_requirements_prints_the_index(capsys: pytest.CaptureFixture[str]) -> None:
     assert main.main(["requirements"]) == 0
-    assert capsys.readouterr().out == render(ledger.load(), CHECKS)
+    assert capsys.readouterr().out == pages.index()
+
+
+def test_requirements_writes_pages_without_results_where_there_are_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "docs" / "requirements"
+    assert main.main(["requirements", "-o", str(folder)]) == 0
+    assert capsys.readouterr().out == f"wrote 15 pages into {folder}\n"
+    assert {path.name for path in folder.iterdir()} == set(pages.render(()))
+    assert "Real servers" not in (folder / "headers.md").read_text(encoding="utf-8")
+
+
+def test_requirements_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("")
+    assert main.main(["requirements", "-o", str(tmp_path / "file")]) == 2
+    assert capsys.readouterr().err == f"oip-conformance: error: cannot write {tmp_path / 'file'}: File exists\n"
 
 
 @pytest.mark.parametrize("arguments", [["--port", "0"], ["--help"], ["--fault", "a", "--", "-x"], []])

@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from conformance.commands.requirements_page import render
 from conformance.terms import data, ledger
-from conformance.terms.documents import Document, Sentence, sentence
+from conformance.terms.documents import sentence
 from conformance.terms.ledger import Basis, Level, Requirement
 
 IDS = tuple(ledger.load())
@@ -141,101 +140,3 @@ def test_every_derived_must_says_how_it_follows() -> None:
     derived = [entry for entry in ledger.load().values() if entry.basis == "derived" and entry.level == "MUST"]
     assert len(derived) > 50
     assert [entry.id for entry in derived if not entry.note] == []
-
-
-ORDER_EXPLAINED = f"""\
-BIN-ORD-I
-  Level      MUST, literal
-  Extension  binary_tensor_data, area ordering
-  Statement  The binary data of a request belong to its inputs in the order in which the JSON lists
-             them, not in the model's order.
-  Source     Triton, Binary Tensor Data Extension, "Binary Tensor Request": JSON first, then the
-             tensors in its order
-             {sentence("triton-binary.order").url}
-             Triton, Binary Tensor Data Extension, "Binary Tensor Request, Examples": a request's
-             tensors in the order of its inputs
-             {sentence("triton-binary.example-request-data").url}
-  Note       Decision: the KServe page is silent on order, but its example follows it."""
-
-
-@pytest.mark.parametrize(
-    ("checks", "tail"),
-    [
-        (None, ""),
-        ({}, "\n  Checks     none"),
-        ({"BIN-ORD-O": ["ordering.other"]}, "\n  Checks     none"),
-        ({"BIN-ORD-I": ["ordering.a", "raw.b"]}, "\n  Checks     ordering.a\n             raw.b"),
-    ],
-)
-def test_explain(checks: dict[str, list[str]] | None, tail: str) -> None:
-    assert ledger.explain("BIN-ORD-I", checks) == ORDER_EXPLAINED + tail
-
-
-@pytest.mark.parametrize("requirement_id", IDS)
-def test_explain_fits_a_terminal(requirement_id: str) -> None:
-    lines = ledger.explain(requirement_id, {}).split("\n")
-    assert lines[0] == requirement_id
-    assert max(len(line) for line in lines if not line.lstrip().startswith("https://")) <= 100
-    assert sum(line.lstrip().startswith("https://") for line in lines) == len(
-        ledger.requirement(requirement_id).sources
-    )
-
-
-PAGE = """\
-| level | what it means | entries |
-|---|---|---|
-| MUST | the words of a document, or what follows from them; a server that does not meet it fails | 1 |
-| SHOULD | examples and good sense; a server that does not meet it is advised | 1 |
-| MAY | a server is free to offer it; judged only where it is offered | 0 |
-| OBSERVE | the text is silent or contradicts itself; recorded, never failed | 0 |
-
-## raw
-
-| id | level | extension | statement | source | checks |
-|---|---|---|---|---|---|
-| RAW-A | MUST (literal) | raw | A or B. | [RFC 9110, "5.1"](https://rfc/9110#5.1)<br>\
-[A, "B": \\[1\\]](https://a#:~:text=one,two) | `raw.one`<br>`raw.two` |
-
-## errors
-
-| id | level | extension | statement | source | checks |
-|---|---|---|---|---|---|
-| OIP-B | SHOULD (derived) | protocol | `a\\|b` is one. | [RFC 9110, "5.1"](https://rfc/9110#5.1) | none |
-
-## Errata of the documents
-
-- **RAW-A** the example is wrong.
-
-## Decisions
-
-- **OIP-B** so be it.
-"""
-
-
-def test_page() -> None:
-    first = Sentence("rfc.a", Document("rfc", "RFC 9110", "https://rfc/9110"), "5.1", anchor="5.1")
-    second = Sentence("a.b", Document("a", "A", "https://a"), "B", "one", "two", gist="[1]")
-    raw = Requirement(
-        "RAW-A",
-        Level.MUST,
-        "raw",
-        "raw",
-        Basis.LITERAL,
-        "A or B.",
-        (first, second),
-        "Erratum: the example is wrong.",
-    )
-    oip = Requirement(
-        "OIP-B", Level.SHOULD, "protocol", "errors", Basis.DERIVED, "`a|b` is one.", (first,), "Decision: so be it."
-    )
-    page = render({"RAW-A": raw, "OIP-B": oip}, {"RAW-A": ["raw.one", "raw.two"]})
-    title, _, rest = page.partition("\n\n")
-    assert title == "# Requirements"
-    assert rest.partition("\n\n")[2] == PAGE
-
-
-def test_page_holds_every_entry_and_every_note() -> None:
-    page = render(ledger.load(), {})
-    for entry in ledger.load().values():
-        assert page.count(f"\n| {entry.id} | {entry.level} ({entry.basis}) |") == 1
-        assert page.count(f"\n- **{entry.id}** ") == bool(entry.note)

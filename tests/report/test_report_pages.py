@@ -101,7 +101,7 @@ def test_a_failure_in_markdown() -> None:
         "",
         "Bytes follow the JSON.",
         "",
-        '`BIN-ORD-O` MUST: Bytes follow `outputs`. (Document, "S")',
+        '`BIN-ORD-O` MUST: Bytes follow `outputs`. (Document, "S"; `docs/requirements/ordering.md#BIN-ORD-O`)',
         "",
         "```text",
         "Sent      POST /v2, 164 bytes",

@@ -209,6 +209,12 @@ def test_a_run_that_stops_at_the_first_failure(tmp_path: Path, workers: tuple[st
     report = check_agreement(tmp_path, run.stdout)
     assert (report["verdict"], report["footer"]["complete"]) == ("incomplete", False)
     assert re.fullmatch(r"\d+ checks not run: stopping after 1 failures", report["why"][0])
+    unmet = {check["failure"]["requirement"] for check in report["checks"] if check["failure"]}
+    pages = [entry["url"] for entry in report["requirements"] if entry["id"] in unmet]
+    assert unmet
+    assert sorted(re.findall(r"^      Page      (.+)$", run.stdout, re.MULTILINE)) == sorted(pages)
+    named = junit_of(tmp_path).findall(".//property[@name='page']")
+    assert {entry.attrib["value"] for entry in named} == set(pages)
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["one process", "two"])

@@ -151,7 +151,7 @@ PLAIN = (
     *[_refusal("BIN-NEG-IHCL-SIGN", *entry) for entry in NEGATIVE],
     *[_refusal("BIN-NEG-IHCL-CUT", *entry) for entry in CUT],
 )
-WITHOUT = tuple(_refusal("BIN-IHCL-MISSING-REFUSED", *entry) for entry in MISSING)
+WITHOUT = tuple(_refusal("BIN-IHCL-NEEDED", *entry) for entry in MISSING)
 NAMELESS = tuple(_refusal("BIN-NEG-IHCL-LAX", *entry) for entry in NO_NUMBER)
 LAX = tuple(_refusal("BIN-NEG-IHCL-LAX", *entry, tensors=_values) for entry in ODD)
 REFUSALS: tuple[Refusal, ...] = (*PLAIN, *WITHOUT, *NAMELESS, *LAX)

@@ -56,14 +56,14 @@ REFUSALS: tuple[Refusal, ...] = (
     TWO_ITEMS,
     Refusal(
         "without-its-header",
-        "BIN-IHCL-MISSING-REFUSED",
+        "BIN-IHCL-NEEDED",
         "raw_fixed",
         _headless(_COUNTING[:16]),
         tensors=lambda model: [model.tensor(np.frombuffer(_COUNTING[:16], "<i4").reshape(2, 2).tolist())],
     ),
     Refusal(
         "bytes-without-its-header",
-        "BIN-IHCL-MISSING-REFUSED",
+        "BIN-IHCL-NEEDED",
         "raw_bytes_one",
         _headless(b"hello"),
         tensors=lambda model: [model.tensor([b"hello"])],

@@ -24,7 +24,7 @@ def short_body_is_refused(target: Target, model: Deployed, every: bool) -> None:
     expect_refusal(target, model, message.with_body(message.body[: message.json_length if every else -1]))
 
 
-@check("relations.missing-header-is-refused", answers=("BIN-IHCL-MISSING", "BIN-IHCL-MISSING-REFUSED"))
+@check("relations.missing-header-is-refused", answers=("BIN-IHCL-MISSING", "BIN-IHCL-NEEDED"))
 def missing_header_is_refused(target: Target, model: Deployed) -> None:
     """A binary request without inference header is refused, or answered as it is with one."""
     message = model.request(outputs=model.listed()).message()
@@ -33,7 +33,7 @@ def missing_header_is_refused(target: Target, model: Deployed) -> None:
     reply = target.send(message.with_header(INFERENCE_HEADER, None), fresh=True)
     if reply.succeeded:
         expect_same(target, model, reply, "BIN-IHCL-MISSING")
-    expect(reply, "BIN-IHCL-MISSING-REFUSED" if reply.succeeded else "BIN-IHCL-MISSING").refused()
+    expect(reply, "BIN-IHCL-NEEDED" if reply.succeeded else "BIN-IHCL-MISSING").refused()
     expect_alive(target, model)
 
 

@@ -1,0 +1,47 @@
+"""`oip-conformance requirements`: writes the pages of `docs/requirements`, or prints their index."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from conformance.pages import servers
+from conformance.terms.user_error import UserError
+
+RESULTS = "results"
+
+
+class PagesError(UserError):
+    """The pages cannot be written."""
+
+
+def add(commands: Any) -> None:
+    """Declare the command."""
+    parser = commands.add_parser("requirements", help="print the index of all requirements, or write their pages")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="DIR",
+        help="write a page for each area there, with an index and a glossary; reports in the folder `results` beside "
+        "DIR say what real servers do",
+    )  # fmt: skip
+
+
+def run(options: argparse.Namespace) -> str:
+    """Return the index, or write all pages and say so.
+
+    Raises:
+        PagesError: the pages cannot be written.
+    """
+    from conformance.pages import pages  # Jinja2 takes its time, and is needed for this alone
+
+    output: Path | None = options.output
+    if output is None:
+        return pages.index().removesuffix("\n")
+    found = pages.render(servers.load(output.absolute().parent / RESULTS))
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+        for name, text in found.items():
+            (output / name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise PagesError(f"cannot write {output}: {error.strerror}") from error
+    return f"wrote {len(found)} pages into {output}"

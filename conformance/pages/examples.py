@@ -1,0 +1,206 @@
+"""One golden case for a requirement, as a reader can follow it: what is sent, and what must come back.
+
+Strategy: the case that `examples.toml` names, else one that is about the requirement above all, as small as there is.
+JSON is shown as it is sent but for folded lines, binary data as hexadecimal digits, an element at a time; what is long
+is cut, and says so.
+"""
+
+from __future__ import annotations
+
+from ast import literal_eval
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from conformance.roles import golden_calls, golden_requests
+from conformance.roles.golden_calls import GrpcCase
+from conformance.roles.golden_requests import Case, Class, Output, Part, Value
+from conformance.terms.data import folder, toml
+from conformance.terms.text import element
+from conformance.wire.datatypes import DATATYPES
+
+WIDTH = 100
+RAW_CONTENTS = "raw_input_contents"
+SHOWN_BYTES, SHOWN_VALUES, SHOWN_TEXT, SHOWN_JSON, SHOWN_LINES = 24, 6, 48, 900, 40
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A golden case in lines.
+
+    Attributes:
+        place: its folder below `fixtures/`.
+        title: what it shows, in one sentence.
+        request: what is sent.
+        answer: what must come back.
+    """
+
+    place: str
+    title: str
+    request: tuple[str, ...]
+    answer: tuple[str, ...]
+
+
+@cache
+def load() -> Mapping[str, Example]:
+    """Return requirement id -> the golden case that shows it; those without one are left out."""
+    cases: list[Case | GrpcCase] = [*golden_requests.load_all(), *golden_calls.load_all()]
+    chosen = toml("pages/examples.toml")
+    naming: dict[str, list[Case | GrpcCase]] = {}
+    for case in cases:
+        for name in case.requirements:
+            naming.setdefault(name, []).append(case)
+    return {name: _example(min(own, key=_Rank(name, chosen.get(name)))) for name, own in naming.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Rank:
+    """Ranks cases for a requirement, the clearest first."""
+
+    requirement: str
+    chosen: str | None
+
+    def __call__(self, case: Case | GrpcCase) -> tuple[bool, int, bool, int, int, str]:
+        refused = case.refused if isinstance(case, GrpcCase) else not case.valid
+        place = case.requirements.index(self.requirement)
+        return case.name != self.chosen, place, refused, len(case.requirements), len(case.body), case.name
+
+
+def _example(case: Case | GrpcCase) -> Example:
+    if isinstance(case, GrpcCase):
+        return Example(f"grpc/{case.name}", case.title, tuple(_call(case)), tuple(_call_answer(case)))
+    kind = "valid" if case.valid else "invalid"
+    return Example(f"{kind}/{case.name}", case.title, tuple(_request(case)), tuple(_answer(case)))
+
+
+# --- what is sent -----------------------------------------------------------------------------------------------------
+
+
+def _request(case: Case) -> Iterator[str]:
+    yield f"POST {case.path}"
+    yield from (f"{name}: {value}" for name, value in case.headers.items())
+    yield ""
+    if case.json_length:
+        yield from _json(case.body[: case.json_length])
+    end = case.json_length
+    for part in case.parts:
+        yield from _part(part, case.body[part.offset : part.offset + part.size])
+        end = part.offset + part.size
+    if case.body[end:]:
+        yield from _octets("(belongs to no tensor)", case.body[end:], 1)
+
+
+def _json(octets: bytes) -> Iterator[str]:
+    text = octets.decode("utf-8", "backslashreplace")
+    cut = text if len(text) <= SHOWN_JSON else f"{text[:SHOWN_JSON]} ... ({len(octets)} bytes)"
+    for line in cut.splitlines():
+        yield from _folded(line)
+
+
+def _folded(line: str) -> Iterator[str]:
+    """Yield a line of JSON in pieces that fit the page, each ending behind a comma where it can."""
+    while len(line) > WIDTH:
+        end = line.rfind(",", 0, WIDTH)
+        cut = end + 1 if end > 0 else WIDTH
+        yield line[:cut]
+        line = line[cut:]
+    yield line
+
+
+def _part(part: Part, octets: bytes) -> Iterator[str]:
+    yield from _octets(f"{part.name} {part.datatype} {list(part.shape)}", octets, _width(part.datatype), part.values)
+
+
+def _octets(name: str, octets: bytes, width: int, values: tuple[Value, ...] | None = None) -> Iterator[str]:
+    """Yield a line that names bytes, and their digits."""
+    meaning = f" = {_values(values)}" if values else ""
+    yield f"<{name}, {len(octets)} bytes{meaning}>"
+    if octets:
+        cut = octets[:SHOWN_BYTES]
+        elements = (cut[start : start + width].hex(" ") for start in range(0, len(cut), width))
+        yield "  " + "  ".join(elements) + (" ..." if len(octets) > len(cut) else "")
+
+
+def _width(datatype: str) -> int:
+    """Return how many bytes are shown together: an element, or of BYTES, whose elements differ in length, four."""
+    known = DATATYPES.get(datatype)
+    return (known.size if known else None) or 4
+
+
+def _values(values: Iterable[Value]) -> str:
+    """Return the first elements of a tensor, as many as are quickly read."""
+    every = [element(value, 16) for value in values]
+    shown = every[:SHOWN_VALUES]
+    while len(shown) > 1 and len(", ".join(shown)) > SHOWN_TEXT:
+        shown.pop()
+    return ", ".join(shown) + (", ..." if len(every) > len(shown) else "")
+
+
+def _call(case: GrpcCase) -> Iterator[str]:
+    yield "ModelInfer of inference.GRPCInferenceService"
+    yield ""
+    text = (folder("fixtures") / "grpc" / case.name / "request.txtpb").read_text(encoding="utf-8")
+    lines = text.splitlines()
+    for line in lines[:SHOWN_LINES]:
+        name, colon, value = line.partition(": ")
+        yield from _octets(name, literal_eval(f"b{value}"), SHOWN_BYTES) if name == RAW_CONTENTS and colon else [line]
+    if len(lines) > SHOWN_LINES:
+        yield f"... ({len(lines)} lines)"
+
+
+# --- what must come back ----------------------------------------------------------------------------------------------
+
+
+def _answer(case: Case) -> Iterator[str]:
+    if case.fault is not None:
+        yield "HTTP status 400 to 499"
+        yield '{"error": "..."}'
+        yield from _or_answered(case.level, case.outputs, FORMS)
+        return
+    yield "HTTP status 200" + (", or a refusal" if case.may_refuse else "")
+    if case.inference_header == "required":
+        yield "Inference-Header-Content-Length: (the number of bytes of the answer's JSON)"
+    if case.id is not None:
+        yield f"id: {element(case.id.encode())}"
+    for output in case.outputs:
+        yield from _output(output, FORMS)
+
+
+def _call_answer(case: GrpcCase) -> Iterator[str]:
+    if case.refused:
+        yield "any status but OK; INVALID_ARGUMENT fits best"
+        yield from _or_answered(case.level, case.outputs, FORMS_OVER_GRPC)
+        return
+    yield "status OK"
+    for output in case.outputs:
+        yield from _output(output, FORMS_OVER_GRPC)
+
+
+def _or_answered(level: str, outputs: Iterable[Output], forms: Mapping[str, str]) -> Iterator[str]:
+    """Yield what an answer must hold that comes in place of a refusal, where one may."""
+    lines = [line for output in outputs for line in _output(output, forms)]
+    if lines:
+        yield f"({level}: a server that answers all the same answers with)"
+        yield from lines
+
+
+# How an output comes; over gRPC a case leaves it to the datatype, which may allow typed contents as well as raw ones.
+FORMS = {"binary": ", binary data", "json": ", in the JSON", "either": ", in the JSON or as binary data"}
+FORMS_OVER_GRPC = {"either": ""}
+
+
+def _output(output: Output, forms: Mapping[str, str]) -> Iterator[str]:
+    name = f"{output.name} {output.datatype} {list(output.shape)}{forms[output.form]}"
+    if output.classes is not None:
+        yield f"<{name}, classes>"
+        yield "  " + ", ".join(map(_class, output.classes[:SHOWN_VALUES]))
+    elif output.form == "json" or output.binary is None:
+        yield f"<{name}>"
+        yield f"  {_values(output.values or ())}"
+    else:
+        yield from _octets(name, output.binary, _width(output.datatype), output.values)
+
+
+def _class(found: Class) -> str:
+    parts = [element(found.value), str(found.index), *([found.label] if found.label is not None else [])]
+    return f'"{":".join(parts)}"'

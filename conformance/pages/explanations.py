@@ -1,0 +1,152 @@
+"""A requirement, a check or a fault in a few lines for a terminal, as `oip-conformance explain` prints them."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+
+from conformance.pages import subjects
+from conformance.terms import ledger
+from conformance.terms.check import Check, Row
+from conformance.terms.extensions import EXTENSIONS, GRPC, HTTP
+from conformance.terms.ledger import Requirement
+from conformance.terms.user_error import UserError
+from conformance.transport import reference_faults
+from conformance.transport.reference_faults import Fault
+
+WIDTH = 100
+LABEL_WIDTH = 11
+SHOWN = 8  # of many names
+WHOLE = ("Page", "Run", "Serve", "Judge")  # what is copied, and so never broken into lines
+Lines = Iterator[tuple[str, str]]
+
+
+class UnknownNameError(UserError):
+    """Nothing has this name; the message names what is spelled like it."""
+
+    def __init__(self, name: str, near: Sequence[str]) -> None:
+        hint = f"; did you mean {', '.join(near)}?" if near else ""
+        super().__init__(f"no requirement, check or fault is called {name!r}{hint}")
+        self.near = tuple(near)
+
+
+def explain(name: str) -> str:
+    """Return what there is to say of a requirement, a check or a fault, without a newline at the end.
+
+    Raises:
+        UnknownNameError: nothing has this name.
+        NoFaultsError: the reference server does not list its faults.
+    """
+    known = {check.id: check for check in subjects.every_check()}
+    if entry := ledger.load().get(name.upper()):
+        return laid_out(entry.id, of_requirement(entry))
+    if check := known.get(name.lower()):
+        return laid_out(check.id, of_check(check))
+    if fault := reference_faults.load().get(name.lower()):
+        return laid_out(fault.name, of_fault(fault))
+    raise UnknownNameError(name, near([*ledger.load(), *known, *reference_faults.load()], name))
+
+
+def near(known: Iterable[str], name: str) -> list[str]:
+    """Return the names that a wrong one may have meant, in whatever letters it is written."""
+    spelled: Mapping[str, str] = {each.lower(): each for each in known}
+    return [spelled[match] for match in get_close_matches(name.lower(), spelled, n=3)]
+
+
+def of_requirement(entry: Requirement) -> Lines:
+    """Yield a label and a text for each thing to say of a requirement."""
+    yield "Level", f"{entry.level}, {entry.basis}"
+    yield "Extension", f"{entry.extension}, area {entry.area}"
+    yield "Statement", entry.statement
+    yield from (("Source", text) for source in entry.sources for text in (str(source), source.url))
+    if entry.note:
+        yield "Note", entry.note
+    found = subjects.answering().get(entry.id, ())
+    yield from (("Checks", f"{each.check.id} ({subjects.counted_rows(each)})") for each in found)
+    if not found:
+        yield "Checks", "none"
+    about = subjects.faults_of(entry.id).about
+    if about:
+        yield "Faults", _some([fault.name for fault in about])
+    yield "Page", entry.link
+
+
+def of_check(check: Check) -> Lines:
+    """Yield a label and a text for each thing to say of a check."""
+    yield "Claim", check.claim
+    answers = list(dict.fromkeys(name for row in check.rows for name in check.requirements(row)))
+    is_broad = len(answers) > SHOWN
+    yield from (("Answers", name) for name in ([", ".join(answers)] if is_broad else map(_requirement, answers)))
+    names = [row.id for row in check.rows if row.id]
+    yield "Rows", f"{len(check.rows)}: {_some(names)}" if names else "one"
+    yield "Over", " and ".join(check.over)
+    needs = Counter(name for row in check.rows for name in sorted(_extensions(check, row)))
+    if needs:
+        rows = len(check.rows)
+        yield "Needs", ", ".join(name if count == rows else f"{name} (in some rows)" for name, count in needs.items())
+    if roles := dict.fromkeys(role for row in check.rows if (role := check.role_of(row))):
+        yield ("Roles" if len(roles) > 1 else "Role"), _some(list(roles))
+    yield "Run", " ".join(["pytest", *_options(check), "-k", check.id])
+
+
+def _extensions(check: Check, row: Row) -> set[str]:
+    """Return the extensions without which a row does not apply."""
+    return {ledger.requirement(check.requirements(row)[0]).extension, *row.needs} & set(EXTENSIONS)
+
+
+def _options(check: Check) -> Iterator[str]:
+    """Yield the options that a run needs in which the check is judged."""
+    if HTTP in check.over:
+        yield "--target-url=http://HOST:PORT"
+    if GRPC in check.over:
+        yield "--target-grpc=HOST:PORT"
+    if subjects.is_relation(check):
+        yield "--target-model NAME"
+    if check.explores:
+        yield "--conformance-profile=explore"
+
+
+def of_fault(fault: Fault) -> Lines:
+    """Yield a label and a text for each thing to say of a fault."""
+    yield "Fault", fault.summary
+    yield from (("Breaks", _requirement(name)) for name in fault.breaks)
+    if not fault.breaks:
+        yield "Breaks", "nearly everything"
+    if fault.walks:
+        yield "Shows in", f"the walk with {fault.walks}, where two things meet"
+    yield "Serve", f"python -m reference_server --port 8000{_grpc_port(fault)} --fault {fault.name}"
+    selected = f" -k {fault.breaks[0]}" if fault.breaks else ""
+    yield "Judge", f"pytest --target-url=http://127.0.0.1:8000{_grpc_address(fault)}{selected}"
+
+
+def _grpc_port(fault: Fault) -> str:
+    return " --grpc-port 8001" if fault.is_over_grpc else ""
+
+
+def _grpc_address(fault: Fault) -> str:
+    return " --target-grpc=127.0.0.1:8001" if fault.is_over_grpc else ""
+
+
+def _requirement(name: str) -> str:
+    entry = ledger.requirement(name)
+    return f"{name} ({entry.level}): {entry.statement}"
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more
+
+
+def laid_out(title: str, lines: Iterable[tuple[str, str]]) -> str:
+    """Return `label  text` for each line below a title, wrapped; a label that repeats is printed once."""
+    wrapper = textwrap.TextWrapper(WIDTH, break_on_hyphens=False, break_long_words=False)
+    shown, previous = [title], ""
+    for label, text in lines:
+        wrapper.initial_indent = "  " + ("" if label == previous else label).ljust(LABEL_WIDTH)
+        wrapper.subsequent_indent = " " * len(wrapper.initial_indent)
+        is_whole = label in WHOLE
+        shown.append(f"{wrapper.initial_indent}{text}" if is_whole else wrapper.fill(text))
+        previous = label
+    return "\n".join(shown)

@@ -1,0 +1,192 @@
+"""The pages of `docs/requirements` as text: an index, a page for each area, a glossary.
+
+Strategy: the templates hold the words, this module hands them what they need and knows how text becomes Markdown. The
+pages are a pure function of the ledger, the checks, the fixtures, the faults and the results; nobody edits them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from conformance.pages import examples, subjects
+from conformance.pages.servers import Server, by_word
+from conformance.terms import data, ledger
+from conformance.terms.documents import Sentence
+from conformance.terms.ledger import Level, Requirement
+from conformance.terms.links import page_name
+
+NOTICE = (
+    "Written by `oip-conformance requirements -o docs/requirements`. Edit `conformance/terms/ledger.toml` and "
+    "`conformance/pages/` instead."
+)
+MOST_FAULTS = 8  # about a requirement, in the open; more of them fold away
+MOST_BESIDE = 24  # about another one, by name
+MEANINGS: Mapping[Level, str] = {
+    Level.MUST: "the words of a document, or what follows from them; a server that does not meet it fails",
+    Level.SHOULD: "examples and good sense; a server that does not meet it is advised",
+    Level.MAY: "a server is free to offer it; judged only where it is offered",
+    Level.OBSERVE: "the text is silent or contradicts itself; recorded, never failed",
+}
+AREAS: Mapping[str, str] = {
+    "metadata": "what a server and its models say of themselves",
+    "headers": "lengths and content types",
+    "sizes": "`binary_data_size`, and bodies that do not fit it",
+    "datatypes": "how an element of each datatype is written",
+    "bytes": "how elements make a tensor, and tensors a body",
+    "ordering": "which bytes belong to which tensor",
+    "overrides": "which outputs come as binary data",
+    "raw": "requests without JSON",
+    "classification": "outputs as classes",
+    "json": "the protocol beneath the extensions",
+    "errors": "refusals, and what comes after them",
+    "state": "connections, codings, and requests beside each other",
+    "grpc": "all that is judged over gRPC",
+}
+EXTENSIONS: Mapping[str, str] = {
+    "protocol": "the protocol beneath the extensions",
+    "binary_tensor_data": "binary tensor data",
+    "raw": "raw binary requests",
+    "classification": "classification",
+    "classification_grpc": "classification over gRPC",
+}
+_KIND = re.compile(r"\b(Erratum|Contested|Decision): ")
+
+
+def render(servers: Sequence[Server]) -> dict[str, str]:
+    """Return the text of each page by its name, ending in a newline.
+
+    Args:
+        servers: whose results the pages show; without any they say nothing of real servers.
+
+    Raises:
+        NoFaultsError: the reference server does not list its faults.
+    """
+    areas = _by_area()
+    pages = {"README.md": index(), "glossary.md": glossary()}
+    return pages | {page_name(area): _area(area, entries, servers) for area, entries in areas.items()}
+
+
+def index() -> str:
+    """Return the index of the pages."""
+    entries = ledger.load().values()
+    return _rendered(
+        "index.md.jinja",
+        areas=_by_area(),
+        titles=AREAS,
+        questions=data.toml("pages/questions.toml")["subject"],
+        meanings=MEANINGS,
+        counts=Counter(entry.level for entry in entries),
+    )
+
+
+def glossary() -> str:
+    """Return the glossary."""
+    words = data.toml("pages/glossary.toml")
+    return _rendered("glossary.md.jinja", words=dict(sorted(words.items(), key=lambda item: anchor(item[0]))))
+
+
+def _area(area: str, entries: Sequence[Requirement], servers: Sequence[Server]) -> str:
+    return _rendered(
+        "area.md.jinja",
+        area=area,
+        title=AREAS[area],
+        entries=entries,
+        extensions=EXTENSIONS,
+        examples=examples.load(),
+        answering=subjects.answering(),
+        clearest=subjects.clearest,
+        faults_of=subjects.faults_of,
+        most=MOST_FAULTS,
+        most_beside=MOST_BESIDE,
+        rows=subjects.counted_rows,
+        servers=servers,
+        found_in=partial(found_in, servers=servers),
+    )
+
+
+def _by_area() -> dict[str, list[Requirement]]:
+    """Return the requirements by area, in the order of the ledger."""
+    areas: dict[str, list[Requirement]] = {}
+    for entry in ledger.load().values():
+        areas.setdefault(entry.area, []).append(entry)
+    return areas
+
+
+# --- text -------------------------------------------------------------------------------------------------------------
+
+
+def _rendered(template: str, **values: Any) -> str:
+    text = _environment().get_template(template).render(notice=NOTICE, **values)
+    return re.sub(r"\n{3,}", "\n\n", text).rstrip() + "\n"
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=False,  # noqa: S701 - Markdown, of our own texts alone
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    filters: Mapping[str, Callable[..., str]] = {
+        "anchor": anchor, "cell": cell, "code": code, "linked": linked, "note": note, "reference": reference,
+        "sentence": sentence, "source": source,
+    }  # fmt: skip
+    environment.filters |= filters
+    return environment
+
+
+def source(found: Sentence) -> str:
+    """Return where a requirement stands, as Markdown: a link to the sentence."""
+    text = re.sub(r"[\[\]]", r"\\\g<0>", str(found))
+    return f"[{text}]({found.url})"
+
+
+def note(text: str) -> str:
+    """Return a note with the kinds of what it says in bold."""
+    return _KIND.sub(r"**\1:** ", text)
+
+
+def linked(text: str, own: str) -> str:
+    """Return a text in which every id of a requirement but its own leads there."""
+    names = "|".join(sorted(map(re.escape, ledger.load()), key=len, reverse=True))
+    pattern = re.compile(rf"`[^`]*`|(?<![\w-])({names})(?![\w-])")
+    return pattern.sub(lambda found: reference(found[1]) if found[1] not in (None, own) else found[0], text)
+
+
+def reference(requirement_id: str) -> str:
+    """Return a link to a requirement."""
+    return f"[{requirement_id}]({page_name(ledger.requirement(requirement_id).area)}#{requirement_id})"
+
+
+def anchor(word: str) -> str:
+    """Return the name of a word's place on the page of the glossary."""
+    return re.sub(r"[^a-z]+", "-", word.lower()).strip("-")
+
+
+def cell(text: str) -> str:
+    """Return a text as it stands in a table."""
+    return text.replace("|", "\\|")
+
+
+def code(text: str) -> str:
+    """Return a text as code."""
+    return f"`{text}`"
+
+
+def sentence(text: str) -> str:
+    """Return a text that ends in a full stop."""
+    return text if text.endswith(".") else f"{text}."
+
+
+def found_in(requirement: Requirement, servers: Sequence[Server]) -> str:
+    """Return in one line what real servers do about a requirement."""
+    return "; ".join(f"{word}: {', '.join(names)}" for word, names in by_word(requirement, servers).items())

@@ -1,0 +1,108 @@
+"""What `oip-conformance explain` says of requirements, checks and faults."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.pages import explanations, subjects
+from conformance.pages.explanations import UnknownNameError, explain
+from conformance.terms import ledger
+from conformance.transport import reference_faults
+
+
+def labelled(text: str) -> dict[str, str]:
+    """Return the lines of an explanation by label, without the line breaks."""
+    found: dict[str, str] = {}
+    label = ""
+    for line in text.splitlines()[1:]:
+        label = line[2:12].strip() or label
+        found[label] = f"{found.get(label, '')} {line[12:].strip()}".strip()
+    return found
+
+
+def test_a_requirement() -> None:
+    text = explain("bin-ord-i")
+    found = labelled(text)
+    assert text.startswith("BIN-ORD-I\n  Level      MUST, literal\n  Extension  binary_tensor_data, area ordering\n")
+    assert found["Statement"] == ledger.requirement("BIN-ORD-I").statement
+    assert found["Source"].startswith('Triton, Binary Tensor Data Extension, "Binary Tensor Request": JSON first')
+    assert [source.url in text for source in ledger.requirement("BIN-ORD-I").sources] == [True, True]
+    assert found["Note"] == ledger.requirement("BIN-ORD-I").note
+    assert "relations.inputs-in-any-order (1 row, with `--target-model`)" in found["Checks"]
+    assert found["Page"] == ledger.requirement("BIN-ORD-I").link
+
+
+def test_a_check() -> None:
+    found = labelled(explain("grpc.classes-are-those-of-http"))
+    assert found["Answers"].startswith("GRPC-CLS-DOORS (MUST): ")
+    assert found["Over"] == "grpc and http"
+    assert found["Needs"] == "classification, classification_grpc"
+    assert found["Roles"].startswith("scores, scores_labelled, ")
+    assert found["Run"] == (
+        "pytest --target-url=http://HOST:PORT --target-grpc=HOST:PORT -k grpc.classes-are-those-of-http"
+    )
+
+
+@pytest.mark.parametrize(
+    ("check", "label", "text"),
+    [
+        ("golden.valid-case-is-answered", "Needs", "raw (in some rows)"),
+        ("ordering.response-follows-its-json", "Role", "multi"),
+        ("relations.inputs-in-any-order", "Run", " --target-model NAME -k "),
+        ("walk.drawn-exchanges-are-right", "Run", " --conformance-profile=explore -k "),
+    ],
+)
+def test_what_a_check_needs(check: str, label: str, text: str) -> None:
+    assert text in labelled(explain(check))[label]
+
+
+def test_a_fault() -> None:
+    found = labelled(explain("binary-outputs-in-reverse"))
+    assert found["Fault"] == "Binary data follow the JSON in the reverse of its order."
+    assert found["Breaks"].startswith("BIN-ORD-O (MUST): ")
+    assert found["Serve"] == "python -m reference_server --port 8000 --fault binary-outputs-in-reverse"
+    assert found["Judge"] == "pytest --target-url=http://127.0.0.1:8000 -k BIN-ORD-O"
+
+
+def test_a_fault_over_grpc_is_served_and_judged_there() -> None:
+    found = labelled(explain("grpc-raw-outputs-are-reversed"))
+    assert " --grpc-port 8001 " in found["Serve"]
+    assert " --target-grpc=127.0.0.1:8001 " in found["Judge"]
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("BIN-ORD", "BIN-ORD-O"),
+        ("ordering.response-follows-json", "ordering.response-follows-its-json"),
+        ("Binary_outputs_in_reverse", "binary-outputs-in-reverse"),
+    ],
+)
+def test_an_unknown_name_is_met_with_those_that_are_near(name: str, near: str) -> None:
+    with pytest.raises(UnknownNameError) as caught:
+        explain(name)
+    assert caught.value.near[0] == near
+    assert str(caught.value).startswith(f"no requirement, check or fault is called {name!r}; did you mean {near}")
+
+
+def test_nothing_is_near_to_what_is_no_name() -> None:
+    with pytest.raises(UnknownNameError, match=r"is called '\?'$"):
+        explain("?")
+
+
+def test_names_mean_one_thing() -> None:
+    names = [*ledger.load(), *(check.id for check in subjects.every_check()), *reference_faults.load()]
+    assert len({name.lower() for name in names}) == len(names)
+
+
+@pytest.mark.parametrize("entry", ledger.load().values(), ids=lambda entry: entry.id)
+def test_an_explanation_fits_a_terminal(entry: ledger.Requirement) -> None:
+    lines = explanations.laid_out(entry.id, explanations.of_requirement(entry)).splitlines()
+    assert max(len(line) for line in lines if "https://" not in line and not line.startswith("  Page ")) <= 100
+
+
+def test_checks_and_faults_are_all_explained() -> None:
+    for check in subjects.every_check():
+        assert labelled(explanations.laid_out(check.id, explanations.of_check(check)))["Claim"]
+    for fault in reference_faults.load().values():
+        assert labelled(explanations.laid_out(fault.name, explanations.of_fault(fault)))["Breaks"]

@@ -1,0 +1,184 @@
+"""What a page says of a requirement: its example, its checks, its faults, and what real servers do."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.pages import examples, pages, servers, subjects
+from conformance.pages.examples import Example
+from conformance.pages.servers import Server
+from conformance.roles import golden_calls, golden_requests
+from conformance.terms import data, ledger
+from conformance.terms.documents import sentence
+from conformance.terms.ledger import Basis, Level, Requirement
+from conformance.transport import reference_faults
+from reference_server import faults
+
+CLASSES = '"7.75:2:bird", "3.0:3:fish", "0.25:0:cat", "-1.5:1:dog"'
+CASES: dict[str, golden_requests.Case | golden_calls.GrpcCase] = {
+    **{f"{'valid' if case.valid else 'invalid'}/{case.name}": case for case in golden_requests.load_all()},
+    **{f"grpc/{case.name}": case for case in golden_calls.load_all()},
+}
+
+
+def entry(area: str = "raw", extension: str = "raw") -> Requirement:
+    return Requirement("RAW-A", Level.MUST, extension, area, Basis.LITERAL, "A.", (sentence("rfc9110.field-names"),))
+
+
+# --- examples ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("requirement_id", "example"), examples.load().items())
+def test_an_example_names_its_requirement_and_fits_the_page(requirement_id: str, example: Example) -> None:
+    assert requirement_id in CASES[example.place].requirements
+    assert example.request
+    assert example.answer
+    assert [line for line in (*example.request, *example.answer) if len(line) > 120] == []
+    assert [line for line in (*example.request, *example.answer) if "```" in line or "\n" in line] == []
+
+
+def test_every_requirement_that_a_case_names_has_an_example() -> None:
+    assert set(examples.load()) == {name for case in CASES.values() for name in case.requirements}
+
+
+def test_chosen_cases_are_taken() -> None:
+    chosen = data.toml("pages/examples.toml")
+    assert {name: examples.load()[name].place.partition("/")[2] for name in chosen} == chosen
+
+
+def test_an_example_of_binary_data_shows_its_bytes() -> None:
+    assert examples.load()["RAW-IHCL0"].request == (
+        "POST /v2/models/documented_raw/infer",
+        "Content-Type: application/octet-stream",
+        "Content-Length: 16",
+        "Inference-Header-Content-Length: 0",
+        "",
+        "<input FP32 [4], 16 bytes = 1.5, -2.25, 3.0, 0.5>",
+        "  00 00 c0 3f  00 00 10 c0  00 00 40 40  00 00 00 3f",
+    )
+
+
+def test_folded_json_is_the_json_that_is_sent() -> None:
+    example = examples.load()["BIN-ENC-LE-I"]
+    case = CASES[example.place]
+    assert isinstance(case, golden_requests.Case)
+    begin = example.request.index("") + 1
+    lines = [line for line in example.request[begin:] if not line.startswith(("<", "  "))]
+    assert "".join(lines).encode() == case.body[: case.json_length]
+
+
+@pytest.mark.parametrize(
+    ("requirement_id", "answer"),
+    [
+        ("BIN-NEG-IHCL-LONG", ("HTTP status 400 to 499", '{"error": "..."}')),
+        ("GRPC-NEG-SIZE", ("any status but OK; INVALID_ARGUMENT fits best",)),
+        ("CLS-LABEL", ("HTTP status 200", "<SCORES BYTES [4], in the JSON, classes>", f"  {CLASSES}")),
+    ],
+)
+def test_answers(requirement_id: str, answer: tuple[str, ...]) -> None:
+    assert examples.load()[requirement_id].answer == answer
+
+
+# --- checks and faults ------------------------------------------------------------------------------------------------
+
+
+def test_faults_are_those_of_the_server() -> None:
+    known = reference_faults.load()
+    assert list(known) == list(faults.load())
+    for name, fault in faults.load().items():
+        assert (known[name].summary, known[name].breaks) == (fault.summary, fault.breaks)
+
+
+def test_a_server_that_does_not_list_its_faults(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with pytest.raises(reference_faults.NoFaultsError, match="does not list its faults"):
+        reference_faults.load.__wrapped__()
+
+
+def test_faults_of_a_requirement_are_about_it_or_about_another() -> None:
+    found = subjects.faults_of("BIN-ORD-O")
+    assert "binary-outputs-in-reverse" in {fault.name for fault in found.about}
+    assert {fault.breaks[0] for fault in found.about} == {"BIN-ORD-O"}
+    assert "BIN-ORD-O" not in {fault.breaks[0] for fault in found.beside}
+
+
+def test_a_check_is_counted_by_the_rows_that_answer() -> None:
+    for name, found in subjects.answering().items():
+        for each in found:
+            assert each.rows
+            assert all(name in each.check.requirements(row) for row in each.rows)
+
+
+def test_the_clearest_check_is_about_the_requirement_and_part_of_every_run() -> None:
+    found = subjects.clearest("HTTP-ISOLATION")
+    assert found is not None
+    assert found.check.requirements(found.rows[0])[0] == "HTTP-ISOLATION"
+    assert not found.check.explores
+    assert subjects.clearest("NOTHING") is None
+
+
+# --- real servers -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "offered", "over", "requirement", "word"),
+    [
+        ({"RAW-A": "pass"}, {"raw"}, {"http"}, entry(), "pass"),
+        ({"RAW-A": "advisory"}, {"raw"}, {"http"}, entry(), "advice"),
+        ({"RAW-A": "not_applicable"}, set(), {"http"}, entry(), "not offered"),
+        ({"RAW-A": "not_applicable"}, {"raw"}, {"http"}, entry(), "not judged"),
+        ({"RAW-A": "not_applicable"}, set(), {"http"}, entry("grpc", "classification_grpc"), "not judged"),
+        ({"RAW-A": "not_applicable"}, set(), {"http", "grpc"}, entry("grpc", "classification_grpc"), "not offered"),
+        ({}, {"raw"}, {"http"}, entry(), "no result yet"),
+    ],
+)
+def test_what_a_server_does(
+    verdicts: dict[str, str], offered: set[str], over: set[str], requirement: Requirement, word: str
+) -> None:
+    assert Server("s", frozenset(offered), frozenset(over), verdicts).word(requirement) == word
+
+
+def test_reports_are_read_without_that_of_the_bundled_server(tmp_path: Path) -> None:
+    report: dict[str, Any] = {
+        "target": {"name": None, "version": None},
+        "extensions": {"raw": {"offered": True}, "classification": {"offered": False}},
+        "requirements": [{"id": "RAW-A", "verdict": "fail"}],
+    }
+    for name in ("b", "reference"):
+        (tmp_path / f"{name}.json").write_text(json.dumps(report))
+    report["target"] = {"name": "server", "version": "2.0", "grpc": "grpc://h:1"}
+    (tmp_path / "a.json").write_text(json.dumps(report))
+    named, unnamed = servers.load(tmp_path)
+    assert (named.name, set(named.over)) == ("server 2.0", {"http", "grpc"})
+    assert (unnamed.name, set(unnamed.over), set(unnamed.offered)) == ("b", {"http"}, {"raw"})
+    assert pages.found_in(entry(), [named, unnamed]) == "fail: server 2.0, b"
+
+
+# --- text -------------------------------------------------------------------------------------------------------------
+
+
+def test_ids_in_a_text_become_links_but_not_in_code_and_not_its_own() -> None:
+    text = "As RAW-ONE says, and `RAW-ONE`, unlike BIN-CL-CHUNKED, not BIN-CL."
+    assert pages.linked(text, "BIN-CL") == (
+        "As [RAW-ONE](raw.md#RAW-ONE) says, and `RAW-ONE`, "
+        "unlike [BIN-CL-CHUNKED](headers.md#BIN-CL-CHUNKED), not BIN-CL."
+    )
+
+
+def test_kinds_of_notes_stand_out() -> None:
+    assert pages.note("Contested: two. Decision: one.") == "**Contested:** two. **Decision:** one."
+
+
+def test_a_pipe_does_not_end_a_cell() -> None:
+    assert pages.cell("a|b") == "a\\|b"
+
+
+def test_every_area_and_extension_has_a_title() -> None:
+    entries = ledger.load().values()
+    assert list(pages.AREAS) == list(dict.fromkeys(entry.area for entry in entries))
+    assert {entry.extension for entry in entries} <= set(pages.EXTENSIONS)
