@@ -80,10 +80,24 @@ def strings_are_mended(_: Any, element: bytes) -> str:
     return element.decode("utf-8", "replace")
 
 
-@variation("framing.json_length")
+@variation("framing.json_length", breaks="BIN-NEG-IHCL-TWICE")
 def first_of_two_headers_counts(original: Any, values: Sequence[str], length: int) -> Any:
     """Of two inference headers the first counts."""
     return original(list(values)[:1], length)
+
+
+@variation("framing.json_length", breaks="BIN-NEG-IHCL-TWICE")
+def last_of_two_headers_counts(original: Any, values: Sequence[str], length: int) -> Any:
+    """Of two inference headers the last counts."""
+    return original(list(values)[-1:], length)
+
+
+@variation("framing.json_length")
+def two_headers_are_refused(original: Any, values: Sequence[str], length: int) -> Any:
+    """A request with two inference headers is refused, whether they are equal or not."""
+    if len(values) > 1:
+        raise InferenceError("two inference headers")
+    return original(values, length)
 
 
 @variation("raw.parse_body")
