@@ -40,6 +40,13 @@ def input_against_the_metadata_is_refused(target: Peer, model: Model, refusal: R
     expect_refusal(target, model, refusal.message(model), refusal.described)
 
 
+@check("errors.negative-dimension-is-refused", answers="OIP-NEG-DIM")
+@rows(*refusal_rows(REFUSALS, "OIP-NEG-DIM"))
+def negative_dimension_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
+    """An input with a negative dimension in its shape is refused."""
+    expect_refusal(target, model, refusal.message(model), refusal.described)
+
+
 @check("errors.incomplete-request-is-refused", answers="OIP-ERR-MEMBER")
 @rows(*refusal_rows(REFUSALS, "OIP-ERR-MEMBER"))
 def incomplete_request_is_refused(target: Target, model: Model, refusal: Refusal) -> None:

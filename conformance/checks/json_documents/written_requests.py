@@ -129,12 +129,18 @@ def _expect_like_the_usual(target: Target, model: Model, asked: Asked, message: 
 
 UNDEFINED: Mapping[str, Any] = {
     "model_name": "of the documents' examples",
-    **{"x-number": 1.5, "x-integer": -7, "x-true": True, "x-false": False, "x-null": None, "x-empty": ""},
+    "x-number": 1.5,
+    "x-integer": -7,
+    "x-true": True,
+    "x-false": False,
+    "x-null": None,
+    "x-empty": "",
 }
 NESTED: Mapping[str, Any] = {
     "x-object": {"inputs": [], "data": [[1], {}], "shape": [0]},
     "x-array": [{"name": "x"}, []],
-    **{"x-empty-object": {}, "x-empty-array": []},
+    "x-empty-object": {},
+    "x-empty-array": [],
 }
 # Members that have a meaning in other objects, and none where they stand here.
 ELSEWHERE: Mapping[str, Mapping[str, Any]] = {

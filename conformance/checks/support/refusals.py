@@ -31,6 +31,7 @@ SUBJECTS: Mapping[str, str] = {
     "CLS-NEG": "its parameter classification",
     "OIP-JSON-STRICT": "what no grammar of JSON has",
     "OIP-ERR-SIGNATURE": "an input against the model's metadata",
+    "OIP-NEG-DIM": "a shape with a negative dimension",
 }
 
 
