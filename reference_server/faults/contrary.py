@@ -37,7 +37,7 @@ def datatypes_of_one_width_not_told_apart(
 
 @fault("request.parse_inputs", breaks=("OIP-SIGNATURE-SAFE", "OIP-ERR-SIGNATURE"))
 def bytes_counted_by_the_models_datatype(original: Any, model: Model, request: Object, rest: Any) -> Any:
-    """A binary input of another datatype takes as many bytes as the model's has, and the next one begins behind them."""
+    """A binary input of another datatype takes as many bytes as the model's has, and the next begins behind them."""
     if not is_sound(request) or rest is None:
         return original(model, request, rest)
     specs = {spec.name: spec for spec in model.inputs}
