@@ -114,6 +114,17 @@ def ragged_arrays_filled_with_zeros(original: Any, data: list[Any], shape: tuple
     return items
 
 
+@fault("members.shape", breaks="OIP-SIGNATURE-SAFE")
+def negative_dimensions_read_as_one(original: Any, owner: Object) -> tuple[int, ...]:
+    """A negative dimension counts as 1, and of JSON data the first element is read."""
+    shape = owner.get("shape")
+    if isinstance(shape, list) and len(shape) == 1 and type(shape[0]) is int and shape[0] < 0:
+        data = owner.get("data")
+        owner.update({"shape": [1]} | ({"data": data[:1]} if isinstance(data, list) else {}))
+    found: tuple[int, ...] = original(owner)
+    return found
+
+
 # --- sizes -----------------------------------------------------------------------------------------------------------
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 from conformance.checks.support.refusals import Refusal
@@ -125,19 +126,30 @@ CONTRADICTING: tuple[Entry, ...] = (
 )
 
 
-def binary_under(shape: Sequence[int]) -> Make:
-    """Return what makes a good binary request with another shape in the JSON of its first input."""
-    return lambda model: model.request().edited(lambda document: document["inputs"][0].update(shape=list(shape)))
+def binary_under(shape: Sequence[int], written: Sequence[int]) -> Make:
+    """Return what makes a binary request with 1, 2, 3 and so on of one shape, and another one written into its JSON."""
+
+    def make(model: Model) -> Message:
+        request = model.request(counted(shape)(model))
+        return request.edited(lambda document: document["inputs"][0].update(shape=list(written)))
+
+    return make
 
 
-# Each with as many elements as some reader would take it for: the variable dimension of metadata, a product, a batch.
-NEGATIVE: tuple[Entry, ...] = (
-    ("negative-dimension", first_input(shape=[-3]), "identity_int32"),
-    ("minus-one-for-any-number", first_input(shape=[-1]), "identity_int32"),
-    ("two-negative-dimensions", first_input(shape=[-2, -3], data=[1, 2, 3, 4, 5, 6]), "rank2"),
-    ("negative-batch", first_input(shape=[-1, 3]), "batching"),
-    ("binary-minus-one-for-any-number", binary_under([-1]), "identity_int32"),
+# Each with as many elements as some reader would take it for (the variable dimension of metadata, a product, a batch),
+# and what that reader would understand.
+NEGATIVE: tuple[tuple[str, Make, str, Sequence[int]], ...] = (
+    ("negative-dimension", first_input(shape=[-3], data=[1, 2, 3]), "identity_int32", (3,)),
+    ("minus-one-for-any-number", first_input(shape=[-1], data=[1, 2, 3]), "identity_int32", (3,)),
+    ("two-negative-dimensions", first_input(shape=[-2, -3], data=[1, 2, 3, 4, 5, 6]), "rank2", (2, 3)),
+    ("negative-batch", first_input(shape=[-1, 3], data=[1, 2, 3, 4, 5, 6]), "batching", (2, 3)),
+    ("binary-minus-one-for-any-number", binary_under((3,), (-1,)), "cast_int32_fp32", (3,)),
 )
+
+
+def counted(shape: Sequence[int]) -> Callable[[Model], Sequence[Tensor]]:
+    """Return what makes the input of this shape whose elements are 1, 2, 3 and so on."""
+    return lambda model: [model.tensor(list(range(1, 1 + prod(shape))), shape)]
 
 
 def without(member: str, place: int = 0) -> Make:
@@ -205,7 +217,7 @@ REFUSALS: tuple[Refusal, ...] = (
     *[Refusal(fault, "OIP-JSON-STRICT", role, make, tensors=Model.sample) for fault, make, role in BEYOND_JSON],
     *[Refusal(fault, "OIP-ERR-CODE", role, make) for fault, make, role in IMPOSSIBLE],
     *[Refusal(fault, "OIP-ERR-SIGNATURE", role, make) for fault, make, role in CONTRADICTING],
-    *[Refusal(fault, "OIP-NEG-DIM", role, make) for fault, make, role in NEGATIVE],
+    *[Refusal(fault, "OIP-NEG-DIM", role, make, tensors=counted(shape)) for fault, make, role, shape in NEGATIVE],
     *[Refusal(fault, "OIP-ERR-MEMBER", role, make) for fault, make, role in INCOMPLETE],
     *[Refusal(fault, "OIP-ERR-TWICE", role, make) for fault, make, role in REPEATED],
 )
