@@ -40,7 +40,7 @@ def uncoded(reply: Reply) -> Reply:
     if coding == "identity":
         return reply
     if coding not in _WINDOWS:
-        raise Unmet("a coding that was asked for: gzip", f"Content-Encoding: {safe(coding, 60)}", reply)
+        raise Unmet("a coding that was asked for: gzip or deflate", f"Content-Encoding: {safe(coding, 60)}", reply)
     unpacker = zlib.decompressobj(wbits=_WINDOWS[coding])
     try:
         body = unpacker.decompress(reply.body, LIMIT)

@@ -21,7 +21,7 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "json-invalid": "The text is not JSON.",
         "json-too-deep": "Arrays and objects of the JSON stand inside each other more deeply than any answer needs.",
         "json-duplicate-member": "An object of the JSON has two members of the same name.",
-        "json-non-finite": "The JSON holds a bare NaN or Infinity, which JSON does not have (information only).",
+        "json-non-finite": "The JSON holds a bare NaN or Infinity, which JSON does not have.",
         "json-not-object": "The JSON text is not an object.",
         # the inference header
         "inference-header-missing": "Binary data follows the JSON and no inference header says where the JSON ends.",

@@ -68,3 +68,36 @@ async def raw_request_in_chunks_taken_for_empty(original: Any, http: Request, li
     body: bytes = await original(http, limit)
     is_raw = http.headers.get(HEADER) == "0"
     return b"" if is_raw and "transfer-encoding" in http.headers else body
+
+
+@fault("http_protocol.OipHttpProtocol.on_body", breaks="HTTP-CHUNKED")
+def chunks_beyond_the_thousandth_dropped(original: Any, protocol: Any, body: bytes) -> None:
+    """Of a body in more than a thousand pieces, the first thousand are read."""
+    cycle = protocol.cycle
+    cycle.pieces = getattr(cycle, "pieces", 0) + 1
+    if cycle.pieces <= 1000:
+        original(protocol, body)
+
+
+# --- chunks and a length ---------------------------------------------------------------------------------------------
+
+
+def _has_two_lengths(data: bytes) -> bool:
+    head = data.partition(b"\r\n\r\n")[0].lower()
+    return b"\r\ntransfer-encoding: chunked" in head and b"\r\ncontent-length: " in head
+
+
+@fault(READ, breaks="HTTP-TE-CL")
+def content_length_counts_beside_chunks(original: Any, protocol: Any, data: bytes) -> None:
+    """Of a request with both Transfer-Encoding and Content-Length, the latter counts, and the chunks are the body."""
+    if _has_two_lengths(data):
+        data = re.sub(rb"(?i)\r\ntransfer-encoding: chunked", b"", data, count=1)
+    original(protocol, data)
+
+
+@fault(READ, breaks="HTTP-TE-CL-CLOSE")
+def connection_kept_after_two_lengths(original: Any, protocol: Any, data: bytes) -> None:
+    """A request with both Transfer-Encoding and Content-Length is read by its chunks, and the connection goes on."""
+    if _has_two_lengths(data):
+        data = re.sub(rb"(?i)\r\ncontent-length: [0-9]+", b"", data, count=1)
+    original(protocol, data)

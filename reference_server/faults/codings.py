@@ -81,7 +81,7 @@ def content_length_from_before_compression(original: Any, answer: Response, codi
 # --- requests --------------------------------------------------------------------------------------------------------
 
 
-@fault("codings.decoded", breaks="HTTP-CODING-I")
+@fault("codings.decoded", breaks=("HTTP-CODING-I", "HTTP-CODING-FALSE"))
 def content_encoding_of_requests_ignored(_original: Any, body: bytes, _coding: str, _limit: int) -> bytes:
     """The Content-Encoding of a request is not looked at, so that compressed bytes of a raw request become a tensor."""
     return body
@@ -120,7 +120,7 @@ def coding_in_capitals_ignored(original: Any, http: Request) -> str | None:
     return None if http.headers.get("content-encoding", "").isupper() else name
 
 
-@fault("codings.of_request", breaks="HTTP-CODING-I")
+@fault("codings.of_request", breaks=("HTTP-CODING-I", "HTTP-CODING-FALSE"))
 def codings_other_than_gzip_ignored(original: Any, http: Request) -> str | None:
     """A coding other than gzip is taken for none."""
     return original(http) if http.headers.get("content-encoding", "").lower() == "gzip" else None
@@ -131,3 +131,22 @@ def one_of_two_codings_undone(original: Any, http: Request) -> str | None:
     """Of several codings the last one alone is undone."""
     several = "," in http.headers.get("content-encoding", "")
     return http.headers["content-encoding"].rpartition(",")[2].strip() if several else original(http)
+
+
+@fault("codings.decoded", breaks="HTTP-CODING-FALSE")
+def body_that_begins_like_json_not_decoded(original: Any, body: bytes, coding: str, limit: int) -> bytes:
+    """A body that opens an object is taken for JSON, whatever coding it is said to be in."""
+    plain: bytes = body if body.startswith(b"{") else original(body, coding, limit)
+    return plain
+
+
+@fault("codings.decoded", breaks="HTTP-CODING-I")
+def coded_body_cut_short_taken(original: Any, body: bytes, coding: str, limit: int) -> bytes:
+    """Of a coded body that is cut short, what can be decoded is taken for all of it."""
+    unpacker = zlib.decompressobj(codings.WINDOWS[coding])
+    try:
+        found = unpacker.decompress(body)
+    except zlib.error:
+        found = b""
+    cut: bytes = found if found and not unpacker.eof else original(body, coding, limit)
+    return cut

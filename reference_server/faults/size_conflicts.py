@@ -98,7 +98,7 @@ def strings_without_a_size_take_the_rest(
     return original(model, spec, resized(entry, len(left_of(rest))) if neither else entry, rest)
 
 
-@fault("request.parse_inputs", breaks=("BIN-NEG-NEITHER", "OIP-ANSWER"))
+@fault("request.parse_inputs", breaks=("BIN-NEG-NEITHER", "BIN-SIZE-SAFE", "OIP-ANSWER"))
 def input_without_data_is_optional(original: Any, model: Model, request: Object, rest: Any) -> Any:
     """A numeric input with neither data nor size is filled with zeros, and bytes that stand for it are dropped."""
     types = {spec.name: spec.datatype for spec in model.inputs}

@@ -10,6 +10,7 @@ from conformance.checks.errors.impossible_requests import REFUSALS
 from conformance.checks.support.again import blame_what_was_before
 from conformance.checks.support.refusals import Refusal
 from conformance.expect import attribution
+from conformance.expect.content_coding import gzipped
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive
 from conformance.expect.unmet import Unmet, about
@@ -101,10 +102,17 @@ def _nested_deeply(model: Model) -> Message:
 
 
 DEEP = 200_000
+UNPACKED = 64 * 1024 * 1024  # bytes
 
 
-def _dangerous(identity: str, make: Make, role: str, needs: tuple[str, ...] = ()) -> Row:
-    return Row(identity, (make,), role=role, needs=needs, dangerous=True)
+def _packed_tightly(model: Model) -> Message:
+    message = model.request(send="json").message()
+    body = gzipped(message.body + b" " * UNPACKED)
+    return message.with_body(body).with_header("Content-Encoding", "gzip")
+
+
+def _dangerous(identity: str, make: Make, role: str, needs: tuple[str, ...] = (), *, thorough: bool = False) -> Row:
+    return Row(identity, (make,), role=role, needs=needs, dangerous=True, thorough=thorough)
 
 
 @check("errors.server-outlives-what-has-ended-others", answers="OIP-ALIVE")
@@ -112,6 +120,7 @@ def _dangerous(identity: str, make: Make, role: str, needs: tuple[str, ...] = ()
     _dangerous("classified-strings", _classified, "identity_bytes", CLASSES),
     _dangerous("classes-of-no-elements", _classified_nothing, "identity_fp32", CLASSES),
     _dangerous("data-nested-deeply", _nested_deeply, "identity_int32"),
+    _dangerous("64-KiB-that-unpack-to-64-MiB", _packed_tightly, "identity_int32", thorough=True),
 )
 @check("grpc.server-outlives-what-has-ended-others", answers="GRPC-ALIVE", over=(GRPC,))
 @rows(

@@ -40,6 +40,15 @@ def input_against_the_metadata_is_refused(target: Peer, model: Model, refusal: R
     expect_refusal(target, model, refusal.message(model), refusal.described)
 
 
+@check("errors.negative-dimension-is-refused", answers=("OIP-SIGNATURE-SAFE", "OIP-NEG-DIM"))
+@rows(*[Row(row.id, row.values, role=row.role) for row in refusal_rows(REFUSALS, "OIP-NEG-DIM")])
+def negative_dimension_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
+    """An input with a negative dimension in its shape is refused, or at the least its elements are right."""
+    carried = refusal.tensors(model) if refusal.tensors else ()
+    must, should = "OIP-SIGNATURE-SAFE", "OIP-NEG-DIM"
+    expect_refusal_or_right(target, model, refusal.message(model), carried, refusal.described, must=must, should=should)
+
+
 @check("errors.incomplete-request-is-refused", answers="OIP-ERR-MEMBER")
 @rows(*refusal_rows(REFUSALS, "OIP-ERR-MEMBER"))
 def incomplete_request_is_refused(target: Target, model: Model, refusal: Refusal) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 from conformance.checks.support.refusals import Refusal
@@ -97,6 +98,9 @@ IMPOSSIBLE: tuple[Entry, ...] = (
     ("one-string-too-few", first_input(data=["a", "b"]), "identity_bytes"),
     ("one-item-for-a-batch-of-two", first_input(data=[1, 2, 3]), "batching"),
     ("elements-of-another-type", first_input(data=["a", "b", "c"]), "identity_int32"),
+    ("one-word-among-integers", first_input(data=[1, "b", 3]), "identity_int32"),
+    ("nested-array-too-short", first_input(shape=[2, 2], data=[[1, 2], [3]]), "rank2"),
+    ("nested-array-too-long", first_input(shape=[2, 2], data=[[1, 2], [3, 4, 5]]), "rank2"),
 )
 CONTRADICTING: tuple[Entry, ...] = (
     ("floats-for-integers", first_input(datatype="FP32", data=[1.5, 2.5, 3.5]), "identity_int32"),
@@ -111,7 +115,6 @@ CONTRADICTING: tuple[Entry, ...] = (
     ("one-dimension-less", first_input(shape=[6]), "fixed"),
     ("one-dimension-more", first_input(shape=[1, 2, 3]), "fixed"),
     ("more-elements-than-the-model-takes", first_input(shape=[3, 3], data=[1, 2, 3, 4, 5, 6, 7, 8, 9]), "fixed"),
-    ("negative-dimension", first_input(shape=[-3]), "identity_int32"),
     ("binary-dimensions-exchanged", shaped([3, 2]), "fixed"),
     ("binary-elements-too-many", shaped([3, 3]), "fixed"),
     ("batch-dimension-missing", first_input(shape=[3], data=[1, 2, 3]), "batching"),
@@ -121,6 +124,32 @@ CONTRADICTING: tuple[Entry, ...] = (
         "add_sub",
     ),
 )
+
+
+def binary_under(shape: Sequence[int], written: Sequence[int]) -> Make:
+    """Return what makes a binary request with 1, 2, 3 and so on of one shape, and another one written into its JSON."""
+
+    def make(model: Model) -> Message:
+        request = model.request(counted(shape)(model))
+        return request.edited(lambda document: document["inputs"][0].update(shape=list(written)))
+
+    return make
+
+
+# Each with as many elements as some reader would take it for (the variable dimension of metadata, a product, a batch),
+# and what that reader would understand.
+NEGATIVE: tuple[tuple[str, Make, str, Sequence[int]], ...] = (
+    ("negative-dimension", first_input(shape=[-3], data=[1, 2, 3]), "identity_int32", (3,)),
+    ("minus-one-for-any-number", first_input(shape=[-1], data=[1, 2, 3]), "identity_int32", (3,)),
+    ("two-negative-dimensions", first_input(shape=[-2, -3], data=[1, 2, 3, 4, 5, 6]), "rank2", (2, 3)),
+    ("negative-batch", first_input(shape=[-1, 3], data=[1, 2, 3, 4, 5, 6]), "batching", (2, 3)),
+    ("binary-minus-one-for-any-number", binary_under((3,), (-1,)), "cast_int32_fp32", (3,)),
+)
+
+
+def counted(shape: Sequence[int]) -> Callable[[Model], Sequence[Tensor]]:
+    """Return what makes the input of this shape whose elements are 1, 2, 3 and so on."""
+    return lambda model: [model.tensor(list(range(1, 1 + prod(shape))), shape)]
 
 
 def without(member: str, place: int = 0) -> Make:
@@ -145,6 +174,14 @@ INCOMPLETE: tuple[Entry, ...] = (
     ("datatype-null", first_input(datatype=None), "identity_int32"),
     ("datatype-a-number", first_input(datatype=32), "identity_int32"),
     ("shape-a-number", first_input(shape=3), "identity_int32"),
+    ("shape-a-string", first_input(shape="3"), "identity_int32"),
+    ("shape-null", first_input(shape=None), "identity_int32"),
+    ("shape-an-object", first_input(shape={"0": 3}), "identity_int32"),
+    ("shape-nested", first_input(shape=[[3]]), "identity_int32"),
+    ("shape-of-a-string", first_input(shape=["3"]), "identity_int32"),
+    ("shape-of-a-fraction", first_input(shape=[3.5]), "identity_int32"),
+    ("shape-of-true", first_input(shape=[True], data=[7]), "identity_int32"),
+    ("shape-of-null", first_input(shape=[None]), "identity_int32"),
     ("output-without-name", asking_for({}), "identity_int32"),
     ("second-output-without-name", asking_for({"name": "SUM"}, {}), "add_sub"),
 )
@@ -180,6 +217,7 @@ REFUSALS: tuple[Refusal, ...] = (
     *[Refusal(fault, "OIP-JSON-STRICT", role, make, tensors=Model.sample) for fault, make, role in BEYOND_JSON],
     *[Refusal(fault, "OIP-ERR-CODE", role, make) for fault, make, role in IMPOSSIBLE],
     *[Refusal(fault, "OIP-ERR-SIGNATURE", role, make) for fault, make, role in CONTRADICTING],
+    *[Refusal(fault, "OIP-NEG-DIM", role, make, tensors=counted(shape)) for fault, make, role, shape in NEGATIVE],
     *[Refusal(fault, "OIP-ERR-MEMBER", role, make) for fault, make, role in INCOMPLETE],
     *[Refusal(fault, "OIP-ERR-TWICE", role, make) for fault, make, role in REPEATED],
 )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from conformance.checks.headers.request_headers import FAR, LETTERS
 from conformance.roles.model import Ask, Model
 from conformance.terms.check import Row
+from conformance.terms.extensions import CLASSES
 from conformance.transport.exchange import Reply
-from conformance.wire.request import InferRequest, Output
+from conformance.wire.request import ABSENT, InferRequest, Output
 from conformance.wire.tensor import Tensor
 
 # --- answers -----------------------------------------------------------------------------------------------------
@@ -57,10 +60,29 @@ BINARY_ANSWERS = (
 )
 
 
+def _overridden(default: Any, *settings: Any) -> Ask:
+    """Return what asks `multi` for JSON alone by a default and a setting for each output."""
+
+    def ask(model: Model) -> InferRequest:
+        outputs = [Output(spec.name, setting) for spec, setting in zip(model.role.outputs, settings, strict=True)]
+        return model.request(send="json", outputs=outputs, binary_data_output=default)
+
+    return ask
+
+
+def _classes(model: Model) -> InferRequest:
+    return model.request(outputs=[Output(model.role.outputs[0].name, False, classification=2)])
+
+
 JSON_ANSWERS = (
     Row("json-request", (lambda model: model.request(send="json"),), role="identity_int32"),
     Row("binary-request", (lambda model: model.request(),), role="identity_int32"),
     Row("json-asked-for", (lambda model: model.request(send="json", want="json"),), role="multi"),
+    Row("json-by-default", (lambda model: model.request(binary_data_output=False),), role="identity_int32"),
+    Row("each-output-overridden", (_overridden(True, False, False, False, False),), role="multi"),
+    Row("some-outputs-overridden", (_overridden(False, ABSENT, False, ABSENT, False),), role="multi"),
+    Row("without-elements", (lambda m: m.request([m.tensor([0, 0])], send="json"),), role="emit"),
+    Row("classes", (_classes,), role="scores", needs=CLASSES),
 )
 
 

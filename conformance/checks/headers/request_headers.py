@@ -14,8 +14,9 @@ from conformance.checks.headers.wrong_header_requests import VALUES
 from conformance.checks.support.json_writing import with_json
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import blocked_where, holds
-from conformance.roles.model import Model
+from conformance.roles.model import Make, Model
 from conformance.terms.check import Row, check, rows
+from conformance.terms.extensions import RAW
 from conformance.transport.target import Target
 from conformance.wire.request import ABSENT, INFERENCE_HEADER, JSON, OCTET_STREAM
 from conformance.wire.tensor import Tensor
@@ -104,14 +105,19 @@ def _expect_behind(target: Target, multi: Model, strings: Sequence[str]) -> None
 _BEHIND_ASCII = "behind ASCII they are wrong, too"
 
 
+CASES = ("inference-header-content-length", "INFERENCE-HEADER-CONTENT-LENGTH", "iNfErEnCe-HeAdEr-CoNtEnT-lEnGtH")
+
+
 @check("headers.inference-header-in-any-case", answers="BIN-HDR-CASE", role="identity_uint8")
-@rows("inference-header-content-length", "INFERENCE-HEADER-CONTENT-LENGTH", "iNfErEnCe-HeAdEr-CoNtEnT-lEnGtH")
-def inference_header_in_any_case(target: Target, model: Model, name: str) -> None:
+@rows(
+    *[Row(name, (name, lambda model: model.request().message())) for name in CASES],
+    *[Row(f"{name}-of-a-raw-request", (name, lambda model: model.raw(bytes(VALUES))), needs=RAW) for name in CASES],
+)
+def inference_header_in_any_case(target: Target, model: Model, name: str, make: Make) -> None:
     """The inference header of a request is recognised in any mix of upper and lower case."""
-    message = model.request().message()
-    expect(
-        target.infer(message.with_header(INFERENCE_HEADER, None).with_header(name, str(message.json_length)))
-    ).answered()
+    message = make(model)
+    respelled = message.with_header(INFERENCE_HEADER, None).with_header(name, str(message.json_length))
+    expect(target.infer(respelled)).answered()
 
 
 @check("headers.json-request-needs-no-inference-header", answers="BIN-IHCL-ABSENT", role="identity_int32")

@@ -6,8 +6,10 @@ ORDER = (
     "ids",
     "data",
     "element_values",
+    "coerced_elements",
     "written_requests",
     "strings_and_numbers",
     "versioned_paths",
+    "model_versions",
     "plain_requests",
 )

@@ -49,15 +49,14 @@ def strings_are_escaped(target: Target, model: Model, text: bytes, send: Form) -
 @check("json.nan-and-infinities", answers=("OIP-JSON-NAN", "BIN-EQ-O"))
 @rows(*[Row(role, role=role, needs=BINARY) for role in ("identity_fp32", "identity_fp64")])
 def nan_and_infinities(target: Target, model: Model) -> str:
-    """NaN and infinities in a JSON answer are refused, or written in some way that no document gives."""
+    """NaN and infinities in a JSON answer are refused, or written as something that JSON has."""
     reply = target.infer(model.request([model.tensor([float("nan"), float("inf"), float("-inf")])]))
     if not reply.succeeded:
         return f"refused: {safe(reply.outcome(), 120)}"
-    if reply.answer.of_kind("json-non-finite"):
-        return "bare words: NaN, Infinity"
     document = reply.answer.document
-    if document is None:
-        return "text that is no JSON"
+    if document is None or reply.answer.of_kind("json-non-finite"):
+        found = "text that is no JSON" if document is None else "bare words: NaN, Infinity"
+        raise Unmet("a refusal, or valid JSON, such as null or strings", found, reply)
     output = expect(reply, "BIN-EQ-O").output(model.role.outputs[0].name)
     if output.binary:
         return "binary data"

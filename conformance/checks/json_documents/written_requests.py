@@ -127,10 +127,26 @@ def _expect_like_the_usual(target: Target, model: Model, asked: Asked, message: 
 
 # --- members that no object defines -----------------------------------------------------------------------------------
 
-UNDEFINED: Mapping[str, Any] = {"model_name": "of the documents' examples", "x-number": 1.5, "x-null": None}
+UNDEFINED: Mapping[str, Any] = {
+    "model_name": "of the documents' examples",
+    "x-number": 1.5,
+    "x-integer": -7,
+    "x-true": True,
+    "x-false": False,
+    "x-null": None,
+    "x-empty": "",
+}
 NESTED: Mapping[str, Any] = {
     "x-object": {"inputs": [], "data": [[1], {}], "shape": [0]},
     "x-array": [{"name": "x"}, []],
+    "x-empty-object": {},
+    "x-empty-array": [],
+}
+# Members that have a meaning in other objects, and none where they stand here.
+ELSEWHERE: Mapping[str, Mapping[str, Any]] = {
+    "request": {"name": "OUT_BOOL", "shape": [1], "datatype": "FP64", "data": [7.5]},
+    "inputs": {"id": "of an input", "inputs": [], "outputs": [{"name": "NO_SUCH_OUTPUT"}]},
+    "outputs": {"id": "of an output", "shape": [1], "datatype": "FP64", "data": [7.5]},
 }
 LEVELS: Mapping[str, Callable[[dict[str, Any]], list[dict[str, Any]]]] = {
     "request": lambda document: [document],
@@ -144,7 +160,11 @@ LEVELS: Mapping[str, Callable[[dict[str, Any]], list[dict[str, Any]]]] = {
     *[
         asked.row(f"{level}-{kind}-{form}", level, members, first)
         for level in LEVELS
-        for kind, members, first in (("values-last", UNDEFINED, False), ("objects-first", NESTED, True))
+        for kind, members, first in (
+            ("values-last", UNDEFINED, False),
+            ("objects-first", NESTED, True),
+            ("of-other-objects", ELSEWHERE[level], True),
+        )
         for form, asked in FORMS.items()
         if form != "mixed"
     ]

@@ -7,9 +7,10 @@ same request without the fault.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from conformance.checks.sizes.request_sizes import BOOLEANS
-from conformance.checks.sizes.wrong_size_requests import LEFT_OVER, REFUSALS, claims
+from conformance.checks.sizes.wrong_size_requests import LEFT_OVER, NUMERIC, REFUSALS, claims
 from conformance.checks.support.refusals import Refusal, refusal_rows
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive, expect_refusal
@@ -19,7 +20,7 @@ from conformance.terms.check import Row, check, rows
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.outputs import Output
-from conformance.wire.request import Message
+from conformance.wire.request import ABSENT, Message
 from conformance.wire.tensor import Tensor
 
 # As long in characters as in bytes: counting the wrong ones is another matter.
@@ -63,6 +64,47 @@ def data_beside_a_size_shifts_no_tensor(
     bad = request.edited(lambda document: document["inputs"][0].update(data=data))
     outputs = {given.name: output.name for given, output in zip(model.role.inputs, model.role.outputs, strict=True)}
     _expect_refused_or_as(target, model, request.message(), bad, only=outputs[other])
+
+
+def _sized_otherwise(name: str, size: object, *binary: str) -> Callable[[Model], tuple[Message, Message]]:
+    """Return what makes a good request, and the same with another size for one input; ABSENT: with none.
+
+    `binary` are the inputs that are binary data, in the order of the request; strings among them would notice a shift.
+    """
+
+    def make(model: Model) -> tuple[Message, Message]:
+        sample = {tensor.name: tensor for tensor in model.sample()}
+        sample |= {tensor.name: tensor for tensor in (BOOLEANS, ASCII) if tensor.name in sample}
+        order = [*binary, *[key for key in sample if key not in binary]]
+        request = model.request([sample[key] for key in order], send=binary)
+
+        def edit(document: dict[str, Any]) -> None:
+            item = next(item for item in document["inputs"] if item["name"] == name)
+            item["parameters"] = {} if size is ABSENT else {"binary_data_size": size}
+
+        return request.message(), request.edited(edit)
+
+    return make
+
+
+@check("sizes.size-missing-or-of-another-type-alters-no-tensor", answers="BIN-SIZE-SAFE")
+@rows(
+    Row("first-of-two-without", (_sized_otherwise("B", ABSENT, "B", "A"),), role="add_sub"),
+    Row("second-of-two-without", (_sized_otherwise("A", ABSENT, "B", "A"),), role="add_sub"),
+    Row(
+        "first-of-three-without", (_sized_otherwise("IN_FP32", ABSENT, "IN_FP32", "IN_INT64", "IN_BOOL"),), role="multi"
+    ),
+    Row("second-of-three-null", (_sized_otherwise("IN_BOOL", None, *NUMERIC),), role="multi"),
+    Row("third-of-three-in-a-string", (_sized_otherwise("IN_FP32", "12", *NUMERIC),), role="multi"),
+    Row("strings-behind-numbers-without", (_sized_otherwise("IN_BYTES", ABSENT, *NUMERIC, "IN_BYTES"),), role="multi"),
+    Row("strings-before-numbers-without", (_sized_otherwise("IN_BYTES", ABSENT, "IN_BYTES", *NUMERIC),), role="multi"),
+)
+def size_missing_or_of_another_type_alters_no_tensor(
+    target: Target, model: Model, make: Callable[[Model], tuple[Message, Message]]
+) -> str:
+    """An input among others whose size is missing, or of another type, is refused, or no tensor of the answer changes."""
+    reply = _expect_refused_or_as(target, model, *make(model))
+    return "taken, with the same tensors" if reply.succeeded else "refused"
 
 
 @check("sizes.size-written-with-a-point", answers=("BIN-NEG-FLOAT", "BIN-SIZE-I"), role="identity_int32")

@@ -63,6 +63,19 @@ def chunks_are_read_however_written(target: Target, model: Model, form: AnyForm,
         expect_right(target, reply, model.expected(tensors), "HTTP-CHUNKED")
 
 
+MANY = 4000  # bytes, each a chunk of its own
+
+
+@check("state.many-small-chunks-are-one-body", answers="HTTP-CHUNKED")
+@rows(form_row("json", "json", 400), form_row("binary", "binary", 1000), form_row("raw", "raw", MANY))
+def many_small_chunks_are_one_body(target: Target, model: Model, form: AnyForm, length: int) -> None:
+    """A body in thousands of chunks of one byte each is decoded, or declined with 411."""
+    message, tensors = salted(model, form, length, 1)
+    reply = target.send_in_pieces(message, range(1, len(message.body)), chunks=PLAIN, at_once=True)
+    if reply.status != LENGTH_REQUIRED:
+        expect_right(target, reply, model.expected(tensors), "HTTP-CHUNKED")
+
+
 FALSE_TRAILER = Chunks(trailers=((INFERENCE_HEADER, "0"),))
 
 

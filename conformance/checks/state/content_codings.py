@@ -31,8 +31,20 @@ CODED: tuple[Row, ...] = (
 @rows(*CODED)
 def gzip_answer_is_the_answer(target: Target, model: Model, form: AnyForm, length: int) -> str:
     """An answer that is compressed because the client accepts that holds the right tensors."""
+    return _judge_answer(target, model, form, length, "gzip")
+
+
+@check("state.deflate-answer-is-the-answer", answers="HTTP-CODING-O")
+@rows(*[form_row(form, form) for form in FORMS])
+def deflate_answer_is_the_answer(target: Target, model: Model, form: AnyForm) -> str:
+    """An answer that is compressed because the client accepts deflate holds the right tensors."""
+    return _judge_answer(target, model, form, 200, "deflate")
+
+
+def _judge_answer(target: Target, model: Model, form: AnyForm, length: int, coding: str) -> str:
+    """Expect the right answer once it is uncoded, and say which coding it was in."""
     message, expected = answered(target, model, form, length)
-    reply = target.send(message.with_header("Accept-Encoding", "gzip"))
+    reply = target.send(message.with_header("Accept-Encoding", coding))
     with about("HTTP-CODING-O"):  # the same without compression was right, whatever seems wrong now
         expect(reply if reply.status is None else uncoded(reply)).tensors(expected).free_of(*WRONG_LENGTH)
     return reply.header("Content-Encoding") or "not compressed"

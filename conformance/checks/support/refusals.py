@@ -15,7 +15,7 @@ SUBJECTS: Mapping[str, str] = {
     "BIN-IHCL-MISSING": "binary data without Inference-Header-Content-Length",
     **{
         f"BIN-NEG-IHCL-{fault}": "its Inference-Header-Content-Length"
-        for fault in ("LONG", "SIGN", "TEXT", "CUT", "LAX")
+        for fault in ("LONG", "SIGN", "TEXT", "CUT", "LAX", "TWICE")
     },
     **{f"BIN-NEG-{fault}": "its binary_data_size" for fault in ("SHORT", "SHAPE", "SIGN", "TYPE")},
     "BIN-NEG-EXTRA": "bytes behind those that the inputs declare",
@@ -31,6 +31,7 @@ SUBJECTS: Mapping[str, str] = {
     "CLS-NEG": "its parameter classification",
     "OIP-JSON-STRICT": "what no grammar of JSON has",
     "OIP-ERR-SIGNATURE": "an input against the model's metadata",
+    "OIP-NEG-DIM": "a shape with a negative dimension",
 }
 
 

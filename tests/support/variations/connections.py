@@ -199,3 +199,21 @@ async def unknown_models_are_refused_before_the_body(original: Any, service: app
         raise http_body.UnreadBodyError("there is no such model", status=404)
     found: Response = await original(service, http)
     return found
+
+
+@variation("http_protocol.OipHttpProtocol.data_received")
+def chunks_count_beside_a_length(original: Any, protocol: Any, data: bytes) -> None:
+    """A request with both Transfer-Encoding and Content-Length is read by its chunks, and the connection is closed."""
+    head, end, body = data.partition(b"\r\n\r\n")
+    if b"transfer-encoding: chunked" in head.lower() and b"content-length: " in head.lower():
+        head = re.sub(rb"(?i)\r\ncontent-length: [0-9]+", b"\r\nConnection: close", head, count=1)
+    original(protocol, head + end + body)
+
+
+@variation("codings.decoded", breaks="HTTP-CODING-FALSE")
+def codings_of_json_undone_where_there_are_any(original: Any, body: bytes, coding: str, limit: int) -> bytes:
+    """A body that is JSON as it stands is taken for that, whatever coding it is said to be in."""
+    if body.startswith(b"{"):
+        return body
+    found: bytes = original(body, coding, limit)
+    return found

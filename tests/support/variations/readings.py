@@ -66,12 +66,40 @@ def nan_is_null(original: Any, tensor: Tensor) -> list[Any]:
     return [item if np.isfinite(item) else None for item in tensor.elements.tolist()]
 
 
-@variation("tensors.encode_json", "response.encode")
+@variation("tensors.encode_json", "response.encode", breaks="OIP-JSON-NAN")
 def nan_is_bare(original: Any, given: Any) -> Any:
     """NaN and infinity are words in the JSON."""
     if not isinstance(given, Tensor):
         return json.dumps(given, ensure_ascii=False).encode()
     return given.elements.tolist() if given.datatype in ("FP32", "FP64") else original(given)
+
+
+@variation("tensors.encode_json")
+def nan_is_a_string(original: Any, tensor: Tensor) -> list[Any]:
+    """NaN and infinity are strings in JSON."""
+    if tensor.datatype not in ("FP32", "FP64"):
+        return list(original(tensor))
+    return [item if np.isfinite(item) else str(item) for item in tensor.elements.tolist()]
+
+
+def _coerced(datatype: str, item: Any) -> Any:
+    if datatype == "BYTES":
+        return str(item) if type(item) is int else item
+    if isinstance(item, bool | float) and "INT" in datatype:
+        return int(item)
+    if isinstance(item, str) and item[:1].isdigit():
+        return float(item) if "FP" in datatype else int(item)
+    if datatype == "BOOL" and item in (0, 1):
+        return bool(item)
+    return float(item) if isinstance(item, bool) else item
+
+
+@variation("tensors.decode_json")
+def elements_are_coerced(original: Any, datatype: str, shape: Sequence[int], data: Any) -> Tensor:
+    """Elements of JSON data become what their datatype wants, wherever there is a way."""
+    flat = isinstance(data, list) and not any(isinstance(item, list) for item in data)
+    found: Tensor = original(datatype, shape, [_coerced(datatype, item) for item in data] if flat else data)
+    return found
 
 
 @variation("tensors.text")
@@ -80,10 +108,24 @@ def strings_are_mended(_: Any, element: bytes) -> str:
     return element.decode("utf-8", "replace")
 
 
-@variation("framing.json_length")
+@variation("framing.json_length", breaks="BIN-NEG-IHCL-TWICE")
 def first_of_two_headers_counts(original: Any, values: Sequence[str], length: int) -> Any:
     """Of two inference headers the first counts."""
     return original(list(values)[:1], length)
+
+
+@variation("framing.json_length", breaks="BIN-NEG-IHCL-TWICE")
+def last_of_two_headers_counts(original: Any, values: Sequence[str], length: int) -> Any:
+    """Of two inference headers the last counts."""
+    return original(list(values)[-1:], length)
+
+
+@variation("framing.json_length")
+def two_headers_are_refused(original: Any, values: Sequence[str], length: int) -> Any:
+    """A request with two inference headers is refused, whether they are equal or not."""
+    if len(values) > 1:
+        raise InferenceError("two inference headers")
+    return original(values, length)
 
 
 @variation("raw.parse_body")

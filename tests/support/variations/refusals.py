@@ -11,6 +11,7 @@ from starlette.responses import JSONResponse, Response
 from reference_server import app
 from reference_server.errors import InferenceError
 from reference_server.faults import fault as variation
+from reference_server.framing import HEADER
 
 
 def _with_status(original: Any, status: int, arguments: tuple[Any, ...]) -> Response:
@@ -132,3 +133,24 @@ def versions_in_paths_are_refused(original: Any, service: app.Service, http: Any
     if "version" in http.path_params:
         raise InferenceError("models are served without versions", status=404)
     return original(service, http)
+
+
+OWN_TYPES = ("application/json", "application/octet-stream")
+
+
+@variation("app.Service.infer")
+async def other_content_types_are_refused(original: Any, service: app.Service, http: Any) -> Response:
+    """Requests of a type that is neither JSON nor octets are refused with status 415."""
+    if http.headers.get("content-type", OWN_TYPES[0]) not in OWN_TYPES:
+        raise InferenceError("no such type is read", status=415)
+    found: Response = await original(service, http)
+    return found
+
+
+@variation("app.Service.infer", breaks=("BIN-CT-REQ-OTHER", "RAW-CT-OTHER", "BIN-IHCL-JSON"))
+async def binary_data_need_their_type(original: Any, service: app.Service, http: Any) -> Response:
+    """Requests with an inference header are refused where they are of another type than application/octet-stream."""
+    if HEADER in http.headers and http.headers.get("content-type") != OWN_TYPES[1]:
+        raise InferenceError("binary data are application/octet-stream", status=415)
+    found: Response = await original(service, http)
+    return found

@@ -1,0 +1,46 @@
+"""`classification` where no document defines it: it belongs into the parameters of a requested output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from conformance.expect.expectation import expect
+from conformance.expect.unmet import blocked_where, holds
+from conformance.roles.model import Model
+from conformance.terms.check import check, rows
+from conformance.transport.target import Target
+
+Edit = Callable[[dict[str, Any]], object]
+CLASSES: Mapping[str, Any] = {"classification": 2}
+
+
+def _members(**members: Any) -> Edit:
+    return lambda document: document.update(members)
+
+
+def _on_an_input(document: dict[str, Any]) -> None:
+    document["inputs"][0].update(parameters=dict(CLASSES))
+
+
+@check("classification.parameter-at-another-place-classifies-nothing", answers="CLS-ONLY", role="scores")
+@rows(
+    ("on-the-request", _members(parameters=CLASSES)),
+    ("on-the-request-of-a-listed-output", _members(parameters=CLASSES, outputs=[{"name": "SCORES"}])),
+    ("on-an-input", _on_an_input),
+    ("beside-the-parameters", _members(outputs=[{"name": "SCORES", **CLASSES}])),
+)
+def parameter_at_another_place_classifies_nothing(target: Target, model: Model, edit: Edit) -> str:
+    """A number of classes at a place where no document defines it is refused, or leaves the output as it is."""
+    plain = model.request(send="json")
+    reply = target.send(plain.edited(edit), fresh=True)
+    if reply.is_refusal:
+        return f"refused with {reply.status}"
+    expected = model.expected(model.sample())
+
+    def is_wrong_without() -> bool:
+        return not holds(lambda: expect(target.send(plain.message(), fresh=True)).tensors(expected))
+
+    with blocked_where(is_wrong_without, "without that parameter the output is wrong, too"):
+        expect(reply).tensors(expected)
+    return "passed over"

@@ -1,0 +1,95 @@
+"""Inputs given twice and outputs listed twice, where the server takes them: every tensor is right all the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from conformance.expect.difference import difference
+from conformance.expect.expectation import expect
+from conformance.expect.refusals import expect_alive
+from conformance.expect.unmet import Unmet, blocked_where, holds
+from conformance.roles.model import Model
+from conformance.terms.check import Row, check, rows
+from conformance.terms.extensions import BINARY
+from conformance.transport.exchange import Reply
+from conformance.transport.target import Target
+from conformance.wire.request import Form, InferRequest, Output
+from conformance.wire.tensor import Tensor
+
+# A request, and the sets of outputs of which one is right.
+Twice = Callable[[Model], tuple[InferRequest, list[tuple[Tensor, ...]]]]
+
+
+def _outputs(*listed: tuple[str, bool]) -> Twice:
+    """Return what lists outputs, some of them twice, with a value of `binary_data` each."""
+
+    def make(model: Model) -> tuple[InferRequest, list[tuple[Tensor, ...]]]:
+        names = {name for name, _ in listed}
+        wanted = [Output(name, binary) for name, binary in listed]
+        expected = tuple(tensor for tensor in model.expected(model.sample()) if tensor.name in names)
+        return model.request(send="json", outputs=wanted), [expected]
+
+    return make
+
+
+def _inputs(send: Form) -> Twice:
+    """Return what gives the first of two inputs twice, with other values, before the second."""
+
+    def make(model: Model) -> tuple[InferRequest, list[tuple[Tensor, ...]]]:
+        first, second = model.sample()
+        again = Tensor.of(first.name, first.datatype, first.array[::-1].copy())
+        request = model.request([first, again, second], send=send)
+        return request, [model.expected([one, second]) for one in (first, again)]
+
+    return make
+
+
+@check("errors.repeated-tensor-alters-none", answers="OIP-TWICE-SAFE")
+@rows(
+    Row("output-in-json", (_outputs(("SUM", False), ("DIFFERENCE", False), ("SUM", False)),), role="add_sub"),
+    Row("binary-output", (_outputs(("SUM", True), ("SUM", True), ("DIFFERENCE", True)),), role="add_sub", needs=BINARY),
+    Row(
+        "output-in-two-forms",
+        (_outputs(("OUT_BOOL", True), ("OUT_INT64", True), ("OUT_BOOL", False), ("OUT_FP32", True)),),
+        role="multi",
+        needs=BINARY,
+    ),
+    Row("input-in-json", (_inputs("json"),), role="add_sub"),
+    Row("binary-input", (_inputs("binary"),), role="add_sub", needs=BINARY),
+)
+def repeated_tensor_alters_none(target: Target, model: Model, make: Twice) -> str:
+    """A request that gives an input twice or lists an output twice is refused, or all its tensors are right."""
+    request, candidates = make(model)
+    reply = target.send(request.message(), fresh=True)
+    if not reply.succeeded:
+        expect(reply).refused()
+        expect_alive(target, model)
+        return "refused"
+
+    def is_wrong_once() -> bool:
+        once = target.send(model.request(want="binary").message(), fresh=True)
+        return not holds(lambda: _expect_all(once, model.expected(model.sample())))
+
+    wrong = [unmet for expected in candidates if (unmet := _unmet(reply, expected))]
+    with blocked_where(is_wrong_once, "with each tensor once it is answered wrongly, too"):
+        if len(wrong) == len(candidates):
+            raise wrong[0]
+    return f"{len(reply.answer.outputs)} outputs"
+
+
+def _unmet(reply: Reply, expected: Sequence[Tensor]) -> Unmet | None:
+    try:
+        _expect_all(reply, expected)
+    except Unmet as unmet:
+        return unmet
+    return None
+
+
+def _expect_all(reply: Reply, expected: Sequence[Tensor]) -> None:
+    """Expect each of these outputs, once or more often, and right wherever it stands."""
+    for tensor in expected:
+        expect(reply).output(tensor.name)
+        for output in reply.answer.outputs:
+            found = difference(tensor, output, reply.body) if output.name == tensor.name else None
+            if found:
+                raise Unmet(found.expected, found.actual, reply, offset=found.offset)

@@ -1,0 +1,64 @@
+"""Requests under content types of other things: a form, a picture, or none at all.
+
+Command-line clients send a form's type by themselves, and some libraries send none. No document names the type of a
+request, so that a server may go by it or not; but it may not make anything else of the body than what it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from conformance.expect.expectation import expect
+from conformance.expect.unmet import about, blocked_where, holds
+from conformance.roles.model import Make, Model
+from conformance.terms.check import Row, check, rows
+from conformance.terms.extensions import BINARY, RAW
+from conformance.transport.target import Target
+from conformance.wire.request import Message
+from conformance.wire.tensor import Tensor
+
+TYPES: Mapping[str, str | None] = {
+    "form": "application/x-www-form-urlencoded",
+    "multipart-form": "multipart/form-data; boundary=0123456789",
+    "text": "text/plain; charset=utf-8",
+    "none": None,
+}
+VALUES = [123, 34, 38, 61, 200]  # `{"&=` and a byte that is no UTF-8
+
+
+def _tensors(model: Model) -> list[Tensor]:
+    return [model.tensor(VALUES)]
+
+
+FORMS: Mapping[str, tuple[Make, tuple[str, ...]]] = {
+    "json": (lambda model: model.request(_tensors(model), send="json").message(), ()),
+    "binary": (lambda model: model.request(_tensors(model)).message(), BINARY),
+    "raw": (lambda model: model.raw(bytes(VALUES)), RAW),
+}
+
+
+@check("headers.content-type-of-something-else-alters-nothing", answers="OIP-CT-OTHER", role="identity_uint8")
+@rows(
+    *[
+        Row(f"{form}-as-{name}", (make, content_type), needs=needs)
+        for name, content_type in TYPES.items()
+        for form, (make, needs) in FORMS.items()
+        if content_type is not None or form == "json"  # the others are advice of their own
+    ]
+)
+def content_type_of_something_else_alters_nothing(
+    target: Target, model: Model, make: Make, content_type: str | None
+) -> str:
+    """A request under a content type of something else is refused, or answered as under its own."""
+    message, expected = make(model), model.expected(_tensors(model))
+    reply = target.send(message.with_header("Content-Type", content_type), fresh=True)
+    if reply.is_refusal:
+        return f"refused with {reply.status}"
+    also_wrong = "under its own type it is answered wrongly, too"
+    with blocked_where(lambda: not _is_right(target, message, expected), also_wrong), about("OIP-CT-OTHER"):
+        expect(reply).tensors(expected)
+    return "answered"
+
+
+def _is_right(target: Target, message: Message, expected: tuple[Tensor, ...]) -> bool:
+    return holds(lambda: expect(target.send(message, fresh=True)).tensors(expected))

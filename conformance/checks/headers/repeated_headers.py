@@ -1,0 +1,83 @@
+"""Two inference headers in one request. HTTP has them twice only where a field is a list, which this one is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from conformance.checks.headers.wrong_header_requests import VALUES
+from conformance.checks.support.refusals import Refusal
+from conformance.expect.expectation import expect
+from conformance.expect.refusals import expect_alive, expect_refusal
+from conformance.roles.model import Make, Model
+from conformance.terms.check import Row, check, rows
+from conformance.transport.exchange import Reply
+from conformance.transport.target import Target
+from conformance.wire.request import INFERENCE_HEADER, Message
+
+ROLE = "identity_uint8"
+Values = Callable[[Message], tuple[int, int]]
+
+EQUAL: dict[str, Values] = {"equal": lambda message: (message.json_length, message.json_length)}
+DIFFERENT: dict[str, Values] = {
+    "right-then-0": lambda message: (message.json_length, 0),
+    "0-then-right": lambda message: (0, message.json_length),
+    "right-then-one-more": lambda message: (message.json_length, message.json_length + 1),
+    "whole-body-then-right": lambda message: (len(message.body), message.json_length),
+}
+
+
+def _good(model: Model) -> Message:
+    return model.request([model.tensor(VALUES)]).message()
+
+
+def _saying(message: Message, *values: int) -> Message:
+    """Return a message with so many inference headers."""
+    plain = message.with_header(INFERENCE_HEADER, None)
+    return replace(plain, headers=(*plain.headers, *[(INFERENCE_HEADER, str(value)) for value in values]))
+
+
+def _twice(values: Values) -> Make:
+    return lambda model: _saying(_good(model), *values(_good(model)))
+
+
+REFUSALS: tuple[Refusal, ...] = tuple(
+    Refusal(f"header-twice-{name}", "BIN-NEG-IHCL-TWICE", ROLE, _twice(values)) for name, values in DIFFERENT.items()
+)
+
+
+@check("headers.different-inference-headers-are-refused", answers="BIN-NEG-IHCL-TWICE")
+@rows(*[refusal.row() for refusal in REFUSALS])
+def different_inference_headers_are_refused(target: Target, model: Model, refusal: Refusal) -> None:
+    """A request with two inference headers that differ is refused."""
+    expect_refusal(target, model, refusal.message(model), refusal.described)
+
+
+@check("headers.two-inference-headers-are-no-third", answers="BIN-IHCL-TWICE", role=ROLE)
+@rows(*[Row(name, (values,)) for name, values in {**EQUAL, **DIFFERENT}.items()])
+def two_inference_headers_are_no_third(target: Target, model: Model, values: Values) -> str:
+    """A request with two inference headers is refused, or read as it is with one of the two alone."""
+    message = _good(model)
+    both = values(message)
+    reply = target.send(_saying(message, *both), fresh=True)
+    if reply.is_refusal:
+        expect_alive(target, model)
+        return "refused"
+    expect(reply).answered()
+    alone = {value: target.send(_saying(message, value), fresh=True) for value in dict.fromkeys(both)}
+    taken = [value for value, other in alone.items() if _gist(other) == _gist(reply)]
+    if not taken:
+        one = f"the answer that the request gets with {both[0]} alone, or with {both[1]}"
+        raise expect(reply).unmet(one, f"{reply.status_line} with {_shown(reply)}")
+    return f"read as with {taken[0]} of {both[0]} and {both[1]}"
+
+
+def _gist(reply: Reply) -> Any:
+    """Return what two answers with equal outputs have in common."""
+    outputs = [(output.name, output.datatype, output.shape, output.binary) for output in reply.answer.outputs]
+    return reply.succeeded, outputs, [None if o.array is None else o.array.tolist() for o in reply.answer.outputs]
+
+
+def _shown(reply: Reply) -> str:
+    return ", ".join(f"{output.name} {list(output.shape or ())}" for output in reply.answer.outputs) or "no outputs"

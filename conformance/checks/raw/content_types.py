@@ -1,0 +1,23 @@
+"""Raw requests under another content type than that of the documents' example. Other types still: `headers`."""
+
+from __future__ import annotations
+
+from conformance.checks.raw.raw_answers import UNTAKEN, expect_agreement, sample, takes_any
+from conformance.expect.expectation import expect
+from conformance.expect.unmet import blocked_where
+from conformance.roles.model import Model
+from conformance.terms.check import check, rows
+from conformance.transport.target import Target
+from conformance.wire.request import JSON
+
+
+@check("raw.request-of-another-type-is-served", answers="RAW-CT-OTHER", role="identity_uint8")
+@rows(("as-json", JSON), ("without-content-type", None))
+def request_of_another_type_is_served(target: Target, model: Model, content_type: str | None) -> None:
+    """A raw request with Content-Type application/json, or without any, is served."""
+    tensor = sample(model)
+    message = model.raw(bytes(tensor.to_bytes()))
+    reply = target.infer(message.with_header("Content-Type", content_type))
+    with blocked_where(lambda: not takes_any(target), UNTAKEN):
+        expect(reply).answered()
+    expect_agreement(target, model, reply, tensor)
