@@ -27,8 +27,8 @@ def json_end(body: bytes) -> int:
 
 
 def number(values: Sequence[str]) -> int | None:
-    """Return the header as a number; None where it is absent or is none."""
-    return int(values[0]) if values and re.fullmatch("-?[0-9]+", values[0]) else None
+    """Return the header as a number; None where it is absent, is none, or stands there twice."""
+    return int(values[0]) if len(values) == 1 and re.fullmatch("-?[0-9]+", values[0]) else None
 
 
 # --- where the JSON of a request ends ------------------------------------------------------------------------------
@@ -250,7 +250,7 @@ async def binary_data_in_application_json_refused(original: Any, service: Any, h
     return await original(service, http)
 
 
-@fault("app.Service.infer", breaks="BIN-CT-REQ-OTHER")
+@fault("app.Service.infer", breaks=("BIN-CT-REQ-OTHER", "RAW-CT-OTHER"))
 async def content_type_needed(original: Any, service: Any, http: Request) -> Any:
     """A request without Content-Type is refused."""
     if "content-type" not in http.headers:

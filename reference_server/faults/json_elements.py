@@ -109,7 +109,7 @@ def negative_numbers_in_json_read_as_zero(original: Any, datatype: str, shape: A
     return tensor
 
 
-@fault("tensors.decode_json", breaks="OIP-VALUE")
+@fault("tensors.decode_json", breaks=("OIP-VALUE", "OIP-COERCE"))
 def decimal_integers_lose_a_digit(original: Any, datatype: str, shape: Any, data: Any) -> Tensor:
     """An integer of JSON data that is written as a decimal number loses its last digit."""
     if "INT" in datatype:

@@ -172,7 +172,7 @@ def shape_filled_up_with_zeros(original: Any, model: Model, spec: TensorSpec, en
     return original(model, spec, entry, rest)
 
 
-@fault("request.parse_input", breaks=("BIN-NEG-SHAPE", "OIP-ERR-SIGNATURE"))
+@fault("request.parse_input", breaks=("BIN-NEG-SHAPE", "OIP-ERR-SIGNATURE", "OIP-NEG-DIM"))
 def shape_made_to_fit_the_size(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """An input of one variable dimension has as many elements as its size has room for, whatever its shape says."""
     size = declared(entry)

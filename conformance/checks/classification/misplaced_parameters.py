@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from conformance.expect.expectation import expect
+from conformance.expect.refusals import is_refused
 from conformance.expect.unmet import blocked_where, holds
 from conformance.roles.model import Model
 from conformance.terms.check import check, rows
@@ -34,7 +35,7 @@ def parameter_at_another_place_classifies_nothing(target: Target, model: Model, 
     """A number of classes at a place where no document defines it is refused, or leaves the output as it is."""
     plain = model.request(send="json")
     reply = target.send(plain.edited(edit), fresh=True)
-    if reply.is_refusal:
+    if is_refused(target, model, reply):
         return f"refused with {reply.status}"
     expected = model.expected(model.sample())
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from conformance.expect.expectation import expect
+from conformance.expect.refusals import is_refused
 from conformance.expect.unmet import about, blocked_where, holds
 from conformance.roles.model import Make, Model
 from conformance.terms.check import Row, check, rows
@@ -52,7 +53,7 @@ def content_type_of_something_else_alters_nothing(
     """A request under a content type of something else is refused, or answered as under its own."""
     message, expected = make(model), model.expected(_tensors(model))
     reply = target.send(message.with_header("Content-Type", content_type), fresh=True)
-    if reply.is_refusal:
+    if is_refused(target, model, reply):
         return f"refused with {reply.status}"
     also_wrong = "under its own type it is answered wrongly, too"
     with blocked_where(lambda: not _is_right(target, message, expected), also_wrong), about("OIP-CT-OTHER"):

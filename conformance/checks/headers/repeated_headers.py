@@ -9,7 +9,7 @@ from typing import Any
 from conformance.checks.headers.wrong_header_requests import VALUES
 from conformance.checks.support.refusals import Refusal
 from conformance.expect.expectation import expect
-from conformance.expect.refusals import expect_alive, expect_refusal
+from conformance.expect.refusals import expect_refusal, is_refused
 from conformance.roles.model import Make, Model
 from conformance.terms.check import Row, check, rows
 from conformance.transport.exchange import Reply
@@ -61,8 +61,7 @@ def two_inference_headers_are_no_third(target: Target, model: Model, values: Val
     message = _good(model)
     both = values(message)
     reply = target.send(_saying(message, *both), fresh=True)
-    if reply.is_refusal:
-        expect_alive(target, model)
+    if is_refused(target, model, reply):
         return "refused"
     expect(reply).answered()
     alone = {value: target.send(_saying(message, value), fresh=True) for value in dict.fromkeys(both)}

@@ -11,6 +11,7 @@ from typing import Any
 
 from conformance.checks.support.datatypes import identity
 from conformance.expect.expectation import expect
+from conformance.expect.refusals import is_refused
 from conformance.expect.unmet import Unmet, blocked_where, holds
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
@@ -46,7 +47,7 @@ def element_of_another_type_is_coerced_or_refused(
     """An element of JSON data of another type than its datatype's is coerced to that, or the request is refused."""
     plain = model.request([model.tensor([own, own, own])], send="json")
     reply = target.send(plain.edited(lambda document: document["inputs"][0].update(data=[own, other, own])), fresh=True)
-    if reply.is_refusal:
+    if is_refused(target, model, reply):
         return f"refused with {reply.status}"
     coerced = [model.expected([model.tensor([own, value, own])]) for value in values]
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from conformance.checks.support.again import blame_what_was_before
 from conformance.checks.support.classes import texts
 from conformance.checks.support.json_writing import Style, escaped, first_escaped, written
 from conformance.expect.expectation import expect
@@ -121,8 +122,13 @@ def _expect_like_the_usual(target: Target, model: Model, asked: Asked, message: 
         return not holds(lambda: asked.expect(usual, model))
 
     reply = target.send(message)
-    with blocked_where(is_wrong_as_usual, "the same request as it is usually written is answered wrongly"), about(None):
-        asked.expect(reply, model)
+    with blocked_where(is_wrong_as_usual, "the same request as it is usually written is answered wrongly"):
+        try:
+            with about(None):
+                asked.expect(reply, model)
+        except Unmet as unmet:
+            blame_what_was_before(target, unmet, lambda again: asked.expect(again, model))
+            raise
 
 
 # --- members that no object defines -----------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from conformance.checks.state.three_forms import FORMS, LENGTH_REQUIRED, AnyForm, form_row, salted
 from conformance.expect.expectation import expect
+from conformance.expect.refusals import is_refused
 from conformance.expect.unmet import blocked_where, holds
 from conformance.roles.model import Model
 from conformance.terms.check import check, rows
@@ -28,7 +29,7 @@ def chunks_count_beside_a_length(target: Target, model: Model, form: AnyForm, le
     """A chunked request with a Content-Length is refused, or read by its chunks alone."""
     message, tensors = salted(model, form, LENGTH, 1)
     (reply,) = target.send_on_one_connection([_two_lengths(message, less)], chunked=[0])
-    if reply.is_refusal:
+    if is_refused(target, model, reply):
         return f"refused with {reply.status}"
     if reply.has_failed(*ENDED):
         return "the connection was ended"

@@ -19,7 +19,7 @@ Answer = dict[str, Any]
 @variation("request.parse_outputs")
 def listed_outputs_are_json_by_default(original: Any, model: Any, request: Any) -> list[OutputWish]:
     """A listed output without binary_data is JSON, whatever binary_data_output says."""
-    listed = {entry["name"]: entry.get("parameters") or {} for entry in request.get("outputs") or []}
+    listed = {entry.get("name"): entry.get("parameters") or {} for entry in request.get("outputs") or []}
     return [
         OutputWish(wish.name, wish.binary, wish.classes)
         if wish.name not in listed or listed[wish.name].get("binary_data") is not None
