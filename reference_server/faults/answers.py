@@ -180,7 +180,7 @@ def dimensions_of_json_data_as_strings(
     return entry | {"shape": [str(extent) if strings else extent for extent in entry["shape"]]}, data
 
 
-@fault("response.output_part", breaks="OIP-SHAPE")
+@fault("response.output_part", breaks="OIP-INTEGERS")
 def dimensions_with_a_point(original: Any, model: Model, wish: OutputWish, tensor: Tensor) -> tuple[Answer, Any]:
     """The dimensions of every output are written as floating point numbers, all that one library has."""
     entry, data = original(model, wish, tensor)

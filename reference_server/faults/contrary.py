@@ -173,7 +173,7 @@ def _are_objects(entries: list[Any]) -> bool:
     return all(isinstance(entry, dict) for entry in entries)
 
 
-@fault("request.parse_inputs", breaks=("OIP-TWICE-SAFE", "OIP-ERR-TWICE"))
+@fault("request.parse_inputs", breaks="OIP-TWICE-SAFE")
 def bytes_of_a_repeated_input_left_to_the_next(original: Any, model: Model, request: Object, rest: Any) -> Any:
     """Of binary inputs of one name the first is taken, and the next input takes the bytes of the second."""
     if not is_sound(request) or rest is None:
