@@ -261,6 +261,13 @@ def fp16_written_to_json_as_bit_patterns(original: Any, tensor: Tensor) -> Any:
     return tensor.elements.view("<u2").tolist() if tensor.datatype == "FP16" else original(tensor)
 
 
+@fault("tensors.encode_json", breaks="OIP-BOOL")
+def bools_are_numbers_in_json(original: Any, tensor: Tensor) -> list[Any]:
+    """BOOL elements stand in JSON as 1 and 0."""
+    items: list[Any] = original(tensor)
+    return [int(item) for item in items] if tensor.datatype == "BOOL" else items
+
+
 @fault("tensors.encode_json", breaks="BIN-EQ-O")
 def not_a_number_written_to_json_as_zero(original: Any, tensor: Tensor) -> Any:
     """FP32 and FP64 elements that JSON has no form for are 0 in a JSON answer."""

@@ -6,6 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
+from reference_server.datatypes import BINARY_ONLY
 from reference_server.faults import fault
 from reference_server.faults.class_texts import with_index, with_value
 from reference_server.request import OutputWish
@@ -199,3 +202,39 @@ def grpc_one_classified_output_classifies_all(original: Any, model: Any, message
     wishes: list[OutputWish] = original(model, message)
     count = next((wish.classes for wish in wishes if wish.classes), None)
     return [replace(wish, classes=wish.classes or count) for wish in wishes]
+
+
+# --- what need not be ranked, and what has no order ------------------------------------------------------------------
+
+
+@fault("grpc_response.output_tensor", breaks="GRPC-CLS-FP16")
+def grpc_short_floats_are_ranked_by_their_bits(original: Any, model: Any, wish: OutputWish, tensor: Tensor) -> Tensor:
+    """Scores of 16 bits are ranked as the integers that their bits spell."""
+    if wish.classes and tensor.datatype in BINARY_ONLY:
+        tensor = Tensor("UINT16", tensor.shape, tensor.elements.view("<u2"))
+    found: Tensor = original(model, wish, tensor)
+    return found
+
+
+@fault("grpc_response.output_tensor", breaks="GRPC-CLS-BOOL")
+def grpc_bool_scores_are_their_places(original: Any, model: Any, wish: OutputWish, tensor: Tensor) -> Tensor:
+    """BOOL scores are answered with their places in the tensor for values."""
+    if wish.classes and tensor.datatype == "BOOL":
+        tensor = Tensor("INT32", tensor.shape, np.arange(tensor.elements.size, dtype="<i4"))
+    found: Tensor = original(model, wish, tensor)
+    return found
+
+
+@fault("grpc_response.output_tensor", breaks="GRPC-CLS-TIES")
+def grpc_equal_scores_have_one_index(original: Any, model: Any, wish: OutputWish, tensor: Tensor) -> Tensor:
+    """Classes of equal scores all have the index of the first of them, which is looked up by the score."""
+    found: Tensor = original(model, wish, tensor)
+    if not wish.classes:
+        return found
+    first: dict[bytes, int] = {}
+
+    def change(text: bytes) -> bytes:
+        value, index = text.split(b":")[:2]
+        return with_index(text, first.setdefault(value, int(index)))
+
+    return rewritten(found, change) if not model.batching else found

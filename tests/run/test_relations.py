@@ -161,7 +161,7 @@ def test_given_inputs_are_sent() -> None:
         ("answer-header-counts-the-body", "identity_fp16", "BIN-IHCL-LEN"),
         ("header-under-another-name", "emit", "BIN-IHCL-O"),
         ("size-counts-elements", "rank2", "BIN-SIZE-O"),
-        ("binary-output-has-empty-data", "scores", "BIN-SIZE-NODATA"),
+        ("binary-strings-repeated-as-data", "identity_bytes", "BIN-SIZE-NODATA"),
         ("json-output-of-size-zero", "scores", "BIN-SIZE-J"),
         ("binary-answer-ends-with-the-connection", "multi", "BIN-CL"),
         ("binary-answer-chunked", "multi", "BIN-CL-CHUNKED"),

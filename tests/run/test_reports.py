@@ -266,7 +266,8 @@ class Broken(JsonOnly):
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["one process", "two"])
 def test_junit_has_failures_and_no_errors(tmp_path: Path, workers: tuple[str, ...]) -> None:
     with serving(Broken) as url:
-        asked = ("--target-extension=binary_tensor_data", "-k", "metadata or datatypes", "--junitxml=j.xml")
+        extensions = ("--target-extension=binary_tensor_data", "--target-extension=raw")
+        asked = (*extensions, "-k", "metadata or datatypes", "--junitxml=j.xml")
         run = judge(tmp_path, f"--target-url={url}", *asked, *workers, *ALL_REPORTS)
     assert run.returncode == 1
     report = check_agreement(tmp_path, run.stdout)
@@ -282,7 +283,7 @@ def test_junit_has_failures_and_no_errors(tmp_path: Path, workers: tuple[str, ..
         assert case.find("error") is None
         assert (case.find("failure") is not None) is (check["outcome"] == "fail")
         assert (case.find("skipped") is not None) is (check["outcome"] in ("blocked", "not_applicable"))
-    failed = by_label["metadata.binary-tensor-data-is-listed"].find("failure")
+    failed = by_label["metadata.binary-tensor-data-is-listed [beside-raw-requests]"].find("failure")
     assert failed is not None
     assert failed.attrib["message"] == (
         "MUST BIN-META: expected binary_tensor_data among the extensions in server metadata, got extensions []"

@@ -25,12 +25,13 @@ from conformance.checks.support.classes import (
     texts,
 )
 from conformance.checks.support.grpc_edits import faulty_call
+from conformance.checks.support.over_grpc import expect_right
 from conformance.checks.support.refusals import Refusal, refusal_rows
 from conformance.expect import attribution, class_texts
 from conformance.expect.class_texts import ClassText
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive, expect_refusal, is_refused
-from conformance.expect.unmet import Blocked, Unmet, about
+from conformance.expect.unmet import Blocked, Unmet, about, holds
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
 from conformance.terms.extensions import BINARY, GRPC
@@ -150,24 +151,30 @@ def what_is_no_number_is_refused(target: Peer, model: Model, refusal: Refusal) -
 # --- datatypes that need not be served ------------------------------------------------------------------------------
 
 
-@check("classification.short-floats-right-or-refused", answers="CLS-FP16")
-@rows(
+_SHORT_FLOATS = (
     Row("fp16", ((1.5, -2.0, 0.25, 3.0),), role="identity_fp16"),
     Row("fp16-order", ((2048.0, 2050.0, 0.5, 2046.0, -2048.0),), role="identity_fp16"),
     Row("bf16", ((1.5, -2.0, 0.25, 3.0),), role="identity_bf16"),
 )
-def short_floats_right_or_refused(target: Target, model: Model, values: Any) -> None:
+
+
+@check("classification.short-floats-right-or-refused", answers="CLS-FP16")
+@rows(*_SHORT_FLOATS)
+@check("grpc.short-floats-right-or-refused", answers="GRPC-CLS-FP16", over=(GRPC,))
+@rows(*_SHORT_FLOATS)
+def short_floats_right_or_refused(target: Peer, model: Model, values: Any) -> None:
     """Scores of 16 bits are classified rightly or refused."""
     _expect_right_or_refused(target, model, values, "binary")
 
 
 @check("classification.bool-right-or-refused", answers="CLS-BOOL", role="identity_bool")
-def bool_right_or_refused(target: Target, model: Model) -> None:
+@check("grpc.bool-right-or-refused", answers="GRPC-CLS-BOOL", role="identity_bool", over=(GRPC,))
+def bool_right_or_refused(target: Peer, model: Model) -> None:
     """BOOL scores are refused, or at least ranked."""
     _expect_right_or_refused(target, model, (False, True, False, True), "json")
 
 
-def _alike_in_fp32(target: Target, listed: Sequence[ClassText], values: Sequence[Any]) -> bool:
+def _alike_in_fp32(target: Peer, listed: Sequence[ClassText], values: Sequence[Any]) -> bool:
     """Whether the same scores as FP32 give the same classes: what is wrong with them is then not the datatype."""
     model = target.model("identity_fp32")
     if model is None:
@@ -176,11 +183,18 @@ def _alike_in_fp32(target: Target, listed: Sequence[ClassText], values: Sequence
     return entries(ask(target, model, [model.tensor(values)], wanted), wanted.name) == listed
 
 
-def _expect_read(target: Target, tensor: Tensor) -> None:
+def _expect_read(target: Peer, tensor: Tensor) -> None:
     """Raise Blocked where a cast shows that the server reads these scores wrong, classified or not."""
     casting = target.model(f"cast_{tensor.datatype.lower()}_fp32")
-    if casting is not None and not is_right(target, casting, [tensor], "read"):
+    if casting is not None and not _is_read(target, casting, tensor):
         raise Blocked(f"{tensor.datatype} elements are read wrong from binary data, too")
+
+
+def _is_read(target: Peer, casting: Model, tensor: Tensor) -> bool:
+    if isinstance(target, Target):
+        return is_right(target, casting, [tensor], "read")
+    reply = target.infer(casting.request([tensor], send="binary"))
+    return holds(lambda: expect_right(reply, casting, [tensor]))
 
 
 def _read(reply: Reply, name: str) -> list[ClassText]:
@@ -189,7 +203,7 @@ def _read(reply: Reply, name: str) -> list[ClassText]:
         return entries(reply, name)
 
 
-def _expect_right_or_refused(target: Target, model: Model, values: Sequence[Any], send: Form) -> None:
+def _expect_right_or_refused(target: Peer, model: Model, values: Sequence[Any], send: Form) -> None:
     tensor = model.tensor(values)
     scores = model.expected([tensor])[0].array
     wanted = [Output(scored(model), classification=len(values))]
@@ -203,13 +217,18 @@ def _expect_right_or_refused(target: Target, model: Model, values: Sequence[Any]
         raise Unmet(f"a refusal, or {shown(ranking(scores, len(values)))}", shown(listed), reply)
 
 
+_NAN = {
+    "first": (math.nan, 1.0, 2.0, 3.0),
+    "amid": (3.0, math.nan, 2.0, 5.0),
+    "last": (3.0, 1.0, 2.0, math.nan),
+}
+
+
 @check("classification.nan-somewhere", answers="CLS-NAN", role="scores")
-@rows(
-    Row("first", ((math.nan, 1.0, 2.0, 3.0),), needs=BINARY),
-    Row("amid", ((3.0, math.nan, 2.0, 5.0),), needs=BINARY),
-    Row("last", ((3.0, 1.0, 2.0, math.nan),), needs=BINARY),
-)
-def nan_somewhere(target: Target, model: Model, values: tuple[float, ...]) -> str:
+@rows(*[Row(name, (values,), needs=BINARY) for name, values in _NAN.items()])
+@check("grpc.nan-somewhere", answers="GRPC-CLS-NAN", role="scores", over=(GRPC,))
+@rows(*[Row(name, (values,)) for name, values in _NAN.items()])
+def nan_somewhere(target: Peer, model: Model, values: tuple[float, ...]) -> str:
     """A NaN among the scores stands anywhere, or is refused."""
     wanted = [Output("SCORES", classification=4)]
     reply = target.infer(model.request([model.tensor(values)], send="binary", outputs=wanted))

@@ -87,20 +87,27 @@ def highest_come_first(target: Target, model: Model, values: Any, count: int | N
     Classified.of(target, model, values, count, send=send).expect_rule(each(class_texts.in_order))
 
 
-@check("classification.ties-in-any-order", answers="CLS-TIES")
-@rows(
+_TIES = (
     Row("all-equal", ((1.0, 1.0, 1.0, 1.0), 4), role="scores"),
     Row("2-of-4-equal", ((1.0, 1.0, 1.0, 1.0), 2), role="scores"),
     Row("two-pairs", ((1.0, 2.0, 1.0, 2.0), 4), role="scores_labelled"),
     Row("three-of-two-pairs", ((1.0, 2.0, 1.0, 2.0), 3), role="scores"),
+)
+
+
+@check("classification.ties-in-any-order", answers="CLS-TIES")
+@rows(
+    *_TIES,
     Row("zeros-of-both-signs", ((0.0, -0.0, -0.0, 0.0), 4), role="scores"),
     Row("integers", (tuple(k % 3 for k in range(40)), 40), role="identity_int32"),
     Row("6-of-20", (tuple(k % 2 for k in range(20)), 6), role="identity_uint8"),
     Row("batch-of-1", (((2.0, 1.0, 2.0, 1.0),), 3), role="scores_batching"),
 )
-def ties_in_any_order(target: Target, model: Model, values: Any, count: int) -> None:
+@check("grpc.ties-in-any-order", answers="GRPC-CLS-TIES", over=(GRPC,))
+@rows(*both_forms(*_TIES))
+def ties_in_any_order(target: Peer, model: Model, values: Any, count: int, send: Form = "json") -> None:
     """Among equal scores no index comes twice, and the values never increase."""
-    Classified.of(target, model, values, count).expect_rule(each(class_texts.ties_in_order))
+    Classified.of(target, model, values, count, send=send).expect_rule(each(class_texts.ties_in_order))
 
 
 @check("grpc.highest-classes-come-first", answers="GRPC-CLS-TOPN", over=(GRPC,))

@@ -5,13 +5,20 @@ from __future__ import annotations
 from conformance.checks.support.metadata import expect_document
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import Unmet
-from conformance.terms.check import check
+from conformance.terms.check import Row, check, rows
+from conformance.terms.extensions import BINARY, CLASSES, RAW
 from conformance.transport.target import Target
 from conformance.wire.finding import shown
 from conformance.wire.json_text import parse
 
 
-@check("metadata.binary-tensor-data-is-listed", answers="BIN-META")
+# Raw requests and classes are in Triton's documents alone, one of which says that the extension is listed.
+@check("metadata.binary-tensor-data-is-listed", answers=("BIN-META", "BIN-META-ALONE"))
+@rows(
+    Row("beside-raw-requests", answers=("BIN-META",), needs=(*BINARY, *RAW)),
+    Row("beside-classes", answers=("BIN-META",), needs=(*BINARY, *CLASSES)),
+    Row("alone", answers=("BIN-META-ALONE",)),
+)
 def binary_tensor_data_is_listed(target: Target) -> None:
     """Server metadata lists the extension binary_tensor_data."""
     _expect_listed(target, "binary_tensor_data")
