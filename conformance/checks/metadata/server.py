@@ -12,7 +12,7 @@ from conformance.wire.finding import shown
 from conformance.wire.json_text import parse
 
 
-# Raw requests and classes are in Triton's documents alone, one of which says that the extension is listed.
+# Raw requests and classes are in those documents alone which say that the extension is listed.
 @check("metadata.binary-tensor-data-is-listed", answers=("BIN-META", "BIN-META-ALONE"))
 @rows(
     Row("beside-raw-requests", answers=("BIN-META",), needs=(*BINARY, *RAW)),
