@@ -29,16 +29,6 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.loadscopereorder = False
 
 
-# The directories whose files take longest go first, so that two workers end together.
-LONGEST = ("run", "certification", "faults")
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the tests that take longest first, the others in their order behind them."""
-    items.sort(key=lambda item: (*LONGEST, item.path.parent.name).index(item.path.parent.name))
-
-
 @pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
     """The reference server, to be talked to in plain bytes."""
