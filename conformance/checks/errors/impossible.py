@@ -26,7 +26,7 @@ def impossible_request_has_an_error_status(target: Peer, model: Model, refusal: 
 @rows(*[Row(row.id, row.values, role=row.role) for row in refusal_rows(REFUSALS, "OIP-JSON-STRICT")])
 def text_beyond_json_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """A request in more than JSON has, such as a comment, is refused, or read as its author meant it."""
-    carried = refusal.tensors(model) if refusal.tensors else ()
+    carried = refusal.carried(model)
     must, should = "OIP-ERR-CODE", "OIP-JSON-STRICT"
     expect_refusal_or_right(target, model, refusal.message(model), carried, refusal.described, must=must, should=should)
 
@@ -44,7 +44,7 @@ def input_against_the_metadata_is_refused(target: Peer, model: Model, refusal: R
 @rows(*[Row(row.id, row.values, role=row.role) for row in refusal_rows(REFUSALS, "OIP-NEG-DIM")])
 def negative_dimension_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """An input with a negative dimension in its shape is refused, or at the least its elements are right."""
-    carried = refusal.tensors(model) if refusal.tensors else ()
+    carried = refusal.carried(model)
     must, should = "OIP-SIGNATURE-SAFE", "OIP-NEG-DIM"
     expect_refusal_or_right(target, model, refusal.message(model), carried, refusal.described, must=must, should=should)
 

@@ -32,7 +32,7 @@ _MUST = {
 @rows(*[Row(refusal.fault, (refusal,), role=refusal.role) for refusal in (*NAMELESS, *LAX)])
 def odd_spelling_of_the_length_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """A request whose inference header is missing, or not spelled in plain digits, is refused and never misread."""
-    carried = refusal.tensors(model) if refusal.tensors else ()
+    carried = refusal.carried(model)
     expect_refusal_or_right(
         target,
         model,

@@ -60,6 +60,6 @@ def two_items_are_refused(target: Target, model: Model) -> None:
 @rows(*[Row(row.id, row.values, role=row.role) for row in _refusals("BIN-IHCL-NEEDED")])
 def body_without_header_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """A raw body without an inference header is refused, or taken for the raw request that it would be with one."""
-    carried = refusal.tensors(model) if refusal.tensors else ()
+    carried = refusal.carried(model)
     must, should = "BIN-IHCL-MISSING", "BIN-IHCL-NEEDED"
     expect_refusal_or_right(target, model, refusal.message(model), carried, refusal.described, must=must, should=should)

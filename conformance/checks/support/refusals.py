@@ -65,6 +65,10 @@ class Refusal:
         words = re.sub("2 to the ([0-9]+)", r"2^\1", words)
         return f"{subject}: {words}" if subject else words
 
+    def carried(self, model: Model) -> Sequence[Tensor]:
+        """The tensors that it carries; none where no answer to it is right."""
+        return self.tensors(model) if self.tensors else ()
+
     def row(self) -> Row:
         """Return the row of a check that sends it."""
         return Row(self.fault, (self,), role=self.role, answers=(self.requirement,))
