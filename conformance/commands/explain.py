@@ -14,7 +14,7 @@ def add(commands: Any) -> None:
     parser = commands.add_parser("explain", help="explain a requirement, a check or a fault, or list all requirements")
     parser.add_argument(
         "name", nargs="?", metavar="NAME",
-        help="id of a requirement (BIN-ORD-O) or of a check (ordering.response-follows-its-json), or name of a fault "
+        help="id of a requirement (BIN-ORDER-O) or of a check (ordering.response-follows-its-json), or name of a fault "
         "of the reference server (binary-outputs-in-reverse); without it, all requirements with their levels",
     )  # fmt: skip
 

@@ -34,7 +34,7 @@ PROGRAM = "oip-conformance"
 
 EXAMPLES = """examples:
   oip-conformance explain                          every requirement with its level
-  oip-conformance explain BIN-ORD-O                one requirement: statement, sources, checks, faults
+  oip-conformance explain BIN-ORDER-O                one requirement: statement, sources, checks, faults
   oip-conformance explain golden.valid-case-is-answered    one check; likewise a fault of the reference server
   oip-conformance requirements -o docs/requirements    a page for each area, with an index and a glossary
   oip-conformance sources check DIR                every source looked up in copies of the documents

@@ -9,41 +9,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from conformance.terms import ledger
 from conformance.transport.exchange import FailureKind, Reply
+from conformance.wire import grpc_request
 from conformance.wire.json_text import parse
 from conformance.wire.outputs import Output
-from conformance.wire.request import INFERENCE_HEADER
+from conformance.wire.request import INFERENCE_HEADER, Message
 
-# A requirement of HTTP -> the same one over gRPC, where it has an id of its own.
-OVER_GRPC: Mapping[str, str] = {
-    "OIP-RES": "GRPC-RES",
-    "OIP-SHAPE": "GRPC-TYPED",
-    "OIP-OUT": "GRPC-OUT",
-    "OIP-OUT-ALL": "GRPC-OUT",
-    "OIP-ALIVE": "GRPC-ALIVE",
-    "OIP-ERR-STATUS": "GRPC-ERR-CODE",
-    "HTTP-ISOLATION": "GRPC-ISOLATION",
-    "CLS-HTTP-NUM": "GRPC-CLS-PARAM",
-    **{
-        f"CLS-{name}": f"GRPC-CLS-{name}"
-        for name in (
-            *("TYPE", "COUNT", "FMT", "VALUE", "VALUE-EXACT", "INDEX", "LABEL", "TOPN", "BATCH", "CLAMP"),
-            *("SHAPE-SHOWN", "SHAPE-MATRIX"),
-        )
-    },
-    **dict.fromkeys(("CLS-SHAPE-B", "CLS-SHAPE-NB"), "GRPC-CLS-SHAPE"),
-    "CLS-NOLABEL": "GRPC-CLS-LABEL",
-}
+# What a requirement of HTTP is over gRPC where it is part of another one there.
+WITHIN_ANOTHER: Mapping[str, str] = {"OIP-SHAPE": "GRPC-TYPED"}
 
 
 def over_grpc(requirement: str | None) -> str | None:
     """Return how a requirement is called over gRPC, for bodies of checks that run over both transports."""
-    return OVER_GRPC.get(requirement or "", requirement)
+    if requirement is None:
+        return None
+    return WITHIN_ANOTHER.get(requirement) or ledger.over_grpc(requirement) or requirement
 
 
 def of_end(reply: Reply) -> str | None:
     """Return the requirement that a call breaks which ends without a status: whatever it asks for, it has one."""
-    return "GRPC-ERR" if reply.has_failed(FailureKind.STATUSLESS) else None
+    return "OIP-REFUSAL/grpc" if reply.has_failed(FailureKind.STATUSLESS) else None
 
 
 def of_text(reply: Reply) -> str | None:
@@ -66,12 +52,12 @@ def of_output(reply: Reply, name: str) -> str | None:
     if (output is None or not output.binary) and (text := of_text(reply)):
         return text
     if answer.of_kind("json-not-object", "outputs-missing", "outputs-invalid"):
-        return "OIP-RES"
+        return "OIP-OUTPUT-MEMBERS"
     if output is None:
-        return "OIP-RES" if answer.of_kind("output-invalid", "name-missing") else _of_outputs(reply)
+        return "OIP-OUTPUT-MEMBERS" if answer.of_kind("output-invalid", "name-missing") else _of_outputs(reply)
     item: dict[str, Any] = (answer.document or {})["outputs"][output.index]
     if not isinstance(item.get("datatype"), str) or not isinstance(item.get("shape"), list):
-        return "OIP-RES"
+        return "OIP-OUTPUT-MEMBERS"
     if output.shape is None or any(finding.kind == "data-count" for finding in output.findings):
         return "OIP-SHAPE"
     return None
@@ -80,17 +66,23 @@ def of_output(reply: Reply, name: str) -> str | None:
 def _of_message(reply: Reply, output: Output | None) -> str | None:
     """Return the same of an answer over gRPC, where a message has no more than two ways to hide an output."""
     if output is None:
-        return "OIP-RES" if reply.answer.document is None else "OIP-OUT"
+        return "OIP-OUTPUT-MEMBERS" if reply.answer.document is None else of_call(reply.exchange.message)
     is_off = output.shape is None or any(finding.kind == "data-count" for finding in output.findings)
     return "OIP-SHAPE" if is_off else None
+
+
+def of_call(call: Message) -> str:
+    """Return which promise the lack of an output breaks over gRPC: what was listed comes, or all come."""
+    request = grpc_request.read(call)
+    return "OIP-OUTPUTS-LISTED" if request is not None and request.outputs else "OIP-OUTPUTS-ALL"
 
 
 def _of_outputs(reply: Reply) -> str | None:
     """Return which promise the lack of an output breaks: what was listed comes, all come, a raw request gets all."""
     message = reply.exchange.message
     if any(name.lower() == INFERENCE_HEADER.lower() and value == "0" for name, value in message.headers):
-        return "RAW-OUT"
+        return "RAW-OUTPUTS"
     request = parse(message.body[: message.json_length]).value
     if not isinstance(request, dict):
         return None
-    return "OIP-OUT" if request.get("outputs") else "OIP-OUT-ALL"
+    return "OIP-OUTPUTS-LISTED" if request.get("outputs") else "OIP-OUTPUTS-ALL"

@@ -1,7 +1,7 @@
 """Expectations: what checks ask of a reply. Each returns the expectation, or raises `Unmet` with what came instead.
 
     expect(reply).tensors(model.expected(tensors))
-    expect(reply, "BIN-IHCL-O").free_of("inference-header-missing")
+    expect(reply, "BIN-HEADER-O").free_of("inference-header-missing")
 
 An expectation looks at what it names and at nothing else, so that one fault of a server fails the checks of one
 requirement: the rest of an answer is taken as it can best be understood (`wire.response.take_apart`). Where that does

@@ -7,7 +7,7 @@ that it does not concern this target.
 Blame has three forms. Each asks something simpler only when it matters, since a probe is a request:
 
     holds(lambda: expect(...))         whether an expectation is met, where the answer decides what comes next
-    with about("BIN-EQ-O"):            whatever is unmet inside is about this requirement
+    with about("BIN-SAME-AS-JSON-O"):            whatever is unmet inside is about this requirement
     with blocked_where(wrong, why):    what is unmet inside says nothing where `wrong()`
 
 Where none of them fits, `raise Blocked(why, unmet) from None` in an `except Unmet as unmet` keeps the cause.

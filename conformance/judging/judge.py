@@ -36,7 +36,7 @@ from conformance.transport.unreachable import TargetLost
 # What a row can come to that is no failure and has sent something.
 _SENT = (Outcome.PASS, Outcome.ADVISORY, Outcome.OBSERVED, Outcome.BLOCKED)
 # What is about requests that came before, on whatever connection.
-_OF_STATE = ("HTTP-ISOLATION", "GRPC-ISOLATION")
+_OF_STATE = ("OIP-ISOLATION", "OIP-ISOLATION/grpc")
 OPTION_OF = {HTTP: "--target-url", GRPC: "--target-grpc"}
 
 
@@ -192,7 +192,7 @@ class Judge:
             f"an answer or a refusal to what was asked beside this row, for {first.scope}",
             f"{safe(first.outcome)}{more}",
             first.reply,
-            requirement="GRPC-ALIVE" if first.reply.is_over_grpc else "OIP-ALIVE",
+            requirement="OIP-ALIVE/grpc" if first.reply.is_over_grpc else "OIP-ALIVE",
         )
         return self._unmet(check, row, unmet)
 

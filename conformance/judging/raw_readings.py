@@ -16,7 +16,7 @@ from conformance.transport.replay import NotRecordedError
 from conformance.transport.target import Target
 from conformance.transport.unreachable import TargetLost
 
-ORDER, FRAMING, CONTENTS = "GRPC-RAW-LE", "GRPC-BYTES", "GRPC-RAW"
+ORDER, FRAMING, CONTENTS = "GRPC-RAW-LITTLE-ENDIAN", "GRPC-RAW-BYTES", "GRPC-RAW"
 
 
 class RawReadings:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 
 from conformance.pages import subjects
-from conformance.terms import ledger
+from conformance.terms import data, ledger
 from conformance.terms.check import Check, Row
 from conformance.terms.extensions import EXTENSIONS, GRPC, HTTP
 from conformance.terms.ledger import Requirement
@@ -32,20 +32,36 @@ class UnknownNameError(UserError):
         self.near = tuple(near)
 
 
+class RenamedError(UserError):
+    """A requirement is called otherwise now."""
+
+    def __init__(self, name: str, now: str) -> None:
+        super().__init__(f"{name} is called {now} now")
+
+
+def renamed() -> Mapping[str, str]:
+    """Return the earlier ids of requirements -> what they are called now."""
+    found: Mapping[str, str] = data.toml("pages/renamed.toml")
+    return found
+
+
 def explain(name: str) -> str:
     """Return what there is to say of a requirement, a check or a fault, without a newline at the end.
 
     Raises:
+        RenamedError: a requirement had this name.
         UnknownNameError: nothing has this name.
         NoFaultsError: the reference server does not list its faults.
     """
     known = {check.id: check for check in subjects.every_check()}
-    if entry := ledger.load().get(name.upper()):
+    if entry := ledger.load().get(ledger.spelled(name)):
         return laid_out(entry.id, of_requirement(entry))
     if check := known.get(name.lower()):
         return laid_out(check.id, of_check(check))
     if fault := reference_faults.load().get(name.lower()):
         return laid_out(fault.name, of_fault(fault))
+    if now := renamed().get(name.upper()):
+        raise RenamedError(name.upper(), now)
     raise UnknownNameError(name, near([*ledger.load(), *known, *reference_faults.load()], name))
 
 
@@ -70,6 +86,8 @@ def of_requirement(entry: Requirement) -> Lines:
     about = subjects.faults_of(entry.id).about
     if about:
         yield "Faults", _some([fault.name for fault in about])
+    if twin := ledger.over_grpc(entry.id):
+        yield "Over gRPC", twin
     yield "Page", entry.link
 
 

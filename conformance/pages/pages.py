@@ -16,6 +16,7 @@ from typing import Any
 import jinja2
 
 from conformance.pages import examples, subjects
+from conformance.pages.explanations import renamed
 from conformance.pages.servers import Server, by_word
 from conformance.terms import data, ledger
 from conformance.terms.documents import Sentence
@@ -47,7 +48,7 @@ AREAS: Mapping[str, str] = {
     "json": "the protocol beneath the extensions",
     "errors": "refusals, and what comes after them",
     "state": "connections, codings, and requests beside each other",
-    "grpc": "all that is judged over gRPC",
+    "grpc": "tensors over gRPC: what has no counterpart over HTTP",
 }
 EXTENSIONS: Mapping[str, str] = {
     "protocol": "the protocol beneath the extensions",
@@ -69,7 +70,7 @@ def render(servers: Sequence[Server]) -> dict[str, str]:
         NoFaultsError: the reference server does not list its faults.
     """
     areas = _by_area()
-    pages = {"README.md": index(), "glossary.md": glossary()}
+    pages = {"README.md": index(), "glossary.md": glossary(), "renamed.md": earlier_ids()}
     return pages | {page_name(area): _area(area, entries, servers) for area, entries in areas.items()}
 
 
@@ -79,6 +80,7 @@ def index() -> str:
     return _rendered(
         "index.md.jinja",
         areas=_by_area(),
+        over_grpc=_over_grpc(),
         titles=AREAS,
         questions=data.toml("pages/questions.toml")["subject"],
         meanings=MEANINGS,
@@ -92,12 +94,18 @@ def glossary() -> str:
     return _rendered("glossary.md.jinja", words=dict(sorted(words.items(), key=lambda item: anchor(item[0]))))
 
 
+def earlier_ids() -> str:
+    """Return the page of ids as they were before the first release, and as they are."""
+    return _rendered("renamed.md.jinja", renamed=renamed())
+
+
 def _area(area: str, entries: Sequence[Requirement], servers: Sequence[Server]) -> str:
     return _rendered(
         "area.md.jinja",
         area=area,
         title=AREAS[area],
         entries=entries,
+        over_grpc=_over_grpc(),
         extensions=EXTENSIONS,
         examples=examples.load(),
         answering=subjects.answering(),
@@ -112,11 +120,17 @@ def _area(area: str, entries: Sequence[Requirement], servers: Sequence[Server]) 
 
 
 def _by_area() -> dict[str, list[Requirement]]:
-    """Return the requirements by area, in the order of the ledger."""
+    """Return the requirements by area, in the order of the ledger, without those that are the same over gRPC."""
     areas: dict[str, list[Requirement]] = {}
     for entry in ledger.load().values():
-        areas.setdefault(entry.area, []).append(entry)
+        if entry.id == entry.name:
+            areas.setdefault(entry.page, []).append(entry)
     return areas
+
+
+def _over_grpc() -> dict[str, Requirement]:
+    """Return id -> the same requirement over gRPC, where it is one there, too."""
+    return {entry.name: entry for entry in ledger.load().values() if entry.id != entry.name}
 
 
 # --- text -------------------------------------------------------------------------------------------------------------
@@ -164,7 +178,8 @@ def linked(text: str, own: str) -> str:
 
 def reference(requirement_id: str) -> str:
     """Return a link to a requirement."""
-    return f"[{requirement_id}]({page_name(ledger.requirement(requirement_id).area)}#{requirement_id})"
+    entry = ledger.requirement(requirement_id)
+    return f"[{entry.id}]({page_name(entry.page)}#{entry.id})"
 
 
 def anchor(word: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from conformance.terms.extensions import GRPC, TRANSPORTS
+from conformance.terms.extensions import TRANSPORTS
 from conformance.terms.ledger import Requirement
 from conformance.terms.outcome import WORDS, Outcome
 
@@ -42,7 +42,7 @@ class Server:
             return UNKNOWN
         if verdict != Outcome.NOT_APPLICABLE:
             return WORDS[Outcome(verdict)].short
-        was_asked = requirement.area != GRPC or GRPC in self.over
+        was_asked = requirement.transport in self.over
         return NOT_OFFERED if was_asked and requirement.extension not in self.offered else NOT_JUDGED
 
 

@@ -14,7 +14,7 @@ compares them. What is the same over both has one body and two ids, each with ro
 
     @check("classification.datatype-is-bytes", answers="CLS-TYPE")
     @rows(...)
-    @check("grpc.classes-are-bytes", answers="GRPC-CLS-TYPE", over=(GRPC,))
+    @check("grpc.classes-are-bytes", answers="CLS-TYPE/grpc", over=(GRPC,))
     @rows(...)
     def classes_are_bytes(target, model, values, send="json"):
         \"\"\"A classified output has datatype BYTES.\"\"\"

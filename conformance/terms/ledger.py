@@ -6,7 +6,7 @@ Strategy: the file is data and this module only names its fields. The tests vali
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
@@ -16,8 +16,13 @@ from typing import Any
 
 from conformance.terms import data
 from conformance.terms.documents import Sentence, sentence
+from conformance.terms.extensions import GRPC, transport_of
 from conformance.terms.links import requirement_link
 from conformance.terms.user_error import UserError
+
+# What the id of a requirement ends in that stands there for HTTP, too.
+OVER_GRPC = "/grpc"
+EXTENSIONS_OVER_GRPC: Mapping[str, str] = {"classification": "classification_grpc"}
 
 
 class Level(StrEnum):
@@ -51,7 +56,12 @@ class UnknownRequirementError(UserError, KeyError):
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """One requirement; the fields are explained at the head of `ledger.toml`. `note` is empty where there is none."""
+    """One requirement over one transport; the fields are explained at the head of `ledger.toml`.
+
+    Attributes:
+        page: the area on whose page it stands, which is the same over both transports.
+        note: empty where there is none.
+    """
 
     id: str
     level: Level
@@ -60,7 +70,18 @@ class Requirement:
     basis: Basis
     statement: str
     sources: tuple[Sentence, ...]
+    page: str
     note: str = ""
+
+    @property
+    def name(self) -> str:
+        """What is meant, whatever the transport: the id without `/grpc`."""
+        return self.id.removesuffix(OVER_GRPC)
+
+    @property
+    def transport(self) -> str:
+        """Over which transport it is judged, `http` or `grpc`."""
+        return transport_of(self.area)
 
     @property
     def source(self) -> str:
@@ -70,13 +91,13 @@ class Requirement:
     @property
     def link(self) -> str:
         """Where its page is: see `links.requirement_link`."""
-        return requirement_link(self.area, self.id)
+        return requirement_link(self.page, self.id)
 
 
 @cache
 def load() -> Mapping[str, Requirement]:
     """Return every requirement by id, in the order of the file. Read once; the mapping is read-only."""
-    return MappingProxyType({key: _requirement(key, table) for key, table in data.toml("terms/ledger.toml").items()})
+    return MappingProxyType({entry.id: entry for entry in _requirements()})
 
 
 def requirement(requirement_id: str) -> Requirement:
@@ -87,11 +108,31 @@ def requirement(requirement_id: str) -> Requirement:
     """
     ledger = load()
     if requirement_id not in ledger:
-        raise UnknownRequirementError(requirement_id, get_close_matches(requirement_id.upper(), ledger, n=3))
+        raise UnknownRequirementError(requirement_id, get_close_matches(spelled(requirement_id), ledger, n=3))
     return ledger[requirement_id]
 
 
-def _requirement(requirement_id: str, table: Mapping[str, Any]) -> Requirement:
+def spelled(name: str) -> str:
+    """Return an id, given in whatever letters, as the ledger spells it."""
+    return name.upper().replace(OVER_GRPC.upper(), OVER_GRPC)
+
+
+def over_grpc(requirement_id: str) -> str | None:
+    """Return the id of the same requirement over gRPC, or None where it has none there."""
+    twin = requirement_id + OVER_GRPC
+    return twin if twin in load() else None
+
+
+def _requirements() -> Iterator[Requirement]:
+    for name, table in data.toml("terms/ledger.toml").items():
+        yield _requirement(name, table, page=table["area"])
+        if "grpc" in table:
+            extension = EXTENSIONS_OVER_GRPC.get(table["extension"], table["extension"])
+            twin = {**table, **table["grpc"], "extension": extension, "area": GRPC}
+            yield _requirement(name + OVER_GRPC, twin, page=table["area"])
+
+
+def _requirement(requirement_id: str, table: Mapping[str, Any], page: str) -> Requirement:
     return Requirement(
         id=requirement_id,
         level=Level(table["level"]),
@@ -100,5 +141,6 @@ def _requirement(requirement_id: str, table: Mapping[str, Any]) -> Requirement:
         basis=Basis(table["basis"]),
         statement=table["statement"],
         sources=tuple(map(sentence, table["sources"])),
+        page=page,
         note=table.get("note", ""),
     )

@@ -171,6 +171,7 @@ def _requirement(entry: ledger.Requirement, results: Sequence[CheckResult]) -> d
         verdicts = [Outcome.BLOCKED]
     return {
         "id": entry.id,
+        "transport": entry.transport,
         "level": str(entry.level),
         "area": str(entry.area),
         "extension": str(entry.extension),

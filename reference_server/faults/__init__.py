@@ -2,7 +2,7 @@
 
 A fault replaces one step of the server, a function or method of its modules, by a body that gets the original first:
 
-    @fault("response.join", breaks="BIN-ORD-O")
+    @fault("response.join", breaks="BIN-ORDER-O")
     def binary_outputs_in_reverse(original, head, binary):
         \"\"\"Binary data follow the JSON in reverse.\"\"\"
         return original(head, list(binary)[::-1])

@@ -14,13 +14,13 @@ from reference_server.signature import TensorSpec
 # --- members ---------------------------------------------------------------------------------------------------------
 
 
-@fault("request.parse_input", breaks="OIP-ERR-MEMBER")
+@fault("request.parse_input", breaks="OIP-MEMBER-MISSING")
 def datatype_taken_from_the_model(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """An input without a datatype has that of the model."""
     return original(model, spec, {"datatype": spec.datatype, **entry}, rest)
 
 
-@fault("request.parse_input", breaks="OIP-ERR-MEMBER")
+@fault("request.parse_input", breaks="OIP-MEMBER-MISSING")
 def shape_taken_from_the_data(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """An input without a shape has one dimension, as long as its data."""
     data = entry.get("data")
@@ -28,7 +28,7 @@ def shape_taken_from_the_data(original: Any, model: Model, spec: TensorSpec, ent
     return original(model, spec, shaped, rest)
 
 
-@fault("request.parse_inputs", breaks="OIP-ERR-MEMBER")
+@fault("request.parse_inputs", breaks="OIP-MEMBER-MISSING")
 def names_of_inputs_taken_by_place(original: Any, model: Model, request: Object, rest: Any) -> Any:
     """An input without a name is the one that the model declares at its place."""
     entries = request.get("inputs")
@@ -41,7 +41,7 @@ def names_of_inputs_taken_by_place(original: Any, model: Model, request: Object,
     return original(model, request, rest)
 
 
-@fault("request.parse_outputs", breaks="OIP-ERR-MEMBER")
+@fault("request.parse_outputs", breaks="OIP-MEMBER-MISSING")
 def outputs_without_name_passed_over(original: Any, model: Model, request: Object) -> Any:
     """A requested output without a name is passed over."""
     entries = request.get("outputs")
@@ -62,13 +62,13 @@ def _once(entries: Any) -> Any:
     return [entry for index, entry in enumerate(entries) if entry.get("name") not in names[:index]]
 
 
-@fault("request.parse_outputs", breaks="OIP-ERR-TWICE")
+@fault("request.parse_outputs", breaks="OIP-TWICE")
 def outputs_listed_twice_returned_once(original: Any, model: Model, request: Object) -> Any:
     """An output that is listed twice is returned once."""
     return original(model, request | {"outputs": _once(request.get("outputs"))})
 
 
-@fault("request.parse_inputs", breaks="OIP-ERR-TWICE")
+@fault("request.parse_inputs", breaks="OIP-TWICE")
 def first_of_equal_inputs_taken(original: Any, model: Model, request: Object, rest: Any) -> Any:
     """Of inputs that have one name the first is taken."""
     inputs = request.get("inputs")
@@ -78,7 +78,7 @@ def first_of_equal_inputs_taken(original: Any, model: Model, request: Object, re
 # --- HTTP ------------------------------------------------------------------------------------------------------------
 
 
-@fault("app.not_routed", breaks="OIP-ERR-HTTP")
+@fault("app.not_routed", breaks="OIP-ERROR-ELSEWHERE")
 async def wrong_method_answered_in_plain_text(original: Any, http: Any, exception: Any) -> Response:
     """A method that the path does not take is answered in plain text."""
     if exception.status_code == 405:
@@ -87,7 +87,7 @@ async def wrong_method_answered_in_plain_text(original: Any, http: Any, exceptio
     return answer
 
 
-@fault("app.not_routed", breaks="OIP-ERR-HTTP")
+@fault("app.not_routed", breaks="OIP-ERROR-ELSEWHERE")
 async def unknown_path_answered_with_detail(original: Any, http: Any, exception: Any) -> Response:
     """An unknown path is answered with an object of another form."""
     if exception.status_code == 404:

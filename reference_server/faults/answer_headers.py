@@ -29,21 +29,21 @@ def with_header(response: Response, name: str, value: object | None) -> Response
     return response
 
 
-@fault("app.Service.infer", breaks="BIN-IHCL-O")
+@fault("app.Service.infer", breaks="BIN-HEADER-O")
 async def header_only_where_the_request_has_it(original: Any, service: Any, http: Request) -> Any:
     """An answer has the inference header only when its request had it."""
     response = await original(service, http)
     return response if HEADER in http.headers else with_header(response, HEADER, None)
 
 
-@fault("response.frame", breaks="BIN-IHCL-O")
+@fault("response.frame", breaks="BIN-HEADER-O")
 def header_only_beside_json_outputs(original: Any, head: bytes, binary: Binary) -> Response:
     """An answer has the inference header only when some of its outputs are JSON."""
     response: Response = original(head, binary)
     return response if b'"data":' in head or not any(binary) else with_header(response, HEADER, None)
 
 
-@fault("response.frame", breaks="BIN-IHCL-O")
+@fault("response.frame", breaks="BIN-HEADER-O")
 def header_under_another_name(original: Any, head: bytes, binary: Binary) -> Response:
     """The inference header of an answer is called X-Inference-Header-Content-Length."""
     response: Response = original(head, binary)
@@ -56,37 +56,37 @@ def rewritten_header(original: Any, head: bytes, binary: Binary, value: object) 
     return with_header(response, HEADER, value) if binary else response
 
 
-@fault("response.frame", breaks="BIN-IHCL-LEN")
+@fault("response.frame", breaks="BIN-HEADER-IN-BYTES")
 def answer_header_counts_characters(original: Any, head: bytes, binary: Binary) -> Response:
     """The inference header of an answer counts the characters of the JSON."""
     return rewritten_header(original, head, binary, len(head.decode()))
 
 
-@fault("response.frame", breaks="BIN-IHCL-LEN")
+@fault("response.frame", breaks="BIN-HEADER-IN-BYTES")
 def answer_header_counts_escaped_characters(original: Any, head: bytes, binary: Binary) -> Response:
     """The inference header of an answer counts characters beyond ASCII as the six of their escapes."""
     return rewritten_header(original, head, binary, len(json.dumps(json.loads(head), separators=(",", ":"))))
 
 
-@fault("response.frame", breaks="BIN-IHCL-LEN")
+@fault("response.frame", breaks="BIN-HEADER-IN-BYTES")
 def answer_header_counts_the_body(original: Any, head: bytes, binary: Binary) -> Response:
     """The inference header of an answer is the length of the whole body."""
     return rewritten_header(original, head, binary, len(head) + sum(map(len, binary)))
 
 
-@fault("response.frame", breaks="BIN-IHCL-LEN")
+@fault("response.frame", breaks="BIN-HEADER-IN-BYTES")
 def answer_header_counts_a_nul(original: Any, head: bytes, binary: Binary) -> Response:
     """The inference header of an answer counts the NUL with which the JSON ends in memory."""
     return rewritten_header(original, head, binary, len(head) + 1)
 
 
-@fault("response.frame", breaks="BIN-IHCL-LEN")
+@fault("response.frame", breaks="BIN-HEADER-IN-BYTES")
 def answer_header_counted_before_the_sizes(original: Any, head: bytes, binary: Binary) -> Response:
     """The inference header of an answer counts the JSON as it was before the sizes were put in."""
     return rewritten_header(original, head, binary, len(re.sub(rb'("binary_data_size":)[0-9]+', rb"\g<1>0", head)))
 
 
-@fault("response.frame", breaks="BIN-IHCL-LEN")
+@fault("response.frame", breaks="BIN-HEADER-IN-BYTES")
 def answer_header_given_twice(original: Any, head: bytes, binary: Binary) -> Response:
     """An answer has the inference header twice."""
     response: Response = original(head, binary)
@@ -95,26 +95,26 @@ def answer_header_given_twice(original: Any, head: bytes, binary: Binary) -> Res
     return response
 
 
-@fault("response.frame", breaks="BIN-IHCL-LEN")
+@fault("response.frame", breaks="BIN-HEADER-IN-BYTES")
 def answer_header_with_thousands_separators(original: Any, head: bytes, binary: Binary) -> Response:
     """The inference header of an answer is written in groups of three digits."""
     return rewritten_header(original, head, binary, f"{len(head):,}")
 
 
-@fault("response.frame", breaks="BIN-IHCL-LEN", large=True)
+@fault("response.frame", breaks="BIN-HEADER-IN-BYTES", large=True)
 def answer_header_of_sixteen_bits(original: Any, head: bytes, binary: Binary) -> Response:
     """The inference header of an answer is kept in 16 bits."""
     return rewritten_header(original, head, binary, len(head) % 2**16)
 
 
-@fault("response.frame", breaks="BIN-IHCL-NONE")
+@fault("response.frame", breaks="BIN-HEADER-ON-JSON-O")
 def header_of_zero_without_binary_data(original: Any, head: bytes, binary: Binary) -> Response:
     """An answer without binary data has an inference header of 0."""
     response: Response = original(head, binary)
     return response if binary else with_header(response, HEADER, 0)
 
 
-@fault("app.Service.infer", breaks="BIN-IHCL-NONE")
+@fault("app.Service.infer", breaks="BIN-HEADER-ON-JSON-O")
 async def header_of_the_request_sent_back(original: Any, service: Any, http: Request) -> Any:
     """An answer without binary data has the inference header of its request."""
     response = await original(service, http)
@@ -154,7 +154,7 @@ def with_length(head: bytes, length: int) -> bytes:
     return re.sub(rb"(?<=\ncontent-length: )[0-9]+", str(length).encode() + b"\r\nconnection: close", head)
 
 
-@fault("http_protocol.OipHttpProtocol.connection_made", breaks=("BIN-CL", "OIP-ANSWER"))
+@fault("http_protocol.OipHttpProtocol.connection_made", breaks=("BIN-CONTENT-LENGTH", "OIP-ANSWER"))
 def content_length_in_letters_of_the_text(original: Any, protocol: Any, transport: Any) -> None:
     """Content-Length counts the characters of the JSON instead of its bytes."""
 
@@ -166,7 +166,7 @@ def content_length_in_letters_of_the_text(original: Any, protocol: Any, transpor
     original(protocol, Rewriting(transport, change))
 
 
-@fault("http_protocol.OipHttpProtocol.connection_made", breaks=("BIN-CL", "OIP-ANSWER"))
+@fault("http_protocol.OipHttpProtocol.connection_made", breaks=("BIN-CONTENT-LENGTH", "OIP-ANSWER"))
 def content_length_counts_an_end_of_line(original: Any, protocol: Any, transport: Any) -> None:
     """Content-Length counts two bytes that are never sent, when the answer has an id."""
 
@@ -176,7 +176,7 @@ def content_length_counts_an_end_of_line(original: Any, protocol: Any, transport
     original(protocol, Rewriting(transport, change))
 
 
-@fault("http_protocol.OipHttpProtocol.connection_made", breaks="BIN-CL")
+@fault("http_protocol.OipHttpProtocol.connection_made", breaks="BIN-CONTENT-LENGTH")
 def binary_answer_ends_with_the_connection(original: Any, protocol: Any, transport: Any) -> None:
     """An answer with binary data has no Content-Length and ends where the connection does."""
 
@@ -186,14 +186,14 @@ def binary_answer_ends_with_the_connection(original: Any, protocol: Any, transpo
     original(protocol, Rewriting(transport, change))
 
 
-@fault("response.frame", breaks="BIN-CL-CHUNKED")
+@fault("response.frame", breaks="BIN-NOT-CHUNKED")
 def binary_answer_chunked(original: Any, head: bytes, binary: Binary) -> Response:
     """An answer with binary data is chunked."""
     response: Response = original(head, binary)
     return with_header(response, "Content-Length", None) if binary else response
 
 
-@fault("response.frame", breaks="BIN-CL-CHUNKED")
+@fault("response.frame", breaks="BIN-NOT-CHUNKED")
 def binary_answer_over_two_kib_chunked(original: Any, head: bytes, binary: Binary) -> Response:
     """An answer with binary data is chunked when it does not fit a write buffer of 2048 bytes."""
     response: Response = original(head, binary)
@@ -210,31 +210,31 @@ def typed(original: Any, head: bytes, binary: Binary, content_type: str | None, 
     return with_header(response, "Content-Type", content_type) if when else response
 
 
-@fault("response.frame", breaks="BIN-CT-RES")
+@fault("response.frame", breaks="BIN-CONTENT-TYPE-O")
 def binary_answer_called_json(original: Any, head: bytes, binary: Binary) -> Response:
     """An answer with binary data has Content-Type application/json."""
     return typed(original, head, binary, "application/json", when=bool(binary))
 
 
-@fault("response.frame", breaks="BIN-CT-RES")
+@fault("response.frame", breaks="BIN-CONTENT-TYPE-O")
 def binary_answer_without_content_type(original: Any, head: bytes, binary: Binary) -> Response:
     """An answer with binary data has no Content-Type."""
     return typed(original, head, binary, None, when=bool(binary))
 
 
-@fault("response.frame", breaks="BIN-CT-RES")
+@fault("response.frame", breaks="BIN-CONTENT-TYPE-O")
 def mixed_answer_called_json(original: Any, head: bytes, binary: Binary) -> Response:
     """An answer with JSON and binary outputs has Content-Type application/json."""
     return typed(original, head, binary, "application/json", when=bool(binary) and b'"data":' in head)
 
 
-@fault("response.frame", breaks="BIN-CT-JSON")
+@fault("response.frame", breaks="BIN-CONTENT-TYPE-OF-JSON")
 def every_answer_an_octet_stream(original: Any, head: bytes, binary: Binary) -> Response:
     """An answer without binary data has Content-Type application/octet-stream."""
     return typed(original, head, binary, OCTET_STREAM, when=not binary)
 
 
-@fault("app.Service.infer", breaks="BIN-CT-JSON")
+@fault("app.Service.infer", breaks="BIN-CONTENT-TYPE-OF-JSON")
 async def content_type_of_the_request_sent_back(original: Any, service: Any, http: Request) -> Any:
     """An answer has the Content-Type of its request, unless binary data call for another."""
     response = await original(service, http)
@@ -243,7 +243,7 @@ async def content_type_of_the_request_sent_back(original: Any, service: Any, htt
     return response
 
 
-@fault("response.frame", breaks="BIN-CT-JSON")
+@fault("response.frame", breaks="BIN-CONTENT-TYPE-OF-JSON")
 def json_answer_without_content_type(original: Any, head: bytes, binary: Binary) -> Response:
     """An answer without binary data has no Content-Type."""
     return typed(original, head, binary, None, when=not binary)

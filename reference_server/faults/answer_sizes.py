@@ -110,7 +110,7 @@ def size_of_nothing_left_out(original: Any, model: Model, wish: OutputWish, tens
 # --- one form, not both and not none -------------------------------------------------------------------------------
 
 
-@fault("response.output_part", breaks="BIN-SIZE-NODATA")
+@fault("response.output_part", breaks="BIN-SIZE-WITHOUT-DATA")
 def binary_strings_repeated_as_data(original: Any, model: Model, wish: OutputWish, tensor: Tensor) -> Part:
     """A binary BYTES output has its elements as data too."""
     entry, data = original(model, wish, tensor)
@@ -119,14 +119,14 @@ def binary_strings_repeated_as_data(original: Any, model: Model, wish: OutputWis
     return entry, data
 
 
-@fault("response.output_part", breaks=("BIN-SIZE-J", "BIN-BDO-N", "BIN-BDO-OVF"))
+@fault("response.output_part", breaks=("BIN-DATA-WITHOUT-SIZE", "BIN-ALL-UNSET", "BIN-FALSE-OVERRIDES"))
 def json_output_of_size_zero(original: Any, model: Model, wish: OutputWish, tensor: Tensor) -> Part:
     """A JSON output has a size of 0."""
     entry, data = original(model, wish, tensor)
     return entry | ({"parameters": {"binary_data_size": 0}} if data is None else {}), data
 
 
-@fault("response.encode", breaks=("BIN-SIZE-J", "OIP-ANSWER"))
+@fault("response.encode", breaks=("BIN-DATA-WITHOUT-SIZE", "OIP-ANSWER"))
 def json_output_keeps_the_size_of_the_one_before(original: Any, answer: Object) -> Any:
     """A JSON output behind a binary one has the parameters of that one, which were not cleared."""
     for before, entry in itertools.pairwise(answer.get("outputs", [])):
@@ -135,7 +135,7 @@ def json_output_keeps_the_size_of_the_one_before(original: Any, answer: Object) 
     return original(answer)
 
 
-@fault("response.output_part", breaks=("BIN-SIZE-J", "OIP-ANSWER"))
+@fault("response.output_part", breaks=("BIN-DATA-WITHOUT-SIZE", "OIP-ANSWER"))
 def empty_data_left_out(original: Any, model: Model, wish: OutputWish, tensor: Tensor) -> Part:
     """A JSON output without elements has no `data`."""
     entry, data = original(model, wish, tensor)

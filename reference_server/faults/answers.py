@@ -28,7 +28,7 @@ def _without(item: Mapping[str, Any], *members: str) -> Answer:
 # --- the paths -------------------------------------------------------------------------------------------------------
 
 
-@fault("app.Service.infer", breaks="OIP-EP")
+@fault("app.Service.infer", breaks="OIP-ENDPOINTS")
 async def inference_only_with_a_version_in_the_path(original: Any, service: Any, http: Any) -> Response:
     """Inference is found only under a path that names the model's version."""
     if "version" not in http.path_params:
@@ -37,7 +37,7 @@ async def inference_only_with_a_version_in_the_path(original: Any, service: Any,
     return response
 
 
-@fault("app.Service.infer", breaks="OIP-EP")
+@fault("app.Service.infer", breaks="OIP-ENDPOINTS")
 async def inference_answered_as_created(original: Any, service: Any, http: Any) -> Response:
     """A successful inference has status 201 Created."""
     response: Response = await original(service, http)
@@ -45,7 +45,7 @@ async def inference_answered_as_created(original: Any, service: Any, http: Any) 
     return response
 
 
-@fault("app.Service.model_metadata", breaks=("OIP-EP", "OIP-MODEL-META"))
+@fault("app.Service.model_metadata", breaks=("OIP-ENDPOINTS", "OIP-MODEL-METADATA"))
 async def model_metadata_only_with_a_version_in_the_path(original: Any, service: Any, http: Any) -> Response:
     """Metadata of a model are found only under a path that names its version."""
     if "version" not in http.path_params:
@@ -54,7 +54,7 @@ async def model_metadata_only_with_a_version_in_the_path(original: Any, service:
     return response
 
 
-@fault("app.Service.server_metadata", breaks="OIP-EP")
+@fault("app.Service.server_metadata", breaks="OIP-ENDPOINTS")
 async def server_metadata_answered_as_secondhand(original: Any, service: Any, http: Any) -> Response:
     """Server metadata have status 203, which a proxy in front has made of 200."""
     response: Response = await original(service, http)
@@ -74,21 +74,21 @@ def models_of_several_inputs_refused(original: Any, model: Model, header: Sequen
     return request
 
 
-@fault("response.encode", breaks="OIP-NAME")
+@fault("response.encode", breaks="OIP-MODEL-NAME")
 def model_name_left_out(original: Any, answer: Answer) -> bytes:
     """No answer names its model, as in the examples of the documents."""
     octets: bytes = original(_without(answer, "model_name"))
     return octets
 
 
-@fault("response.encode", breaks="OIP-NAME")
+@fault("response.encode", breaks="OIP-MODEL-NAME")
 def model_named_by_an_object(original: Any, answer: Answer) -> bytes:
     """Answers give the model as an object of name and version."""
     octets: bytes = original(answer | {"model_name": {"name": answer["model_name"], "version": "1"}})
     return octets
 
 
-@fault("response.encode", breaks="OIP-NAME")
+@fault("response.encode", breaks="OIP-MODEL-NAME")
 def model_name_missing_from_binary_answers(original: Any, answer: Answer) -> bytes:
     """Answers with binary data are written by code of their own, which forgets the model's name."""
     binary = any("parameters" in output for output in answer["outputs"])
@@ -99,35 +99,35 @@ def model_name_missing_from_binary_answers(original: Any, answer: Answer) -> byt
 _first: dict[str, str] = {}
 
 
-@fault("response.encode", breaks="OIP-NAME-ASKED")
+@fault("response.encode", breaks="OIP-MODEL-NAME-ASKED")
 def every_answer_named_after_the_first_model(original: Any, answer: Answer) -> bytes:
     """Every answer has the name of the model that was asked first."""
     octets: bytes = original(answer | {"model_name": _first.setdefault("model_name", answer["model_name"])})
     return octets
 
 
-@fault("response.encode", breaks="OIP-VER")
+@fault("response.encode", breaks="OIP-MODEL-VERSION")
 def model_version_as_a_number(original: Any, answer: Answer) -> bytes:
     """Answers give the model's version as a number."""
     octets: bytes = original(answer | {"model_version": int(answer["model_version"])})
     return octets
 
 
-@fault("response.encode", breaks="OIP-VER")
+@fault("response.encode", breaks="OIP-MODEL-VERSION")
 def model_version_as_a_list(original: Any, answer: Answer) -> bytes:
     """Answers give all versions of the model, as its metadata do."""
     octets: bytes = original(answer | {"model_version": [answer["model_version"]]})
     return octets
 
 
-@fault("response.output_part", breaks="OIP-RES")
+@fault("response.output_part", breaks="OIP-OUTPUT-MEMBERS")
 def shape_of_a_scalar_left_out_of_the_answer(original: Any, *arguments: Any) -> tuple[Answer, Any]:
     """An output of rank 0 has no shape, since empty arrays are not written."""
     entry, data = original(*arguments)
     return (entry if entry["shape"] else _without(entry, "shape")), data
 
 
-@fault("response.output_part", breaks="OIP-RES")
+@fault("response.output_part", breaks="OIP-OUTPUT-MEMBERS")
 def datatype_of_no_strings_left_out(original: Any, *arguments: Any) -> tuple[Answer, Any]:
     """An output of BYTES without elements has no datatype, which the server takes from the first element."""
     entry, data = original(*arguments)
@@ -135,7 +135,7 @@ def datatype_of_no_strings_left_out(original: Any, *arguments: Any) -> tuple[Ans
     return (_without(entry, "datatype") if untyped else entry), data
 
 
-@fault("response.encode", breaks="OIP-RES")
+@fault("response.encode", breaks="OIP-OUTPUT-MEMBERS")
 def one_output_without_its_array(original: Any, answer: Answer) -> bytes:
     """An answer with one output has that output itself as `outputs` instead of an array."""
     outputs = answer["outputs"]
@@ -143,7 +143,7 @@ def one_output_without_its_array(original: Any, answer: Answer) -> bytes:
     return octets
 
 
-@fault("response.encode", breaks="OIP-RES")
+@fault("response.encode", breaks="OIP-OUTPUT-MEMBERS")
 def several_outputs_by_their_names(original: Any, answer: Answer) -> bytes:
     """An answer with several outputs has them in an object by their names."""
     outputs = answer["outputs"]
@@ -195,7 +195,7 @@ def _wishes(original: Any, model: Model, request: Object) -> list[OutputWish]:
     return wishes
 
 
-@fault("request.parse_outputs", breaks="OIP-OUT")
+@fault("request.parse_outputs", breaks="OIP-OUTPUTS-LISTED")
 def every_output_returned_whatever_is_listed(original: Any, model: Model, request: Object) -> list[OutputWish]:
     """The answer has every output of the model, the listed ones first."""
     wishes = _wishes(original, model, request)
@@ -203,7 +203,7 @@ def every_output_returned_whatever_is_listed(original: Any, model: Model, reques
     return [*wishes, *(OutputWish(spec.name, binary=False) for spec in model.outputs if spec.name not in listed)]
 
 
-@fault("request.parse_outputs", breaks="OIP-OUT")
+@fault("request.parse_outputs", breaks="OIP-OUTPUTS-LISTED")
 def list_of_outputs_ignored_under_binary_data_output(original: Any, model: Model, request: Object) -> list[OutputWish]:
     """With binary_data_output the answer has every output, whatever is listed."""
     wishes = _wishes(original, model, request)
@@ -213,21 +213,21 @@ def list_of_outputs_ignored_under_binary_data_output(original: Any, model: Model
     return [given.get(spec.name, OutputWish(spec.name, binary=True)) for spec in model.outputs]
 
 
-@fault("request.parse_outputs", breaks="OIP-OUT")
+@fault("request.parse_outputs", breaks="OIP-OUTPUTS-LISTED")
 def third_listed_output_dropped(original: Any, model: Model, request: Object) -> list[OutputWish]:
     """Of the listed outputs only two are returned, for which there is room."""
     wishes = _wishes(original, model, request)
     return wishes[:2] if request.get("outputs") else wishes
 
 
-@fault("request.parse_outputs", breaks="OIP-OUT-ALL")
+@fault("request.parse_outputs", breaks="OIP-OUTPUTS-ALL")
 def first_output_alone_when_none_is_listed(original: Any, model: Model, request: Object) -> list[OutputWish]:
     """A request that lists no outputs is answered with the first one."""
     wishes = _wishes(original, model, request)
     return wishes if request.get("outputs") else wishes[:1]
 
 
-@fault("request.parse_outputs", breaks="OIP-OUT-ALL")
+@fault("request.parse_outputs", breaks="OIP-OUTPUTS-ALL")
 def last_output_dropped_under_binary_data_output(original: Any, model: Model, request: Object) -> list[OutputWish]:
     """A request that lists no outputs under binary_data_output is answered without the last one."""
     wishes = _wishes(original, model, request)

@@ -33,7 +33,7 @@ def first_raw_request_breaks_the_server(original: Any, *arguments: Any) -> Any:
     return original(*arguments)
 
 
-@fault("request.parse_raw", breaks="OIP-ERR-STATUS", surveyed=True)
+@fault("request.parse_raw", breaks="OIP-ERROR-STATUS", surveyed=True)
 def unknown_raw_requests_break_the_server(_original: Any, *_arguments: Any) -> Any:
     """Raw requests, which the server does not know, are answered with an internal error."""
     raise RuntimeError("not JSON")
@@ -47,7 +47,7 @@ async def first_inference_unavailable(original: Any, service: Any, http: Any) ->
     return await original(service, http)
 
 
-@fault("grpc_methods.server_metadata", breaks="GRPC-ALIVE", surveyed=True)
+@fault("grpc_methods.server_metadata", breaks="OIP-ALIVE/grpc", surveyed=True)
 def grpc_first_look_at_the_server_breaks_it(original: Any, models: Any, message: Any) -> Any:
     """The first call for the metadata of the server ends with an error of its own, the next are answered."""
     if _once("grpc-metadata"):

@@ -87,7 +87,7 @@ def _has_two_lengths(data: bytes) -> bool:
     return b"\r\ntransfer-encoding: chunked" in head and b"\r\ncontent-length: " in head
 
 
-@fault(READ, breaks="HTTP-TE-CL")
+@fault(READ, breaks="HTTP-CHUNKED-WITH-LENGTH")
 def content_length_counts_beside_chunks(original: Any, protocol: Any, data: bytes) -> None:
     """Of a request with both Transfer-Encoding and Content-Length, the latter counts, and the chunks are the body."""
     if _has_two_lengths(data):
@@ -95,7 +95,7 @@ def content_length_counts_beside_chunks(original: Any, protocol: Any, data: byte
     original(protocol, data)
 
 
-@fault(READ, breaks="HTTP-TE-CL-CLOSE")
+@fault(READ, breaks="HTTP-CHUNKED-WITH-LENGTH-CLOSES")
 def connection_kept_after_two_lengths(original: Any, protocol: Any, data: bytes) -> None:
     """A request with both Transfer-Encoding and Content-Length is read by its chunks, and the connection goes on."""
     if _has_two_lengths(data):

@@ -44,21 +44,21 @@ def is_integer(row: Any) -> bool:
 # --- format and value ------------------------------------------------------------------------------------------------
 
 
-@fault("classification.class_text", breaks="CLS-FMT")
+@fault("classification.class_text", breaks="CLS-FORMAT")
 def index_stands_before_the_value(original: Any, row: Any, index: int, labels: Labels) -> bytes:
     """A class of floats reads index:value:label."""
     value, place, *label = original(row, index, labels).split(b":", 2)
     return b":".join([value, place, *label] if is_integer(row) else [place, value, *label])
 
 
-@fault("classification.class_text", breaks="CLS-FMT")
+@fault("classification.class_text", breaks="CLS-FORMAT")
 def values_have_a_decimal_comma(original: Any, row: Any, index: int, labels: Labels) -> bytes:
     """Values are written as the server's locale has them, with a comma before the decimals."""
     text: bytes = original(row, index, labels)
     return with_value(text, text.partition(b":")[0].decode().replace(".", ","))
 
 
-@fault("classification.class_text", breaks="CLS-FMT")
+@fault("classification.class_text", breaks="CLS-FORMAT")
 def bytes_are_printed_as_characters(original: Any, row: Any, index: int, labels: Labels) -> bytes:
     """A score of UINT8 is printed as the character with that code."""
     text: bytes = original(row, index, labels)
@@ -174,7 +174,7 @@ def labels_of_the_first_output_are_for_all(original: Any, model: Model, wish: Ou
     return part
 
 
-@fault("response.output_part", breaks="CLS-NOLABEL")
+@fault("response.output_part", breaks="CLS-NO-LABEL")
 def labels_of_one_output_are_for_all(original: Any, model: Model, wish: OutputWish, tensor: Tensor) -> Part:
     """An output without labels is given those of another output."""
     labels = {wish.name: next(iter(model.labels.values()), [])}
@@ -182,13 +182,13 @@ def labels_of_one_output_are_for_all(original: Any, model: Model, wish: OutputWi
     return part
 
 
-@fault("classification.class_text", breaks="CLS-NOLABEL")
+@fault("classification.class_text", breaks="CLS-NO-LABEL")
 def second_colon_comes_without_label(original: Any, row: Any, index: int, labels: Labels) -> bytes:
     """The colon in front of the label is written where there is no label."""
     return bytes(original(row, index, labels)) + (b"" if index < len(labels) else b":")
 
 
-@fault("classification.class_text", breaks="CLS-NOLABEL")
+@fault("classification.class_text", breaks="CLS-NO-LABEL")
 def missing_label_is_made_up(original: Any, row: Any, index: int, labels: Labels) -> bytes:
     """A class without label is given one that says its index."""
     return bytes(original(row, index, [*labels, *(f"class {k}" for k in range(len(labels), row.size))]))
@@ -197,14 +197,14 @@ def missing_label_is_made_up(original: Any, row: Any, index: int, labels: Labels
 # --- as binary data --------------------------------------------------------------------------------------------------
 
 
-@fault("response.output_part", breaks=("CLS-BIN", "BIN-BDO-OVT"))
+@fault("response.output_part", breaks=("CLS-BINARY", "BIN-TRUE-OVERRIDES"))
 def classes_always_come_as_json(original: Any, model: Model, wish: OutputWish, tensor: Tensor) -> Part:
     """The parameter binary_data is not looked at where an output is classified."""
     part: Part = original(model, replace(wish, binary=wish.binary and not wish.classes), tensor)
     return part
 
 
-@fault("response.output_part", breaks=("BIN-OUT-F", "BIN-OUT-N", "BIN-BDO-OVF"))
+@fault("response.output_part", breaks=("BIN-OUTPUT-FALSE", "BIN-OUTPUT-UNSET", "BIN-FALSE-OVERRIDES"))
 def classes_always_come_as_binary_data(original: Any, model: Model, wish: OutputWish, tensor: Tensor) -> Part:
     """A classified output is binary data, whether it is asked for or not."""
     part: Part = original(model, replace(wish, binary=wish.binary or bool(wish.classes)), tensor)
@@ -216,7 +216,7 @@ def rewritten(entry: dict[str, Any], data: bytes) -> Part:
     return entry | {"parameters": {"binary_data_size": len(data)}}, data
 
 
-@fault("response.output_part", breaks="CLS-BIN")
+@fault("response.output_part", breaks="CLS-BINARY")
 def binary_classes_stand_on_lines(original: Any, model: Model, wish: OutputWish, tensor: Tensor) -> Part:
     """Classes as binary data are lines of text, without the length in front of each."""
     entry, data = original(model, wish, tensor)
@@ -226,7 +226,7 @@ def binary_classes_stand_on_lines(original: Any, model: Model, wish: OutputWish,
     return rewritten(entry, "\n".join(listed).encode())
 
 
-@fault("response.output_part", breaks="CLS-BIN")
+@fault("response.output_part", breaks="CLS-BINARY")
 def binary_classes_are_counted_in_letters(original: Any, model: Model, wish: OutputWish, tensor: Tensor) -> Part:
     """The length in front of a class counts its letters, not its bytes."""
     entry, data = original(model, wish, tensor)
@@ -239,7 +239,7 @@ def binary_classes_are_counted_in_letters(original: Any, model: Model, wish: Out
 # --- out of bounds ---------------------------------------------------------------------------------------------------
 
 
-@fault("members.whole", breaks="CLS-NEG")
+@fault("members.whole", breaks="CLS-COUNT-WRONG")
 def negative_count_is_taken_for_a_large_one(original: Any, given: dict[str, Any], name: str, least: int) -> int | None:
     """A negative number of classes becomes a large unsigned one, and all classes are returned."""
     count = given.get(name)
@@ -249,7 +249,7 @@ def negative_count_is_taken_for_a_large_one(original: Any, given: dict[str, Any]
     return read
 
 
-@fault("members.whole", breaks="CLS-NEG")
+@fault("members.whole", breaks="CLS-COUNT-WRONG")
 def fraction_of_a_count_is_cut_off(original: Any, given: dict[str, Any], name: str, least: int) -> int | None:
     """A number of classes with decimals loses them."""
     count = given.get(name)
@@ -258,7 +258,7 @@ def fraction_of_a_count_is_cut_off(original: Any, given: dict[str, Any], name: s
     return read
 
 
-@fault("members.whole", breaks="CLS-NEG")
+@fault("members.whole", breaks="CLS-COUNT-WRONG")
 def count_is_read_from_a_string(original: Any, given: dict[str, Any], name: str, least: int) -> int | None:
     """A string of digits is taken for a number of classes."""
     count = given.get(name)

@@ -35,13 +35,13 @@ def by_rows(result: Tensor) -> list[list[bytes]]:
 # --- what is asked for -----------------------------------------------------------------------------------------------
 
 
-@fault("request.parse_outputs", breaks=("CLS-HTTP-NUM", "CLS-BOOL"))
+@fault("request.parse_outputs", breaks=("CLS-PARAMETER", "CLS-BOOL"))
 def classification_is_not_looked_at(original: Any, model: Model, request: Object) -> list[OutputWish]:
     """The parameter classification is ignored, and the plain output is returned."""
     return [replace(wish, classes=None) for wish in original(model, request)]
 
 
-@fault("request.parse_outputs", breaks="CLS-HTTP-NUM")
+@fault("request.parse_outputs", breaks="CLS-PARAMETER")
 def last_count_is_for_every_output(original: Any, model: Model, request: Object) -> list[OutputWish]:
     """Every classified output gets as many classes as the last one asks for."""
     wishes: list[OutputWish] = original(model, request)
@@ -49,7 +49,7 @@ def last_count_is_for_every_output(original: Any, model: Model, request: Object)
     return [replace(wish, classes=last[0]) if wish.classes else wish for wish in wishes]
 
 
-@fault("request.parse_outputs", breaks="CLS-HTTP-NUM")
+@fault("request.parse_outputs", breaks="CLS-PARAMETER")
 def counts_go_by_declared_order(original: Any, model: Model, request: Object) -> list[OutputWish]:
     """The numbers of classes go to the outputs in the order of the model, not of the request."""
     wishes: list[OutputWish] = original(model, request)
@@ -99,7 +99,7 @@ def classes_of_every_datatype_refused(_original: Any, tensor: Tensor, *_argument
     raise InferenceError(f"classification does not support {tensor.datatype}")
 
 
-@fault("request.parse_outputs", breaks=("CLS-ONLY", "HTTP-ISOLATION"))
+@fault("request.parse_outputs", breaks=("CLS-ONLY", "OIP-ISOLATION"))
 def classification_stays_for_a_request_without_outputs(original: Any, model: Model, request: Object) -> Any:
     """The number of classes stays set for the next request to the model that lists no outputs."""
     wishes: list[OutputWish] = original(model, request)
@@ -153,14 +153,14 @@ def classes_without_label_are_left_out(
     return classes(labelled, (len(labelled),))
 
 
-@fault("classification.classify", breaks="CLS-CLAMP")
+@fault("classification.classify", breaks="CLS-COUNT-ABOVE")
 def count_is_read_in_32_bits(original: Any, tensor: Tensor, count: int, batching: bool, labels: Labels) -> Tensor:
     """A number of classes past 32 bits wraps around."""
     result: Tensor = original(tensor, count % 2**32, batching, labels)
     return result
 
 
-@fault("classification.classify", breaks="CLS-CLAMP")
+@fault("classification.classify", breaks="CLS-COUNT-ABOVE")
 def last_class_fills_up_the_count(original: Any, tensor: Tensor, count: int, batching: bool, labels: Labels) -> Tensor:
     """Where there are fewer classes than asked for, the last one is repeated."""
     result: Tensor = original(tensor, count, batching, labels)
@@ -173,7 +173,7 @@ def last_class_fills_up_the_count(original: Any, tensor: Tensor, count: int, bat
     )
 
 
-@fault("response.output_part", breaks="CLS-CLAMP")
+@fault("response.output_part", breaks="CLS-COUNT-ABOVE")
 def shape_has_the_count_asked_for(original: Any, model: Model, wish: OutputWish, tensor: Tensor) -> Part:
     """The shape of a classified output has the number asked for, also where there are fewer classes."""
     entry, data = original(model, wish, tensor)
@@ -206,7 +206,7 @@ def batch_of_1_is_made_up(original: Any, tensor: Tensor, count: int, batching: b
     return result if batching else replace(result, shape=(1, *result.shape))
 
 
-@fault("classification.classify", breaks="CLS-SHAPE-NB")
+@fault("classification.classify", breaks="CLS-SHAPE")
 def classes_stand_in_a_column(original: Any, tensor: Tensor, count: int, batching: bool, labels: Labels) -> Tensor:
     """Classes of a model that does not batch have 1 as their last dimension."""
     result: Tensor = original(tensor, count, batching, labels)
@@ -223,7 +223,7 @@ def scores_are_counted_column_by_column(
     return result
 
 
-@fault("classification.classify", breaks="CLS-SHAPE-B")
+@fault("classification.classify", breaks="CLS-SHAPE-BATCH")
 def classes_of_a_batch_are_one_list(
     original: Any, tensor: Tensor, count: int, batching: bool, labels: Labels
 ) -> Tensor:
@@ -232,7 +232,7 @@ def classes_of_a_batch_are_one_list(
     return replace(result, shape=(result.elements.size,))
 
 
-@fault("classification.classify", breaks="CLS-SHAPE-B")
+@fault("classification.classify", breaks="CLS-SHAPE-BATCH")
 def batch_of_1_is_squeezed_away(original: Any, tensor: Tensor, count: int, batching: bool, labels: Labels) -> Tensor:
     """The classes of a batch of one lack the batch dimension."""
     result: Tensor = original(tensor, count, batching, labels)

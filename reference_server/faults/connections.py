@@ -48,7 +48,7 @@ def _length(head: bytes) -> int:
     return int(found[1]) if found else 0
 
 
-@fault("response.frame", breaks=("BIN-CL-CHUNKED",))
+@fault("response.frame", breaks=("BIN-NOT-CHUNKED",))
 def binary_answers_in_chunks(original: Any, head: bytes, binary: Any) -> Response:
     """Answers with binary data are chunked and have no Content-Length."""
     answer: Response = original(head, binary)
@@ -189,7 +189,7 @@ def head_of_a_request_after_an_error_lost(original: Any, protocol: Any, data: by
     original(protocol, data[5:] if out_of_step else data)
 
 
-@fault(MADE, breaks=("HTTP-KEEPALIVE", "HTTP-PIPELINE", "HTTP-ISOLATION"))
+@fault(MADE, breaks=("HTTP-KEEPALIVE", "HTTP-PIPELINE", "OIP-ISOLATION"))
 def errors_answered_twice(original: Any, protocol: Any, transport: Any) -> None:
     """An error is written by the handler and by the layer around it."""
 
@@ -222,7 +222,7 @@ def pipelined_bodies_exchanged(original: Any, protocol: Any) -> None:
 _last: dict[str, Any] = {}
 
 
-@fault("response.build", breaks="HTTP-ISOLATION")
+@fault("response.build", breaks="OIP-ISOLATION")
 def id_left_over_from_the_request_before(original: Any, model: Model, wanted: InferRequest, produced: Any) -> Response:
     """A request without an id is answered with the id of the one before."""
     _last["id"] = wanted.id or _last.get("id")
@@ -246,13 +246,13 @@ async def _in_turns(service: Any, http: Request, mix: Callable[[Model, InferRequ
     return response.build(model, mixed, model.run(mixed.inputs))
 
 
-@fault("app.Service.infer", breaks="HTTP-ISOLATION")
+@fault("app.Service.infer", breaks="OIP-ISOLATION")
 async def id_shared_by_requests_in_flight(_original: Any, service: Any, http: Request) -> Response:
     """The id stands in a variable that requests in flight share."""
     return await _in_turns(service, http, lambda _, wanted: replace(wanted, id=_last["wanted"].id))
 
 
-@fault("app.Service.infer", breaks="HTTP-ISOLATION")
+@fault("app.Service.infer", breaks="OIP-ISOLATION")
 async def inputs_shared_by_requests_in_flight(_original: Any, service: Any, http: Request) -> Response:
     """Inputs of a model stand in buffers that requests in flight share."""
     return await _in_turns(service, http, lambda model, wanted: replace(wanted, inputs=_last[model.name].inputs))
@@ -261,7 +261,7 @@ async def inputs_shared_by_requests_in_flight(_original: Any, service: Any, http
 _waiting: list[Response] = []
 
 
-@fault("app.Service.infer", breaks="HTTP-ISOLATION")
+@fault("app.Service.infer", breaks="OIP-ISOLATION")
 async def answers_in_flight_taken_from_a_stack(original: Any, service: Any, http: Request) -> Response:
     """Answers that are ready wait on a stack, from which connections take the one on top."""
     answer: Response = await original(service, http)
@@ -271,7 +271,7 @@ async def answers_in_flight_taken_from_a_stack(original: Any, service: Any, http
     return _waiting.pop()
 
 
-@fault("app.Service.infer", breaks="HTTP-ISOLATION")
+@fault("app.Service.infer", breaks="OIP-ISOLATION")
 async def inference_header_shared_by_answers_in_flight(original: Any, service: Any, http: Request) -> Response:
     """The length of the JSON stands in a variable that answers in flight share."""
     answer: Response = await original(service, http)
@@ -283,7 +283,7 @@ async def inference_header_shared_by_answers_in_flight(original: Any, service: A
     return answer
 
 
-@fault("app.Service.infer", breaks="HTTP-ISOLATION")
+@fault("app.Service.infer", breaks="OIP-ISOLATION")
 async def items_of_a_gathered_batch_given_to_others(original: Any, service: Any, http: Request) -> Response:
     """Requests in flight to a batching model run as one batch, whose items go back in reverse."""
     if not service.find(http).batching:
@@ -295,7 +295,7 @@ async def items_of_a_gathered_batch_given_to_others(original: Any, service: Any,
 _answered: dict[tuple[str, str], Response] = {}
 
 
-@fault("response.build", breaks=("HTTP-ISOLATION", "OIP-ANSWER"))
+@fault("response.build", breaks=("OIP-ISOLATION", "OIP-ANSWER"))
 def answers_remembered_by_id(original: Any, model: Model, wanted: InferRequest, produced: Any) -> Response:
     """A request with an id that was seen before gets the answer of that time."""
     if wanted.id is None:
@@ -307,7 +307,7 @@ def answers_remembered_by_id(original: Any, model: Model, wanted: InferRequest, 
 LARGE = 200_000
 
 
-@fault("tensors.encode_binary", breaks="HTTP-ISOLATION")
+@fault("tensors.encode_binary", breaks="OIP-ISOLATION")
 def buffer_of_a_large_answer_used_again(original: Any, tensor: Tensor) -> bytes:
     """Binary data behind a large answer are written over the start of its buffer, which is sent whole."""
     data = bytes(original(tensor))

@@ -23,7 +23,7 @@ def _is_numeric(entry: Object) -> bool:
     return entry.get("datatype") in NUMPY and entry["datatype"] != "BYTES" and isinstance(entry.get("shape"), list)
 
 
-@fault("request.parse_input", breaks=("OIP-SIGNATURE-SAFE", "OIP-ERR-SIGNATURE"))
+@fault("request.parse_input", breaks=("OIP-SIGNATURE-SAFE", "OIP-SIGNATURE"))
 def datatypes_of_one_width_not_told_apart(
     original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any
 ) -> Tensor:
@@ -35,7 +35,7 @@ def datatypes_of_one_width_not_told_apart(
     return tensor
 
 
-@fault("request.parse_inputs", breaks=("OIP-SIGNATURE-SAFE", "OIP-ERR-SIGNATURE"))
+@fault("request.parse_inputs", breaks=("OIP-SIGNATURE-SAFE", "OIP-SIGNATURE"))
 def bytes_counted_by_the_models_datatype(original: Any, model: Model, request: Object, rest: Any) -> Any:
     """A binary input of another datatype takes as many bytes as the model's has, and the next begins behind them."""
     if not is_sound(request) or rest is None:
@@ -55,7 +55,7 @@ def _as_the_model_has_it(entry: Object, spec: TensorSpec | None) -> Object:
     return resized(entry, native(spec.datatype, entry["shape"])) | {"datatype": spec.datatype}
 
 
-@fault("request.parse_input", breaks=("OIP-SIGNATURE-SAFE", "OIP-ERR-SIGNATURE"))
+@fault("request.parse_input", breaks=("OIP-SIGNATURE-SAFE", "OIP-SIGNATURE"))
 def exchanged_dimensions_transposed(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Tensor:
     """An input whose dimensions are the model's in reverse is transposed."""
     shape = entry.get("shape")
@@ -65,7 +65,7 @@ def exchanged_dimensions_transposed(original: Any, model: Model, spec: TensorSpe
     return replace(tensor, elements=tensor.elements.reshape(shape).T.reshape(-1))
 
 
-@fault("request.parse_input", breaks="OIP-NEG-DIM")
+@fault("request.parse_input", breaks="OIP-DIMENSION-NEGATIVE")
 def minus_one_is_what_the_elements_make(
     original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any
 ) -> Tensor:
@@ -80,7 +80,7 @@ def minus_one_is_what_the_elements_make(
     return tensor
 
 
-@fault("members.shape", breaks="OIP-NEG-DIM")
+@fault("members.shape", breaks="OIP-DIMENSION-NEGATIVE")
 def signs_of_dimensions_dropped(original: Any, owner: Object) -> tuple[int, ...]:
     """The sign of a dimension is dropped."""
     shape = owner.get("shape")
@@ -89,7 +89,7 @@ def signs_of_dimensions_dropped(original: Any, owner: Object) -> tuple[int, ...]
     return found
 
 
-@fault("members.shape", breaks="OIP-ERR-MEMBER")
+@fault("members.shape", breaks="OIP-MEMBER-MISSING")
 def dimensions_read_as_numbers_of_any_kind(original: Any, owner: Object) -> tuple[int, ...]:
     """A dimension may be digits in a string, a fraction, which is rounded down, or true, which is 1."""
     shape = owner.get("shape")
@@ -105,7 +105,7 @@ def _number(value: object) -> object:
     return int(value) if isinstance(value, bool | float) else value
 
 
-@fault("tensors.flatten", breaks="OIP-ERR-CODE")
+@fault("tensors.flatten", breaks="OIP-REFUSAL")
 def ragged_arrays_filled_with_zeros(original: Any, data: list[Any], shape: tuple[int, ...]) -> list[Any]:
     """Arrays inside data that are too short are filled up with zeros, each for itself."""
     if len(shape) == 2 and all(isinstance(item, list) and len(item) <= shape[1] for item in data):
@@ -128,7 +128,7 @@ def negative_dimensions_read_as_one(original: Any, owner: Object) -> tuple[int, 
 # --- sizes -----------------------------------------------------------------------------------------------------------
 
 
-@fault("request.parse_inputs", breaks=("BIN-SIZE-SAFE", "BIN-NEG-NEITHER"))
+@fault("request.parse_inputs", breaks=("BIN-SIZE-MISSING-SAFE", "BIN-SIZE-MISSING"))
 def input_without_a_size_takes_what_the_others_leave(original: Any, model: Model, request: Object, rest: Any) -> Any:
     """A numeric input with neither data nor size takes the bytes that are left when all others have theirs."""
     entries = request.get("inputs") if rest is not None and is_sound(request) else []
@@ -154,7 +154,7 @@ class _Again(OutputWish):
     """An output that has been wished for before."""
 
 
-@fault("request.parse_outputs", "response.output_part", breaks=("OIP-TWICE-SAFE", "OIP-ERR-TWICE"))
+@fault("request.parse_outputs", "response.output_part", breaks=("OIP-TWICE-SAFE", "OIP-TWICE"))
 def bytes_of_a_repeated_output_sent_once(original: Any, model: Model, asked: Any, tensor: Tensor | None = None) -> Any:
     """An output that is listed twice is described twice in the answer, and its binary data are there once."""
     if tensor is not None:

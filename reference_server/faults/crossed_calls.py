@@ -34,7 +34,7 @@ def raw_contents_over_a_page_end_in_zeros(original: Any, datatype: str, shape: t
     return original(datatype, shape, data)  # type: ignore[no-any-return]
 
 
-@fault("grpc_request.parse", breaks="GRPC-VERSION", walks="calls")
+@fault("grpc_request.parse", breaks="OIP-VERSIONED/grpc", walks="calls")
 def raw_calls_to_a_version_refused(original: Any, model: Model, message: Any) -> InferRequest:
     """Over gRPC, a call that names a version takes no raw contents."""
     if message.model_version and message.raw_input_contents:
@@ -42,7 +42,7 @@ def raw_calls_to_a_version_refused(original: Any, model: Model, message: Any) ->
     return original(model, message)  # type: ignore[no-any-return]
 
 
-@fault("grpc_response.build", breaks="GRPC-ID", walks="calls")
+@fault("grpc_response.build", breaks="OIP-ID/grpc", walks="calls")
 def ids_lost_beside_lists(original: Any, model: Model, request: InferRequest, produced: Mapping[str, Tensor]) -> Any:
     """Over gRPC, the answer to a call that lists fewer outputs than there are has no id."""
     if len(request.outputs) < len(model.outputs):
@@ -50,7 +50,7 @@ def ids_lost_beside_lists(original: Any, model: Model, request: InferRequest, pr
     return original(model, request, produced)
 
 
-@fault("grpc_request.parse", breaks="GRPC-ALIVE", walks="calls")
+@fault("grpc_request.parse", breaks="OIP-ALIVE/grpc", walks="calls")
 def calls_with_an_id_refused_after_a_refusal(original: Any, model: Model, message: Any) -> InferRequest:
     """Over gRPC, a call with an id behind a refused one is refused, too."""
     if _before.pop("refused", False) and message.id:
@@ -62,7 +62,7 @@ def calls_with_an_id_refused_after_a_refusal(original: Any, model: Model, messag
         raise
 
 
-@fault("grpc_response.build", breaks="GRPC-CLS-PARAM", walks="classified-calls")
+@fault("grpc_response.build", breaks="CLS-PARAMETER/grpc", walks="classified-calls")
 def classes_forgotten_beside_an_id(
     original: Any, model: Model, request: InferRequest, produced: Mapping[str, Tensor]
 ) -> Any:

@@ -18,7 +18,7 @@ from reference_server.framing import HEADER
 from reference_server.models import Model
 from reference_server.request import InferRequest
 
-ISOLATION = "HTTP-ISOLATION"
+ISOLATION = "OIP-ISOLATION"
 
 
 class Read:

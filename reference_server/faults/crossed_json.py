@@ -44,7 +44,7 @@ def escaped_names_not_recognised(original: Any, model: Model, values: Sequence[s
     return original(model, values, body)  # type: ignore[no-any-return]
 
 
-@fault(PARSE, breaks="BIN-IHCL-I", walks="binary")
+@fault(PARSE, breaks="BIN-HEADER-I", walks="binary")
 def escapes_beside_binary_data_refused(original: Any, model: Model, values: Sequence[str], body: bytes) -> InferRequest:
     """The JSON in front of binary data is read without escapes."""
     head, length = _head(values, body)
@@ -53,7 +53,7 @@ def escapes_beside_binary_data_refused(original: Any, model: Model, values: Sequ
     return original(model, values, body)  # type: ignore[no-any-return]
 
 
-@fault(OUTPUTS, breaks="BIN-OUT-T", walks="binary")
+@fault(OUTPUTS, breaks="BIN-OUTPUT-TRUE", walks="binary")
 def wishes_before_inputs_forgotten(original: Any, model: Model, request: dict[str, Any]) -> list[OutputWish]:
     """Of outputs that are listed before the inputs, the parameters are lost."""
     found: list[OutputWish] = original(model, request)
@@ -74,7 +74,7 @@ def parameters_before_the_shape_forgotten(
     return original(model, spec, entry, rest)  # type: ignore[no-any-return]
 
 
-@fault(PARSE, breaks="BIN-IHCL-I", walks="binary")
+@fault(PARSE, breaks="BIN-HEADER-I", walks="binary")
 def header_taken_for_utf_16_units(original: Any, model: Model, values: Sequence[str], body: bytes) -> InferRequest:
     """The inference header counts UTF-16 units: right as long as no letter is beyond U+FFFF."""
     head, length = _head(values, body)
@@ -84,7 +84,7 @@ def header_taken_for_utf_16_units(original: Any, model: Model, values: Sequence[
     return original(model, values, body)  # type: ignore[no-any-return]
 
 
-@fault(PARSE, breaks="BIN-IHCL-I", walks="binary")
+@fault(PARSE, breaks="BIN-HEADER-I", walks="binary")
 def header_taken_for_characters(original: Any, model: Model, values: Sequence[str], body: bytes) -> InferRequest:
     """The inference header counts characters where there are some of three bytes."""
     head, length = _head(values, body)
@@ -92,7 +92,7 @@ def header_taken_for_characters(original: Any, model: Model, values: Sequence[st
     return original(model, [str(length - 2 * more)] if values and length and more else values, body)  # type: ignore[no-any-return]
 
 
-@fault(PARSE, breaks="BIN-IHCL-I", walks="binary")
+@fault(PARSE, breaks="BIN-HEADER-I", walks="binary")
 def line_breaks_in_front_of_binary_data_not_counted(
     original: Any, model: Model, values: Sequence[str], body: bytes
 ) -> InferRequest:
@@ -154,7 +154,7 @@ def long_ids_cut(original: Any, model: Model, values: Sequence[str], body: bytes
     return replace(found, id=found.id and found.id[:64])
 
 
-@fault("response.build", breaks="BIN-ORD-O", walks="binary")
+@fault("response.build", breaks="BIN-ORDER-O", walks="binary")
 def declared_order_of_bytes_with_an_id(
     original: Any, model: Model, request: InferRequest, produced: Mapping[str, Tensor]
 ) -> Any:
@@ -171,7 +171,7 @@ def declared_order_of_bytes_with_an_id(
     return response.frame(response.encode(answer), [data for _, _, data in ordered if data is not None])
 
 
-@fault("response.build", breaks=("BIN-OUT-T", "BIN-BDO-T"), walks="binary")
+@fault("response.build", breaks=("BIN-OUTPUT-TRUE", "BIN-ALL-TRUE"), walks="binary")
 def binary_outputs_forgotten_beside_an_id(
     original: Any, model: Model, request: InferRequest, produced: Mapping[str, Tensor]
 ) -> Any:
@@ -186,7 +186,7 @@ def binary_outputs_forgotten_beside_an_id(
     return original(model, replace(request, outputs=outputs), produced)
 
 
-@fault("request.parse_inputs", breaks="BIN-MIX-I", walks="binary")
+@fault("request.parse_inputs", breaks="BIN-MIXED-I", walks="binary")
 def json_inputs_take_bytes_in_another_order(
     original: Any, model: Model, request: dict[str, Any], rest: BinaryData | None
 ) -> dict[str, Tensor]:

@@ -19,7 +19,7 @@ READ, WRITE = "tensors.decode_binary", "tensors.encode_binary"
 FROM_JSON, TO_JSON = "tensors.decode_json", "tensors.encode_json"
 
 
-@fault(WRITE, breaks="BIN-ENC-BOOL-O", walks="binary")
+@fault(WRITE, breaks="BIN-BOOL-O", walks="binary")
 def bools_from_the_ninth_on_are_ff(original: Any, tensor: Tensor) -> Any:
     """A true that does not fit into one word of eight is written as FF."""
     octets = bytearray(original(tensor))
@@ -64,7 +64,7 @@ def strings_in_json_end_at_nul(original: Any, datatype: str, shape: tuple[int, .
     return replace(tensor, elements=objects([item.partition(b"\x00")[0] for item in tensor.elements]))
 
 
-@fault(READ, breaks="BIN-ENC-ALL-I", walks="binary")
+@fault(READ, breaks="BIN-DATATYPES-I", walks="binary")
 def last_of_many_int64_in_32_bits(original: Any, datatype: str, shape: tuple[int, ...], data: memoryview) -> Tensor:
     """The last element of more than 64 of INT64 is read in 32 bits."""
     tensor: Tensor = original(datatype, shape, data)
@@ -75,7 +75,7 @@ def last_of_many_int64_in_32_bits(original: Any, datatype: str, shape: tuple[int
     return replace(tensor, elements=elements)
 
 
-@fault(READ, breaks="BIN-ENC-ALL-I", walks="binary")
+@fault(READ, breaks="BIN-DATATYPES-I", walks="binary")
 def elements_counted_in_16_bits(original: Any, datatype: str, shape: tuple[int, ...], data: memoryview) -> Tensor:
     """Of a binary input, elements from the 65,537th on are zeros."""
     tensor: Tensor = original(datatype, shape, data)
@@ -86,7 +86,7 @@ def elements_counted_in_16_bits(original: Any, datatype: str, shape: tuple[int, 
     return replace(tensor, elements=elements)
 
 
-@fault("raw.deduce_shape", breaks="RAW-VAR", walks="raw")
+@fault("raw.deduce_shape", breaks="RAW-ONE-VARIABLE", walks="raw")
 def raw_tensors_of_a_page_refused(original: Any, spec: TensorSpec, size: int) -> Any:
     """A raw body of exactly 4096 elements is refused; longer ones are not."""
     shape = original(spec, size)
@@ -95,7 +95,7 @@ def raw_tensors_of_a_page_refused(original: Any, spec: TensorSpec, size: int) ->
     return shape
 
 
-@fault(WRITE, breaks="BIN-ENC-ALL-O", walks="binary")
+@fault(WRITE, breaks="BIN-DATATYPES-O", walks="binary")
 def equal_elements_written_as_zeros(original: Any, tensor: Tensor) -> Any:
     """Binary outputs of 64 or more equal integers are zeros."""
     octets = original(tensor)
@@ -103,14 +103,14 @@ def equal_elements_written_as_zeros(original: Any, tensor: Tensor) -> Any:
     return bytes(len(octets)) if is_equal else octets
 
 
-@fault("raw.parse_body", breaks="RAW-ENC", walks="raw")
+@fault("raw.parse_body", breaks="RAW-ENCODING", walks="raw")
 def raw_bodies_stripped_of_ff(original: Any, model: Model, body: bytes) -> Any:
     """Bytes FF at the end of a raw body of more than 64 bytes are padding and become zeros."""
     kept = body.rstrip(b"\xff")
     return original(model, kept + bytes(len(body) - len(kept)) if len(body) > 64 else body)
 
 
-@fault(READ, breaks="BIN-ENC-FP16-I", walks="binary")
+@fault(READ, breaks="BIN-DATATYPES-I", walks="binary")
 def halves_beyond_eight_are_finite(original: Any, datatype: str, shape: tuple[int, ...], data: memoryview) -> Tensor:
     """Infinite FP16 elements become the largest number in tensors of more than eight elements."""
     tensor: Tensor = original(datatype, shape, data)
@@ -120,7 +120,7 @@ def halves_beyond_eight_are_finite(original: Any, datatype: str, shape: tuple[in
     return replace(tensor, elements=elements.astype("<f2"))
 
 
-@fault(READ, breaks="BIN-ENC-BYTES-I", walks="binary")
+@fault(READ, breaks="BIN-BYTES-I", walks="binary")
 def empty_strings_among_many_dropped(original: Any, datatype: str, shape: tuple[int, ...], data: memoryview) -> Tensor:
     """An empty element among more than 16 is the one before it once more."""
     tensor: Tensor = original(datatype, shape, data)
@@ -130,7 +130,7 @@ def empty_strings_among_many_dropped(original: Any, datatype: str, shape: tuple[
     return replace(tensor, elements=objects(items))
 
 
-@fault(READ, breaks="BIN-ENC-ROW-I", walks="binary")
+@fault(READ, breaks="BIN-ROW-MAJOR-I", walks="binary")
 def long_cubes_read_by_columns(original: Any, datatype: str, shape: tuple[int, ...], data: memoryview) -> Tensor:
     """Binary inputs of three or more dimensions, one of them longer than 8, are read column by column."""
     tensor: Tensor = original(datatype, shape, data)
@@ -177,13 +177,13 @@ def indices_of_classes_in_one_byte(original: Any, row: Any, index: int, labels: 
     return b":".join((value, b"%d" % (index % 256), *rest.split(b":")[1:]))
 
 
-@fault("classification.top", breaks="CLS-TOPN", walks="classes")
+@fault("classification.top", breaks="CLS-HIGHEST", walks="classes")
 def many_small_scores_compared_as_signed(original: Any, row: Any, count: int) -> Any:
     """More than eight scores of one byte are compared as signed numbers."""
     return original(row.view(np.int8) if row.dtype == np.uint8 and row.size > 8 else row, count)
 
 
-@fault("request.parse_inputs", breaks="BIN-ORD-I", walks="binary")
+@fault("request.parse_inputs", breaks="BIN-ORDER-I", walks="binary")
 def declared_order_beside_an_empty_input(
     original: Any, model: Model, request: dict[str, Any], rest: BinaryData | None
 ) -> dict[str, Tensor]:

@@ -70,7 +70,7 @@ async def lines_lost_in_chunks(original: Any, service: Any, http: Request) -> by
     return body.partition(b"\r\n")[0] if is_chunked(http) else body
 
 
-@fault(ANSWER, breaks="OIP-EP", walks="binary")
+@fault(ANSWER, breaks="OIP-ENDPOINTS", walks="binary")
 async def binary_outputs_refused_under_a_version(original: Any, service: Any, http: Request) -> Response:
     """Under the path of a version no output comes as binary data."""
     answer: Response = await original(service, http)
@@ -79,7 +79,7 @@ async def binary_outputs_refused_under_a_version(original: Any, service: Any, ht
     return answer
 
 
-@fault(ANSWER, breaks="OIP-EP", walks="raw")
+@fault(ANSWER, breaks="OIP-ENDPOINTS", walks="raw")
 async def raw_requests_refused_under_a_version(original: Any, service: Any, http: Request) -> Response:
     """Under the path of a version a raw request is read as JSON."""
     if "/versions/" in http.url.path and is_raw(http):
@@ -87,7 +87,7 @@ async def raw_requests_refused_under_a_version(original: Any, service: Any, http
     return await original(service, http)  # type: ignore[no-any-return]
 
 
-@fault("app.Service.find", "classification.classify", breaks="OIP-EP", walks="classes")
+@fault("app.Service.find", "classification.classify", breaks="OIP-ENDPOINTS", walks="classes")
 def classes_of_scores_without_a_version_alone(original: Any, *arguments: Any) -> Any:
     """Under the path of a version classes are not made."""
     if isinstance(arguments[-1], Request):

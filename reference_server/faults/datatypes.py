@@ -14,14 +14,14 @@ from reference_server.tensors import Tensor
 # --- numbers read -----------------------------------------------------------------------------------------------------
 
 
-@fault("tensors.decode_binary", breaks=("BIN-ENC-ALL-I", "BIN-EQ-I", "OIP-ANSWER"))
+@fault("tensors.decode_binary", breaks=("BIN-DATATYPES-I", "BIN-SAME-AS-JSON-I", "OIP-ANSWER"))
 def uint64_read_into_signed_integers(original: Any, datatype: str, *rest: Any) -> Tensor:
     """UINT64 elements of a binary input are clipped at 2^63 - 1."""
     tensor: Tensor = original(datatype, *rest)
     return replace(tensor, elements=np.minimum(tensor.elements, 2**63 - 1)) if datatype == "UINT64" else tensor
 
 
-@fault("tensors.decode_binary", breaks=("BIN-ENC-ALL-I", "BIN-EQ-I", "OIP-ANSWER"))
+@fault("tensors.decode_binary", breaks=("BIN-DATATYPES-I", "BIN-SAME-AS-JSON-I", "OIP-ANSWER"))
 def int64_read_through_doubles(original: Any, datatype: str, *rest: Any) -> Tensor:
     """INT64 elements of a binary input lose what a double cannot hold."""
     tensor: Tensor = original(datatype, *rest)
@@ -33,14 +33,14 @@ def through_doubles(elements: Any) -> Any:
     return np.array([int(float(number)) % 2**64 for number in elements.tolist()], "<u8").view("<i8")
 
 
-@fault("tensors.decode_binary", breaks=("BIN-ENC-ALL-I", "BIN-EQ-I", "OIP-ANSWER"))
+@fault("tensors.decode_binary", breaks=("BIN-DATATYPES-I", "BIN-SAME-AS-JSON-I", "OIP-ANSWER"))
 def int8_read_without_sign(original: Any, datatype: str, *rest: Any) -> Tensor:
     """INT8 elements of a binary input lose their sign bit."""
     tensor: Tensor = original(datatype, *rest)
     return replace(tensor, elements=tensor.elements & 0x7F) if datatype == "INT8" else tensor
 
 
-@fault("tensors.decode_binary", breaks=("BIN-ENC-ALL-I", "OIP-ANSWER"))
+@fault("tensors.decode_binary", breaks=("BIN-DATATYPES-I", "OIP-ANSWER"))
 def fp32_subnormals_read_as_zero(original: Any, datatype: str, *rest: Any) -> Tensor:
     """Subnormal FP32 elements of a binary input are flushed to zero."""
     tensor: Tensor = original(datatype, *rest)
@@ -50,7 +50,7 @@ def fp32_subnormals_read_as_zero(original: Any, datatype: str, *rest: Any) -> Te
     return replace(tensor, elements=np.where(subnormal, np.copysign(np.float32(0), tensor.elements), tensor.elements))
 
 
-@fault("tensors.decode_binary", breaks=("BIN-ENC-ALL-I", "OIP-ANSWER"))
+@fault("tensors.decode_binary", breaks=("BIN-DATATYPES-I", "OIP-ANSWER"))
 def infinities_read_as_largest_numbers(original: Any, datatype: str, *rest: Any) -> Tensor:
     """Infinite FP32 and FP64 elements of a binary input become the largest finite ones."""
     tensor: Tensor = original(datatype, *rest)
@@ -59,7 +59,7 @@ def infinities_read_as_largest_numbers(original: Any, datatype: str, *rest: Any)
     return replace(tensor, elements=np.nan_to_num(tensor.elements, nan=np.nan))
 
 
-@fault("tensors.decode_binary", breaks="BIN-ENC-ALL-I", large=True)
+@fault("tensors.decode_binary", breaks="BIN-DATATYPES-I", large=True)
 def inputs_read_into_a_buffer_of_64_kib(original: Any, *arguments: Any) -> Tensor:
     """Elements of a binary input past its first 64 KiB are read as zero."""
     tensor: Tensor = original(*arguments)
@@ -70,7 +70,7 @@ def inputs_read_into_a_buffer_of_64_kib(original: Any, *arguments: Any) -> Tenso
     return replace(tensor, elements=elements)
 
 
-@fault("tensors.decode_binary", breaks="BIN-ENC-ALL-I", large=True)
+@fault("tensors.decode_binary", breaks="BIN-DATATYPES-I", large=True)
 def inputs_past_a_mebibyte_overwrite_their_beginning(original: Any, *arguments: Any) -> Tensor:
     """The second MiB of a binary input overwrites the first."""
     tensor: Tensor = original(*arguments)
@@ -82,7 +82,7 @@ def inputs_past_a_mebibyte_overwrite_their_beginning(original: Any, *arguments: 
     return replace(tensor, elements=elements)
 
 
-@fault("members.whole", breaks=("BIN-ENC-ALL-I", "BIN-NEG-BOTH"))
+@fault("members.whole", breaks=("BIN-DATATYPES-I", "BIN-DATA-AND-SIZE"))
 def size_zero_taken_for_no_size(original: Any, given: dict[str, Any], name: str, least: int) -> int | None:
     """An input of zero bytes is taken for one without binary data, and refused."""
     number: int | None = original(given, name, least)
@@ -92,7 +92,7 @@ def size_zero_taken_for_no_size(original: Any, given: dict[str, Any], name: str,
 # --- numbers written --------------------------------------------------------------------------------------------------
 
 
-@fault("tensors.encode_binary", breaks=("BIN-ENC-ALL-O", "BIN-EQ-O", "OIP-ANSWER"))
+@fault("tensors.encode_binary", breaks=("BIN-DATATYPES-O", "BIN-SAME-AS-JSON-O", "OIP-ANSWER"))
 def int32_written_through_single_precision(original: Any, tensor: Tensor) -> Any:
     """INT32 elements of a binary output lose what an FP32 cannot hold."""
     if tensor.datatype == "INT32":
@@ -101,7 +101,7 @@ def int32_written_through_single_precision(original: Any, tensor: Tensor) -> Any
     return original(tensor)
 
 
-@fault("tensors.encode_binary", breaks=("BIN-ENC-ALL-O", "BIN-EQ-O", "BIN-SIZE-O", "OIP-ANSWER"))
+@fault("tensors.encode_binary", breaks=("BIN-DATATYPES-O", "BIN-SAME-AS-JSON-O", "BIN-SIZE-O", "OIP-ANSWER"))
 def fp64_written_in_four_bytes(original: Any, tensor: Tensor) -> Any:
     """FP64 elements of a binary output are written as FP32."""
     with np.errstate(all="ignore"):
@@ -109,7 +109,7 @@ def fp64_written_in_four_bytes(original: Any, tensor: Tensor) -> Any:
     return original(replace(tensor, elements=narrow))
 
 
-@fault("tensors.encode_binary", breaks=("BIN-ENC-ALL-O", "BIN-EQ-O", "OIP-ANSWER"))
+@fault("tensors.encode_binary", breaks=("BIN-DATATYPES-O", "BIN-SAME-AS-JSON-O", "OIP-ANSWER"))
 def fp64_written_through_single_precision(original: Any, tensor: Tensor) -> Any:
     """FP64 elements of a binary output lose what an FP32 cannot hold, in eight bytes each."""
     if tensor.datatype == "FP64":
@@ -120,14 +120,14 @@ def fp64_written_through_single_precision(original: Any, tensor: Tensor) -> Any:
 
 @fault(
     "tensors.encode_binary",
-    breaks=("BIN-ENC-ALL-O", "BIN-SIZE-O", "BIN-EQ-O", "BIN-ENC-PACK-O", "OIP-ANSWER"),
+    breaks=("BIN-DATATYPES-O", "BIN-SIZE-O", "BIN-SAME-AS-JSON-O", "BIN-PACKED-O", "OIP-ANSWER"),
 )
 def int16_written_in_four_bytes(original: Any, tensor: Tensor) -> Any:
     """INT16 elements of a binary output are written as INT32."""
     return original(replace(tensor, elements=tensor.elements.astype("<i4")) if tensor.datatype == "INT16" else tensor)
 
 
-@fault("tensors.encode_binary", breaks="BIN-ENC-ALL-O")
+@fault("tensors.encode_binary", breaks="BIN-DATATYPES-O")
 def last_block_of_large_outputs_not_written(original: Any, tensor: Tensor) -> Any:
     """A binary output over 32 KiB is written in blocks of 4 KiB, and a last one that is not full stays zero."""
     data = original(tensor)
@@ -137,7 +137,7 @@ def last_block_of_large_outputs_not_written(original: Any, tensor: Tensor) -> An
     return bytes(data[:whole]) + bytes(len(data) - whole)
 
 
-@fault("tensors.encode_binary", breaks=("BIN-ENC-ALL-O", "BIN-BODY-O", "BIN-EQ-O", "OIP-ANSWER"))
+@fault("tensors.encode_binary", breaks=("BIN-DATATYPES-O", "BIN-BODY-O", "BIN-SAME-AS-JSON-O", "OIP-ANSWER"))
 def uint8_written_as_text(original: Any, tensor: Tensor) -> Any:
     """A UINT8 element of a binary output that is no ASCII character becomes a question mark."""
     data = original(tensor)
@@ -149,13 +149,13 @@ def uint8_written_as_text(original: Any, tensor: Tensor) -> Any:
 # --- BOOL -------------------------------------------------------------------------------------------------------------
 
 
-@fault("tensors.decode_bools", breaks=("BIN-ENC-BOOL-I", "OIP-ANSWER"))
+@fault("tensors.decode_bools", breaks=("BIN-BOOL-I", "OIP-ANSWER"))
 def bools_read_from_bits(original: Any, data: memoryview) -> Any:
     """BOOL elements of a binary input are read from the bits of its bytes, lowest first."""
     return np.unpackbits(np.frombuffer(data, np.uint8), bitorder="little")[: original(data).size].astype(bool)
 
 
-@fault("tensors.decode_bools", breaks=("BIN-ENC-BOOL-I", "BIN-EQ-I", "OIP-ANSWER"))
+@fault("tensors.decode_bools", breaks=("BIN-BOOL-I", "BIN-SAME-AS-JSON-I", "OIP-ANSWER"))
 def every_bool_read_from_the_first_byte(original: Any, data: memoryview) -> Any:
     """All BOOL elements of a binary input are what its first byte is."""
     return np.repeat(original(data)[:1], len(data))
@@ -164,7 +164,7 @@ def every_bool_read_from_the_first_byte(original: Any, data: memoryview) -> Any:
 @fault(
     "tensors.decode_bools",
     "tensors.encode_binary",
-    breaks=("BIN-ENC-BOOL-I", "BIN-ENC-BOOL-O", "BIN-EQ-I", "BIN-EQ-O", "OIP-ANSWER"),
+    breaks=("BIN-BOOL-I", "BIN-BOOL-O", "BIN-SAME-AS-JSON-I", "BIN-SAME-AS-JSON-O", "OIP-ANSWER"),
 )
 def bools_inverted_both_ways(original: Any, given: Any) -> Any:
     """In binary data 0 is true and 1 is false, on both sides."""
@@ -173,21 +173,21 @@ def bools_inverted_both_ways(original: Any, given: Any) -> Any:
     return original(replace(given, elements=~given.elements) if given.datatype == "BOOL" else given)
 
 
-@fault("tensors.encode_binary", breaks=("BIN-ENC-BOOL-O", "OIP-ANSWER"))
+@fault("tensors.encode_binary", breaks=("BIN-BOOL-O", "OIP-ANSWER"))
 def true_written_as_255(original: Any, tensor: Tensor) -> Any:
     """A true BOOL element of a binary output is the byte 255."""
     data = original(tensor)
     return bytes(data).replace(b"\1", b"\xff") if tensor.datatype == "BOOL" else data
 
 
-@fault("tensors.encode_binary", breaks="BIN-ENC-BOOL-O")
+@fault("tensors.encode_binary", breaks="BIN-BOOL-O")
 def true_written_as_255_from_the_ninth_element_on(original: Any, tensor: Tensor) -> Any:
     """A true BOOL element of a binary output is the byte 255 from the ninth element on."""
     data = bytes(original(tensor))
     return data[:8] + data[8:].replace(b"\1", b"\xff") if tensor.datatype == "BOOL" else data
 
 
-@fault("tensors.decode_bools", breaks="BIN-ENC-BOOL-I")
+@fault("tensors.decode_bools", breaks="BIN-BOOL-I")
 def bools_past_a_word_of_bits_read_as_false(original: Any, data: memoryview) -> Any:
     """BOOL elements of a binary input go into a word of 64 bits, and those behind it are false."""
     elements = original(data).copy()
@@ -195,13 +195,13 @@ def bools_past_a_word_of_bits_read_as_false(original: Any, data: memoryview) -> 
     return elements
 
 
-@fault("tensors.encode_binary", breaks=("BIN-ENC-BOOL-O", "BIN-SIZE-O", "BIN-EQ-O", "OIP-ANSWER"))
+@fault("tensors.encode_binary", breaks=("BIN-BOOL-O", "BIN-SIZE-O", "BIN-SAME-AS-JSON-O", "OIP-ANSWER"))
 def bools_written_in_four_bytes(original: Any, tensor: Tensor) -> Any:
     """BOOL elements of a binary output are written as integers of four bytes."""
     return original(replace(tensor, elements=tensor.elements.astype("<i4")) if tensor.datatype == "BOOL" else tensor)
 
 
-@fault("tensors.encode_binary", breaks=("BIN-ENC-BOOL-O", "BIN-SIZE-O", "BIN-EQ-O", "OIP-ANSWER"))
+@fault("tensors.encode_binary", breaks=("BIN-BOOL-O", "BIN-SIZE-O", "BIN-SAME-AS-JSON-O", "OIP-ANSWER"))
 def bools_written_as_bits(original: Any, tensor: Tensor) -> Any:
     """BOOL elements of a binary output are packed, eight in a byte."""
     return np.packbits(tensor.elements, bitorder="little").tobytes() if tensor.datatype == "BOOL" else original(tensor)
@@ -212,7 +212,7 @@ def bools_written_as_bits(original: Any, tensor: Tensor) -> Any:
 _BF16 = np.dtype(ml_dtypes.bfloat16)
 
 
-@fault("tensors.decode_binary", breaks=("BIN-ENC-FP16-I", "OIP-ANSWER"))
+@fault("tensors.decode_binary", breaks=("BIN-DATATYPES-I", "OIP-ANSWER"))
 def fp16_read_as_bf16(original: Any, datatype: str, *rest: Any) -> Tensor:
     """FP16 elements of a binary input are read as the upper halves of FP32."""
     tensor: Tensor = original(datatype, *rest)
@@ -222,7 +222,7 @@ def fp16_read_as_bf16(original: Any, datatype: str, *rest: Any) -> Tensor:
         return replace(tensor, elements=tensor.elements.view(_BF16).astype("<f2"))
 
 
-@fault("tensors.decode_binary", breaks=("BIN-ENC-FP16-I", "OIP-ANSWER"))
+@fault("tensors.decode_binary", breaks=("BIN-DATATYPES-I", "OIP-ANSWER"))
 def fp16_subnormals_read_as_zero(original: Any, datatype: str, *rest: Any) -> Tensor:
     """Subnormal FP16 elements of a binary input are read as zero."""
     tensor: Tensor = original(datatype, *rest)
@@ -232,7 +232,7 @@ def fp16_subnormals_read_as_zero(original: Any, datatype: str, *rest: Any) -> Te
     return replace(tensor, elements=np.where(subnormal, np.copysign(np.float16(0), tensor.elements), tensor.elements))
 
 
-@fault("tensors.encode_binary", breaks=("BIN-ENC-FP16-O", "OIP-ANSWER"))
+@fault("tensors.encode_binary", breaks=("BIN-DATATYPES-O", "OIP-ANSWER"))
 def fp16_written_as_bf16(original: Any, tensor: Tensor) -> Any:
     """FP16 elements of a binary output are written as the upper halves of FP32."""
     if tensor.datatype == "FP16":
@@ -241,13 +241,13 @@ def fp16_written_as_bf16(original: Any, tensor: Tensor) -> Any:
     return original(tensor)
 
 
-@fault("tensors.encode_binary", breaks=("BIN-ENC-FP16-O", "BIN-SIZE-O", "OIP-ANSWER"))
+@fault("tensors.encode_binary", breaks=("BIN-DATATYPES-O", "BIN-SIZE-O", "OIP-ANSWER"))
 def fp16_written_in_four_bytes(original: Any, tensor: Tensor) -> Any:
     """FP16 elements of a binary output are written as FP32."""
     return original(replace(tensor, elements=tensor.elements.astype("<f4")) if tensor.datatype == "FP16" else tensor)
 
 
-@fault("tensors.encode_binary", breaks=("BIN-ENC-FP16-O", "OIP-ANSWER"))
+@fault("tensors.encode_binary", breaks=("BIN-DATATYPES-O", "OIP-ANSWER"))
 def fp16_infinity_written_as_65504(original: Any, tensor: Tensor) -> Any:
     """Infinite FP16 elements of a binary output become the largest finite ones."""
     if tensor.datatype == "FP16":
@@ -255,7 +255,7 @@ def fp16_infinity_written_as_65504(original: Any, tensor: Tensor) -> Any:
     return original(tensor)
 
 
-@fault("tensors.encode_json", breaks=("BIN-FP16-JSON", "OIP-ANSWER"))
+@fault("tensors.encode_json", breaks=("BIN-FP16-IN-JSON", "OIP-ANSWER"))
 def fp16_written_to_json_as_bit_patterns(original: Any, tensor: Tensor) -> Any:
     """FP16 elements of a JSON output are the integers that their bits make."""
     return tensor.elements.view("<u2").tolist() if tensor.datatype == "FP16" else original(tensor)
@@ -268,7 +268,7 @@ def bools_are_numbers_in_json(original: Any, tensor: Tensor) -> list[Any]:
     return [int(item) for item in items] if tensor.datatype == "BOOL" else items
 
 
-@fault("tensors.encode_json", breaks="BIN-EQ-O")
+@fault("tensors.encode_json", breaks="BIN-SAME-AS-JSON-O")
 def not_a_number_written_to_json_as_zero(original: Any, tensor: Tensor) -> Any:
     """FP32 and FP64 elements that JSON has no form for are 0 in a JSON answer."""
     if tensor.datatype in ("FP32", "FP64"):
@@ -276,7 +276,7 @@ def not_a_number_written_to_json_as_zero(original: Any, tensor: Tensor) -> Any:
     return original(tensor)
 
 
-@fault("tensors.decode_json", breaks=("BIN-FP16-JSON", "OIP-VALUE"))
+@fault("tensors.decode_json", breaks=("BIN-FP16-IN-JSON", "OIP-VALUE"))
 def fp16_read_from_json_as_integers(original: Any, datatype: str, shape: tuple[int, ...], data: Any) -> Tensor:
     """FP16 elements of a JSON input are cut to whole numbers."""
     if datatype != "FP16":
@@ -288,14 +288,14 @@ def fp16_read_from_json_as_integers(original: Any, datatype: str, shape: tuple[i
 # --- one form unlike the other ----------------------------------------------------------------------------------------
 
 
-@fault("tensors.decode_json", breaks=("BIN-EQ-I", "OIP-ANSWER", "OIP-VALUE"))
+@fault("tensors.decode_json", breaks=("BIN-SAME-AS-JSON-I", "OIP-ANSWER", "OIP-VALUE"))
 def json_integers_read_as_doubles(original: Any, datatype: str, *rest: Any) -> Tensor:
     """INT64 elements of a JSON input lose what a double cannot hold, which binary inputs keep."""
     tensor: Tensor = original(datatype, *rest)
     return replace(tensor, elements=through_doubles(tensor.elements)) if datatype == "INT64" else tensor
 
 
-@fault("tensors.encode_json", breaks=("BIN-EQ-O", "OIP-ANSWER", "OIP-VALUE"))
+@fault("tensors.encode_json", breaks=("BIN-SAME-AS-JSON-O", "OIP-ANSWER", "OIP-VALUE"))
 def fp64_written_to_json_in_single_precision(original: Any, tensor: Tensor) -> Any:
     """FP64 elements of a JSON output have the precision of FP32, those of a binary output their own."""
     if tensor.datatype == "FP64":

@@ -20,31 +20,31 @@ from reference_server.tensors import Tensor
 # --- what a refusal looks like ---------------------------------------------------------------------------------------
 
 
-@fault("app.error", breaks=("OIP-ERR", "OIP-ERR-HTTP"))
+@fault("app.error", breaks=("OIP-ERROR", "OIP-ERROR-ELSEWHERE"))
 def errors_as_plain_text(_original: Any, message: str, status: int, _headers: Any = None) -> Response:
     """Errors are plain text."""
     return PlainTextResponse(message, status)
 
 
-@fault("app.error", breaks="OIP-ERR")
+@fault("app.error", breaks="OIP-ERROR")
 def errors_under_the_member_detail(_original: Any, message: str, status: int, _headers: Any = None) -> Response:
     """The text of an error is the member `detail`, as a web framework has it."""
     return JSONResponse({"detail": message}, status)
 
 
-@fault("app.error", breaks="OIP-ERR")
+@fault("app.error", breaks="OIP-ERROR")
 def error_as_an_object(_original: Any, message: str, status: int, _headers: Any = None) -> Response:
     """The member `error` is an object with code and message."""
     return JSONResponse({"error": {"code": status, "message": message}}, status)
 
 
-@fault("app.error", breaks=("OIP-ERR", "OIP-ERR-HTTP"))
+@fault("app.error", breaks=("OIP-ERROR", "OIP-ERROR-ELSEWHERE"))
 def errors_without_a_body(_original: Any, _message: str, status: int, _headers: Any = None) -> Response:
     """An error is a status alone."""
     return Response(None, status)
 
 
-@fault("app.error", breaks=("OIP-ERR", "OIP-ERR-HTTP"))
+@fault("app.error", breaks=("OIP-ERROR", "OIP-ERROR-ELSEWHERE"))
 def error_text_not_escaped(_original: Any, message: str, status: int, _headers: Any = None) -> Response:
     """The text of an error is put between quotes without escapes, with what it quotes of the request."""
     return Response(f'{{"error":"{message}"}}', status, media_type="application/json")
@@ -57,7 +57,7 @@ def error_text_in_latin_1(_original: Any, message: str, status: int, _headers: A
     return Response(text.encode("latin-1", "replace"), status, media_type="application/json")
 
 
-@fault("app.Service.find", breaks="OIP-ERR")
+@fault("app.Service.find", breaks="OIP-ERROR")
 def unknown_model_answered_with_a_page(original: Any, service: Any, http: Any) -> Model:
     """An unknown model falls through to the web framework, which answers with null for an error."""
     try:
@@ -67,7 +67,7 @@ def unknown_model_answered_with_a_page(original: Any, service: Any, http: Any) -
     return model
 
 
-@fault("app.refused", breaks="OIP-ERR")
+@fault("app.refused", breaks="OIP-ERROR")
 async def not_found_as_a_page(original: Any, request: Any, exception: InferenceError) -> Response:
     """An unknown model is answered with a page in HTML."""
     if exception.status == 404:
@@ -76,13 +76,13 @@ async def not_found_as_a_page(original: Any, request: Any, exception: InferenceE
     return response
 
 
-@fault("app.refused", breaks="OIP-ERR-STATUS")
+@fault("app.refused", breaks="OIP-ERROR-STATUS")
 async def refusals_with_status_500(_original: Any, _request: Any, exception: InferenceError) -> Response:
     """Every refusal is an internal error."""
     return JSONResponse({"error": exception.message}, 500)
 
 
-@fault("strict_json.parse_object", breaks="OIP-ERR-STATUS")
+@fault("strict_json.parse_object", breaks="OIP-ERROR-STATUS")
 def malformed_json_with_status_500(original: Any, data: memoryview) -> Object:
     """An exception of the JSON reader ends as an internal error."""
     try:
@@ -95,7 +95,7 @@ def malformed_json_with_status_500(original: Any, data: memoryview) -> Object:
 # --- requests that cannot be carried out -----------------------------------------------------------------------------
 
 
-@fault("request.parse_outputs", "app.refused", breaks="OIP-ERR-CODE")
+@fault("request.parse_outputs", "app.refused", breaks="OIP-REFUSAL")
 def error_of_unknown_outputs_with_status_200(original: Any, *arguments: Any) -> Any:
     """That an output is unknown is said under status 200, since the model ran."""
     if isinstance(arguments[-1], InferenceError):
@@ -106,7 +106,7 @@ def error_of_unknown_outputs_with_status_200(original: Any, *arguments: Any) -> 
         raise InferenceError(error.message, 200 if "no such output" in error.message else error.status) from None
 
 
-@fault("app.Service.find", breaks="OIP-ERR-CODE")
+@fault("app.Service.find", breaks="OIP-REFUSAL")
 def unknown_model_replaced_by_a_default(original: Any, service: Any, http: Any) -> Model:
     """A request to an unknown model goes to a default model."""
     try:
@@ -116,7 +116,7 @@ def unknown_model_replaced_by_a_default(original: Any, service: Any, http: Any) 
     return model
 
 
-@fault("app.Service.model_metadata", breaks="OIP-ERR-CODE")
+@fault("app.Service.model_metadata", breaks="OIP-REFUSAL")
 async def unknown_model_described_by_an_empty_object(original: Any, service: Any, http: Any) -> Response:
     """Metadata of an unknown model are an empty object."""
     try:
@@ -126,7 +126,7 @@ async def unknown_model_described_by_an_empty_object(original: Any, service: Any
     return response
 
 
-@fault("request.parse_inputs", breaks="OIP-ERR-CODE")
+@fault("request.parse_inputs", breaks="OIP-REFUSAL")
 def missing_input_filled_with_zeros(original: Any, model: Model, request: Object, rest: Any) -> dict[str, Tensor]:
     """An input that is missing is taken for zeros, as if it were optional."""
     inputs = request.get("inputs")
@@ -139,7 +139,7 @@ def missing_input_filled_with_zeros(original: Any, model: Model, request: Object
     return found
 
 
-@fault("request.parse_inputs", breaks=("OIP-ERR-CODE", "OIP-ERR-MEMBER"))
+@fault("request.parse_inputs", breaks=("OIP-REFUSAL", "OIP-MEMBER-MISSING"))
 def inputs_taken_by_position(original: Any, model: Model, request: Object, rest: Any) -> dict[str, Tensor]:
     """An input with an unknown name is taken for the next one that the model declares."""
     inputs = request.get("inputs")
@@ -152,7 +152,7 @@ def inputs_taken_by_position(original: Any, model: Model, request: Object, rest:
     return found
 
 
-@fault("request.parse_outputs", breaks=("OIP-ERR-CODE", "OIP-ERR-MEMBER"))
+@fault("request.parse_outputs", breaks=("OIP-REFUSAL", "OIP-MEMBER-MISSING"))
 def unknown_outputs_left_out(original: Any, model: Model, request: Object) -> list[OutputWish]:
     """A listed output that the model does not have is left out of the answer."""
     known = {spec.name for spec in model.outputs}
@@ -202,13 +202,13 @@ def comment_in_front_of_the_json_skipped(original: Any, data: memoryview) -> Obj
     return _reread(original, data, lambda text: json.loads(text.rpartition("*/")[2]))
 
 
-@fault("strict_json.parse_object", breaks="OIP-ERR-CODE")
+@fault("strict_json.parse_object", breaks="OIP-REFUSAL")
 def missing_closing_brace_added(original: Any, data: memoryview) -> Object:
     """The JSON reader closes what the end of the text leaves open."""
     return _reread(original, data, lambda text: json.loads(text + "}"))
 
 
-@fault("tensors.flatten", breaks="OIP-ERR-CODE")
+@fault("tensors.flatten", breaks="OIP-REFUSAL")
 def missing_elements_taken_for_zero(original: Any, data: list[Any], shape: tuple[int, ...]) -> list[Any]:
     """Data with fewer elements than the shape says are filled up, the tensor being allocated first."""
     short = math.prod(shape) - len(data) if not any(isinstance(item, list) for item in data) else 0
@@ -217,14 +217,14 @@ def missing_elements_taken_for_zero(original: Any, data: list[Any], shape: tuple
     return items
 
 
-@fault("tensors.flatten", breaks="OIP-ERR-CODE")
+@fault("tensors.flatten", breaks="OIP-REFUSAL")
 def surplus_elements_dropped(original: Any, data: list[Any], shape: tuple[int, ...]) -> list[Any]:
     """Data with more elements than the shape says are cut off."""
     items: list[Any] = original(data[: math.prod(shape)] if data and not isinstance(data[0], list) else data, shape)
     return items
 
 
-@fault("tensors.decode_json", breaks=("OIP-ERR-CODE", "OIP-COERCE"))
+@fault("tensors.decode_json", breaks=("OIP-REFUSAL", "OIP-COERCE"))
 def text_taken_for_zero(original: Any, datatype: str, shape: tuple[int, ...], data: Any) -> Tensor:
     """A string among INT32 data counts 0, as `atoi` has it."""
     numbers = [0 if isinstance(item, str) else item for item in data] if datatype == "INT32" else data
@@ -232,7 +232,7 @@ def text_taken_for_zero(original: Any, datatype: str, shape: tuple[int, ...], da
     return tensor
 
 
-@fault("strict_json.parse_object", breaks="OIP-ERR-CODE")
+@fault("strict_json.parse_object", breaks="OIP-REFUSAL")
 def first_of_an_array_taken(original: Any, data: memoryview) -> Object:
     """An array of requests is taken for its first one."""
     return _reread(original, data, lambda text: json.loads(text)[0])
@@ -241,7 +241,7 @@ def first_of_an_array_taken(original: Any, data: memoryview) -> Object:
 # --- inputs against the metadata -------------------------------------------------------------------------------------
 
 
-@fault("request.parse_inputs", breaks="OIP-ERR-SIGNATURE")
+@fault("request.parse_inputs", breaks="OIP-SIGNATURE")
 def unknown_inputs_ignored(original: Any, model: Model, request: Object, rest: Any) -> dict[str, Tensor]:
     """An input that the model does not have is ignored beside those that it needs."""
     known = {spec.name for spec in model.inputs}
@@ -260,32 +260,32 @@ def _as_declared(original: Any, model: Model, spec: Any, entry: Object, rest: An
     return tensor
 
 
-@fault("request.parse_input", breaks="OIP-ERR-SIGNATURE")
+@fault("request.parse_input", breaks="OIP-SIGNATURE")
 def datatype_in_any_case_taken(original: Any, model: Model, spec: Any, entry: Object, rest: Any) -> Tensor:
     """The datatype is compared without regard to case."""
     return _as_declared(original, model, spec, entry, rest, spec.datatype.lower())
 
 
-@fault("request.parse_input", breaks="OIP-ERR-SIGNATURE")
+@fault("request.parse_input", breaks="OIP-SIGNATURE")
 def wider_integers_taken(original: Any, model: Model, spec: Any, entry: Object, rest: Any) -> Tensor:
     """JSON data of INT64 are taken for the model's INT32."""
     return _as_declared(original, model, spec, entry, rest, "INT64" if "data" in entry else None)
 
 
-@fault("request.parse_input", breaks="OIP-ERR-SIGNATURE")
+@fault("request.parse_input", breaks="OIP-SIGNATURE")
 def unknown_datatype_taken(original: Any, model: Model, spec: Any, entry: Object, rest: Any) -> Tensor:
     """A datatype that the server does not know is not compared with the model's."""
     return _as_declared(original, model, spec, entry, rest, "INTEGER")
 
 
-@fault("models.Model.check_shape", breaks="OIP-ERR-SIGNATURE")
+@fault("models.Model.check_shape", breaks="OIP-SIGNATURE")
 def shape_compared_by_its_elements(original: Any, model: Model, spec: Any, shape: tuple[int, ...]) -> None:
     """A fixed shape is compared by its number of elements alone."""
     if -1 in spec.shape or model.batching or math.prod(shape) != math.prod(spec.shape):
         original(model, spec, shape)
 
 
-@fault("models.Model.check_shape", breaks="OIP-ERR-SIGNATURE")
+@fault("models.Model.check_shape", breaks="OIP-SIGNATURE")
 def shape_compared_by_its_rank(original: Any, model: Model, spec: Any, shape: tuple[int, ...]) -> None:
     """A shape is compared by its rank alone."""
     if len(shape) != len(model.declared_shape(spec)):
@@ -315,7 +315,7 @@ async def pause_after_a_refusal(original: Any, service: Any, http: Any) -> Respo
 _kept: dict[str, dict[str, Tensor]] = {}
 
 
-@fault("request.parse_inputs", breaks=("OIP-ALIVE", "HTTP-ISOLATION", "HTTP-PIPELINE"))
+@fault("request.parse_inputs", breaks=("OIP-ALIVE", "OIP-ISOLATION", "HTTP-PIPELINE"))
 def inputs_before_a_refusal_used_again(original: Any, model: Model, request: Object, rest: Any) -> dict[str, Tensor]:
     """After refused inputs the model runs once more on those before, whose buffer was not given back."""
     try:

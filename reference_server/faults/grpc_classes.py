@@ -34,41 +34,41 @@ def choice(entry: Message) -> tuple[str, Any]:
 # --- the parameter ---------------------------------------------------------------------------------------------------
 
 
-@fault("grpc_request.class_count", breaks=("GRPC-CLS-PARAM", "GRPC-CLS-NEG"))
+@fault("grpc_request.class_count", breaks=("CLS-PARAMETER/grpc", "CLS-COUNT-WRONG/grpc"))
 def grpc_classification_is_ignored(original: Any, entry: Message) -> int | None:  # noqa: ARG001
     """The parameter classification is one of HTTP only."""
     return None
 
 
-@fault("grpc_request.class_count", breaks="GRPC-CLS-NEG")
+@fault("grpc_request.class_count", breaks="CLS-COUNT-WRONG/grpc")
 def grpc_count_may_be_a_string(original: Any, entry: Message) -> Any:
     """A count may be a string_param, or a bool_param, as it is in JSON that is read leniently."""
     kind, value = choice(entry)
     return int(value) if kind in ("string_param", "bool_param") else original(entry)
 
 
-@fault("grpc_request.class_count", breaks="GRPC-CLS-NEG")
+@fault("grpc_request.class_count", breaks="CLS-COUNT-WRONG/grpc")
 def grpc_count_below_1_is_no_classification(original: Any, entry: Message) -> Any:
     """A count that is not positive leaves the output as it is."""
     kind, value = choice(entry)
     return None if kind == "int64_param" and value < 1 else original(entry)
 
 
-@fault("grpc_request.class_count", breaks="GRPC-CLS-COUNT")
+@fault("grpc_request.class_count", breaks="CLS-COUNT/grpc")
 def grpc_count_is_at_least_2(original: Any, entry: Message) -> Any:
     """One class cannot be asked for."""
     count = original(entry)
     return count and max(count, 2)
 
 
-@fault("grpc_request.class_count", breaks="GRPC-CLS-CLAMP")
+@fault("grpc_request.class_count", breaks="CLS-COUNT-ABOVE/grpc")
 def grpc_count_is_32_bits(original: Any, entry: Message) -> Any:
     """The count is kept in 32 bits."""
     count = original(entry)
     return count if count is None else max(count % 2**32, 1)
 
 
-@fault("grpc_response.output_tensor", breaks="GRPC-CLS-CLAMP")
+@fault("grpc_response.output_tensor", breaks="CLS-COUNT-ABOVE/grpc")
 def grpc_classes_are_repeated_up_to_5(original: Any, model: Any, wish: OutputWish, tensor: Tensor) -> Tensor:
     """Where 5 classes are asked for and there are 4, the last comes twice."""
     found: Tensor = original(model, wish, tensor)
@@ -80,7 +80,7 @@ def grpc_classes_are_repeated_up_to_5(original: Any, model: Any, wish: OutputWis
 # --- form ------------------------------------------------------------------------------------------------------------
 
 
-@fault("grpc_response.build", breaks="GRPC-CLS-TYPE")
+@fault("grpc_response.build", breaks="CLS-TYPE/grpc")
 def grpc_classes_have_datatype_string(original: Any, model: Any, request: Any, produced: Any) -> Message:
     """Classes have the datatype of the document's example, STRING."""
     response = original(model, request, produced)
@@ -90,7 +90,7 @@ def grpc_classes_have_datatype_string(original: Any, model: Any, request: Any, p
     return response
 
 
-@fault("grpc_response.build", breaks="GRPC-CLS-SHAPE-SHOWN")
+@fault("grpc_response.build", breaks="CLS-SHAPE-SHOWN/grpc")
 def grpc_classes_always_have_a_batch(original: Any, model: Any, request: Any, produced: Any) -> Message:
     """Classes have a batch dimension, also where the model has none."""
     response = original(model, request, produced)
@@ -100,7 +100,7 @@ def grpc_classes_always_have_a_batch(original: Any, model: Any, request: Any, pr
     return response
 
 
-@fault("grpc_response.build", breaks="GRPC-CLS-SHAPE")
+@fault("grpc_response.build", breaks="CLS-SHAPE/grpc")
 def grpc_classes_stand_in_a_column(original: Any, model: Any, request: Any, produced: Any) -> Message:
     """Two classes and more of a model that does not batch have 1 as their last dimension."""
     response = original(model, request, produced)
@@ -110,7 +110,7 @@ def grpc_classes_stand_in_a_column(original: Any, model: Any, request: Any, prod
     return response
 
 
-@fault("grpc_response.build", breaks="GRPC-CLS-SHAPE")
+@fault("grpc_response.build", breaks="CLS-SHAPE-BATCH/grpc")
 def grpc_classes_of_a_batch_are_one_list(original: Any, model: Any, request: Any, produced: Any) -> Message:
     """Classes of a batch have one dimension."""
     response = original(model, request, produced)
@@ -123,7 +123,7 @@ def grpc_classes_of_a_batch_are_one_list(original: Any, model: Any, request: Any
 # --- order, values, indices, labels ----------------------------------------------------------------------------------
 
 
-@fault("grpc_response.output_tensor", breaks=("GRPC-CLS-TOPN", "GRPC-CLS-DOORS"))
+@fault("grpc_response.output_tensor", breaks=("CLS-HIGHEST/grpc", "GRPC-CLS-SAME-AS-HTTP"))
 def grpc_classes_in_order_of_their_index(original: Any, model: Any, wish: OutputWish, tensor: Tensor) -> Tensor:
     """The classes of an output are sorted by their index."""
     found: Tensor = original(model, wish, tensor)
@@ -135,7 +135,7 @@ def grpc_classes_in_order_of_their_index(original: Any, model: Any, wish: Output
     return replace(found, elements=objects(text for row in ordered for text in row))
 
 
-@fault("grpc_response.output_tensor", breaks=("GRPC-CLS-BATCH", "GRPC-CLS-DOORS"))
+@fault("grpc_response.output_tensor", breaks=("CLS-BATCH/grpc", "GRPC-CLS-SAME-AS-HTTP"))
 def grpc_indices_count_through_the_batch(original: Any, model: Any, wish: OutputWish, tensor: Tensor) -> Tensor:
     """The indices of the second item of a batch go on where those of the first end."""
     found: Tensor = original(model, wish, tensor)
@@ -146,14 +146,14 @@ def grpc_indices_count_through_the_batch(original: Any, model: Any, wish: Output
     return replace(found, elements=objects(texts))
 
 
-@fault("grpc_response.output_tensor", breaks="GRPC-CLS-FMT")
+@fault("grpc_response.output_tensor", breaks="CLS-FORMAT/grpc")
 def grpc_classes_have_a_blank_behind_the_colon(original: Any, model: Any, wish: OutputWish, tensor: Tensor) -> Tensor:
     """A blank stands behind the first colon of a class."""
     found: Tensor = original(model, wish, tensor)
     return found if wish.classes is None else rewritten(found, lambda text: text.replace(b":", b": ", 1))
 
 
-@fault("grpc_response.output_tensor", breaks="GRPC-CLS-VALUE-EXACT")
+@fault("grpc_response.output_tensor", breaks="CLS-VALUE-EXACT/grpc")
 def grpc_values_have_six_digits(original: Any, model: Any, wish: OutputWish, tensor: Tensor) -> Tensor:
     """Values of floats have six significant digits."""
     found: Tensor = original(model, wish, tensor)
@@ -162,7 +162,7 @@ def grpc_values_have_six_digits(original: Any, model: Any, wish: OutputWish, ten
     return rewritten(found, lambda text: with_value(text, f"{float(text.partition(b':')[0]):.6g}"))
 
 
-@fault("grpc_response.output_tensor", breaks=("GRPC-CLS-VALUE", "GRPC-CLS-VALUE-EXACT", "GRPC-CLS-DOORS"))
+@fault("grpc_response.output_tensor", breaks=("CLS-VALUE/grpc", "CLS-VALUE-EXACT/grpc", "GRPC-CLS-SAME-AS-HTTP"))
 def grpc_values_have_one_decimal(original: Any, model: Any, wish: OutputWish, tensor: Tensor) -> Tensor:
     """Values are rounded to one decimal."""
     found: Tensor = original(model, wish, tensor)
@@ -171,7 +171,7 @@ def grpc_values_have_one_decimal(original: Any, model: Any, wish: OutputWish, te
     return rewritten(found, lambda text: with_value(text, f"{float(text.partition(b':')[0]):.1f}"))
 
 
-@fault("grpc_response.output_tensor", breaks=("GRPC-CLS-INDEX", "GRPC-CLS-DOORS"))
+@fault("grpc_response.output_tensor", breaks=("CLS-INDEX/grpc", "GRPC-CLS-SAME-AS-HTTP"))
 def grpc_indices_count_from_1(original: Any, model: Any, wish: OutputWish, tensor: Tensor) -> Tensor:
     """Indices count from 1."""
     found: Tensor = original(model, wish, tensor)
@@ -180,14 +180,14 @@ def grpc_indices_count_from_1(original: Any, model: Any, wish: OutputWish, tenso
     return rewritten(found, lambda text: with_index(text, int(text.split(b":")[1]) + 1))
 
 
-@fault("grpc_response.output_tensor", breaks=("GRPC-CLS-LABEL", "GRPC-CLS-DOORS"))
+@fault("grpc_response.output_tensor", breaks=("CLS-LABEL/grpc", "GRPC-CLS-SAME-AS-HTTP"))
 def grpc_classes_have_no_labels(original: Any, model: Any, wish: OutputWish, tensor: Tensor) -> Tensor:
     """Classes have no labels."""
     found: Tensor = original(model, wish, tensor)
     return found if wish.classes is None else rewritten(found, lambda text: b":".join(text.split(b":", 2)[:2]))
 
 
-@fault("grpc_response.output_tensor", breaks=("GRPC-CLS-LABEL", "GRPC-CLS-DOORS"))
+@fault("grpc_response.output_tensor", breaks=("CLS-NO-LABEL/grpc", "GRPC-CLS-SAME-AS-HTTP"))
 def grpc_missing_labels_leave_their_colon(original: Any, model: Any, wish: OutputWish, tensor: Tensor) -> Tensor:
     """A class without a label ends with a colon."""
     found: Tensor = original(model, wish, tensor)
@@ -196,7 +196,7 @@ def grpc_missing_labels_leave_their_colon(original: Any, model: Any, wish: Outpu
     return rewritten(found, lambda text: text if text.count(b":") > 1 else text + b":")
 
 
-@fault("grpc_request.parse_outputs", breaks="GRPC-CLS-ONLY")
+@fault("grpc_request.parse_outputs", breaks="CLS-ONLY/grpc")
 def grpc_one_classified_output_classifies_all(original: Any, model: Any, message: Message) -> list[OutputWish]:
     """Where one output is classified, the others are, too."""
     wishes: list[OutputWish] = original(model, message)
@@ -207,7 +207,7 @@ def grpc_one_classified_output_classifies_all(original: Any, model: Any, message
 # --- what need not be ranked, and what has no order ------------------------------------------------------------------
 
 
-@fault("grpc_response.output_tensor", breaks="GRPC-CLS-FP16")
+@fault("grpc_response.output_tensor", breaks="CLS-FP16/grpc")
 def grpc_short_floats_are_ranked_by_their_bits(original: Any, model: Any, wish: OutputWish, tensor: Tensor) -> Tensor:
     """Scores of 16 bits are ranked as the integers that their bits spell."""
     if wish.classes and tensor.datatype in BINARY_ONLY:
@@ -216,7 +216,7 @@ def grpc_short_floats_are_ranked_by_their_bits(original: Any, model: Any, wish: 
     return found
 
 
-@fault("grpc_response.output_tensor", breaks="GRPC-CLS-BOOL")
+@fault("grpc_response.output_tensor", breaks="CLS-BOOL/grpc")
 def grpc_bool_scores_are_their_places(original: Any, model: Any, wish: OutputWish, tensor: Tensor) -> Tensor:
     """BOOL scores are answered with their places in the tensor for values."""
     if wish.classes and tensor.datatype == "BOOL":
@@ -225,7 +225,7 @@ def grpc_bool_scores_are_their_places(original: Any, model: Any, wish: OutputWis
     return found
 
 
-@fault("grpc_response.output_tensor", breaks="GRPC-CLS-TIES")
+@fault("grpc_response.output_tensor", breaks="CLS-TIES/grpc")
 def grpc_equal_scores_have_one_index(original: Any, model: Any, wish: OutputWish, tensor: Tensor) -> Tensor:
     """Classes of equal scores all have the index of the first of them, which is looked up by the score."""
     found: Tensor = original(model, wish, tensor)

@@ -24,7 +24,7 @@ def with_elements(tensor: Tensor, elements: Any) -> Tensor:
 # --- typed contents --------------------------------------------------------------------------------------------------
 
 
-@fault("grpc_contents.typed_elements", breaks=("GRPC-TYPED", "GRPC-EQ", "GRPC-DOORS"))
+@fault("grpc_contents.typed_elements", breaks=("GRPC-TYPED", "GRPC-RAW-AS-TYPED", "GRPC-SAME-AS-HTTP"))
 def grpc_typed_64_bit_integers_go_through_doubles(original: Any, datatype: str, field: str, values: Any) -> Any:
     """INT64 and UINT64 in typed contents are read into doubles."""
     elements = original(datatype, field, values)
@@ -34,7 +34,7 @@ def grpc_typed_64_bit_integers_go_through_doubles(original: Any, datatype: str, 
     return np.array([min(int(float(value)), limit) for value in elements], elements.dtype)
 
 
-@fault("grpc_contents.typed_elements", breaks=("GRPC-TYPED", "GRPC-EQ", "GRPC-DOORS"))
+@fault("grpc_contents.typed_elements", breaks=("GRPC-TYPED", "GRPC-RAW-AS-TYPED", "GRPC-SAME-AS-HTTP"))
 def grpc_typed_fp64_is_read_as_fp32(original: Any, datatype: str, field: str, values: Any) -> Any:
     """FP64 in typed contents is read with the precision of FP32."""
     elements = original(datatype, field, values)
@@ -56,7 +56,7 @@ def grpc_typed_strings_end_at_nul(original: Any, datatype: str, field: str, valu
     return objects(value.partition(b"\0")[0] for value in elements) if datatype == "BYTES" else elements
 
 
-@fault("grpc_contents.decode_typed", breaks=("GRPC-TYPED", "GRPC-EQ", "GRPC-DOORS"))
+@fault("grpc_contents.decode_typed", breaks=("GRPC-TYPED", "GRPC-RAW-AS-TYPED", "GRPC-SAME-AS-HTTP"))
 def grpc_typed_contents_are_read_by_columns(original: Any, datatype: str, shape: Any, contents: Message) -> Tensor:
     """Typed contents of two dimensions or more are taken column by column."""
     tensor: Tensor = original(datatype, shape, contents)
@@ -87,7 +87,7 @@ def swapped(data: bytes, datatype: str) -> bytes:
     return data if size == 1 else np.frombuffer(data, f"u{size}").byteswap().tobytes()
 
 
-@fault("grpc_contents.decode_raw", breaks=("GRPC-RAW", "GRPC-EQ"))
+@fault("grpc_contents.decode_raw", breaks=("GRPC-RAW", "GRPC-RAW-AS-TYPED"))
 def grpc_raw_contents_are_read_big_endian(original: Any, datatype: str, shape: Any, data: bytes) -> Tensor:
     """Raw contents of integers of 64 bits are read in network byte order."""
     is_long = datatype in ("INT64", "UINT64") and len(data) % 8 == 0
@@ -95,14 +95,14 @@ def grpc_raw_contents_are_read_big_endian(original: Any, datatype: str, shape: A
     return tensor
 
 
-@fault("grpc_contents.encode_raw", breaks=("GRPC-RAW", "GRPC-EQ"))
+@fault("grpc_contents.encode_raw", breaks=("GRPC-RAW", "GRPC-RAW-AS-TYPED"))
 def grpc_raw_contents_are_written_big_endian(original: Any, tensor: Tensor) -> bytes:
     """Raw contents of FP64 are written in network byte order."""
     data: bytes = original(tensor)
     return swapped(data, tensor.datatype) if tensor.datatype == "FP64" else data
 
 
-@fault("grpc_contents.decode_raw", "grpc_contents.encode_raw", breaks="GRPC-RAW-LE")
+@fault("grpc_contents.decode_raw", "grpc_contents.encode_raw", breaks="GRPC-RAW-LITTLE-ENDIAN")
 def grpc_raw_contents_are_big_endian_on_both_sides(original: Any, *arguments: Any) -> Any:
     """Raw contents are in network byte order, in requests and in answers."""
     if isinstance(arguments[0], Tensor):
@@ -112,7 +112,7 @@ def grpc_raw_contents_are_big_endian_on_both_sides(original: Any, *arguments: An
     return original(datatype, shape, swapped(data, datatype) if len(data) % size == 0 else data)
 
 
-@fault("grpc_contents.encode_raw", breaks=("GRPC-RAW", "GRPC-EQ"))
+@fault("grpc_contents.encode_raw", breaks=("GRPC-RAW", "GRPC-RAW-AS-TYPED"))
 def grpc_raw_integers_are_padded_to_4_bytes(original: Any, tensor: Tensor) -> bytes:
     """INT8 and INT16 outputs take four bytes an element in raw contents, as they do in typed ones."""
     short = tensor.datatype in ("INT8", "INT16")
@@ -122,7 +122,7 @@ def grpc_raw_integers_are_padded_to_4_bytes(original: Any, tensor: Tensor) -> by
 @fault(
     "grpc_contents.decode_raw",
     "grpc_contents.encode_raw",
-    breaks=("GRPC-RAW", "GRPC-EQ", "GRPC-CLS-BATCH", "GRPC-CLS-INDEX", "GRPC-DOORS"),
+    breaks=("GRPC-RAW", "GRPC-RAW-AS-TYPED", "CLS-BATCH/grpc", "CLS-INDEX/grpc", "GRPC-SAME-AS-HTTP"),
 )
 def grpc_raw_matrices_are_columns_on_both_sides(original: Any, *arguments: Any) -> Any:
     """Raw contents of two dimensions are read and written column by column."""
@@ -145,7 +145,7 @@ def grpc_raw_strings_end_at_nul(original: Any, datatype: str, shape: Any, data: 
     return with_elements(tensor, objects(item.partition(b"\0")[0] for item in tensor.elements)) if cut else tensor
 
 
-@fault("grpc_contents.encode_raw", breaks=("GRPC-BYTES", "GRPC-EQ"))
+@fault("grpc_contents.encode_raw", breaks=("GRPC-RAW-BYTES", "GRPC-RAW-AS-TYPED"))
 def grpc_raw_strings_have_no_lengths(original: Any, tensor: Tensor) -> bytes:
     """BYTES outputs that are no classes are joined without lengths in raw contents."""
     if tensor.datatype != "BYTES" or any(b":" in item for item in tensor.elements):
@@ -161,7 +161,7 @@ def grpc_raw_lengths_are_16_bits(original: Any, tensor: Tensor) -> bytes:
     return b"".join((len(item) % 65536).to_bytes(4, "little") + item for item in tensor.elements)
 
 
-@fault("grpc_contents.decode_raw", breaks=("GRPC-FP16", "GRPC-DOORS"))
+@fault("grpc_contents.decode_raw", breaks=("GRPC-FP16", "GRPC-SAME-AS-HTTP"))
 def grpc_fp16_is_read_as_bf16(original: Any, datatype: str, shape: Any, data: bytes) -> Tensor:
     """Every type of 16 bits is read as the upper half of an FP32."""
     tensor: Tensor = original(datatype, shape, data)
@@ -209,7 +209,7 @@ def grpc_raw_inputs_in_order_of_their_names(original: Any, message: Message) -> 
     return found
 
 
-@fault("grpc_response.add_raw", breaks=("GRPC-ORDER-O", "GRPC-EQ", "GRPC-DOORS"))
+@fault("grpc_response.add_raw", breaks=("GRPC-ORDER-O", "GRPC-RAW-AS-TYPED", "GRPC-SAME-AS-HTTP"))
 def grpc_raw_outputs_are_reversed(original: Any, response: Message, outputs: Any) -> None:
     """Raw entries of an answer stand in reverse."""
     original(response, outputs)
@@ -245,14 +245,14 @@ def fitted(datatype: str, shape: Any, data: bytes) -> bytes:
     return data if datatype == "BYTES" else data[:size].ljust(size, b"\0")
 
 
-@fault("grpc_contents.decode_raw", breaks="GRPC-NEG-SIZE")
+@fault("grpc_contents.decode_raw", breaks="GRPC-SIZE-WRONG")
 def grpc_raw_contents_are_made_to_fit(original: Any, datatype: str, shape: Any, data: bytes) -> Tensor:
     """Raw contents of a wrong size are cut, or filled up with zeros."""
     tensor: Tensor = original(datatype, shape, fitted(datatype, shape, data))
     return tensor
 
 
-@fault("grpc_contents.decode_typed", breaks="GRPC-NEG-SIZE")
+@fault("grpc_contents.decode_typed", breaks="GRPC-SIZE-WRONG")
 def grpc_typed_contents_are_cut_to_the_shape(original: Any, datatype: str, shape: Any, contents: Message) -> Tensor:
     """Typed contents of more elements than the shape has are cut."""
     for _, values in contents.ListFields():
@@ -261,7 +261,7 @@ def grpc_typed_contents_are_cut_to_the_shape(original: Any, datatype: str, shape
     return tensor
 
 
-@fault("grpc_contents.decode_raw", breaks="GRPC-NEG-FRAME")
+@fault("grpc_contents.decode_raw", breaks="GRPC-RAW-BYTES-MISFRAMED")
 def grpc_bytes_behind_the_last_string_are_ignored(original: Any, datatype: str, shape: Any, data: bytes) -> Tensor:
     """What stands behind the last BYTES element of raw contents is not looked at."""
     if datatype == "BYTES":
@@ -273,7 +273,7 @@ def grpc_bytes_behind_the_last_string_are_ignored(original: Any, datatype: str, 
     return tensor
 
 
-@fault("grpc_contents.decode_raw", breaks="GRPC-NEG-FRAME")
+@fault("grpc_contents.decode_raw", breaks="GRPC-RAW-BYTES-MISFRAMED")
 def grpc_strings_past_the_end_are_cut(original: Any, datatype: str, shape: Any, data: bytes) -> Tensor:
     """A BYTES element of raw contents whose length goes past the end takes what there is."""
     if datatype == "BYTES" and len(data) > 4 and math.prod(shape) == 1:
@@ -283,7 +283,7 @@ def grpc_strings_past_the_end_are_cut(original: Any, datatype: str, shape: Any, 
     return tensor
 
 
-@fault("grpc_request.parse_input", breaks="GRPC-NEG-NONE")
+@fault("grpc_request.parse_input", breaks="GRPC-CONTENTS-MISSING")
 def grpc_inputs_without_contents_are_zeros(original: Any, model: Any, spec: Any, entry: Message, raw: Any) -> Tensor:
     """An input without any contents is taken for one of zeros."""
     if raw is None and not entry.HasField("contents") and spec.datatype == "INT32":
@@ -292,14 +292,14 @@ def grpc_inputs_without_contents_are_zeros(original: Any, model: Any, spec: Any,
     return tensor
 
 
-@fault("grpc_request.raw_contents", breaks="GRPC-NEG-EXTRA")
+@fault("grpc_request.raw_contents", breaks="GRPC-RAW-EXTRA")
 def grpc_further_raw_entries_are_ignored(original: Any, message: Message) -> Any:
     """Raw entries behind those of the inputs are not looked at."""
     del message.raw_input_contents[len(message.inputs) :]
     return original(message)
 
 
-@fault("grpc_request.raw_contents", breaks="GRPC-NEG-BOTH")
+@fault("grpc_request.raw_contents", breaks="GRPC-RAW-AND-TYPED")
 def grpc_raw_contents_win(original: Any, message: Message) -> Any:
     """Typed contents beside raw ones are ignored."""
     if len(message.raw_input_contents) == len(message.inputs):
@@ -308,14 +308,14 @@ def grpc_raw_contents_win(original: Any, message: Message) -> Any:
     return original(message)
 
 
-@fault("grpc_contents.narrowed", breaks="GRPC-NEG-RANGE")
+@fault("grpc_contents.narrowed", breaks="OIP-RANGE/grpc")
 def grpc_typed_integers_keep_their_low_bits(original: Any, datatype: str, elements: Any) -> Any:
     """An element that its datatype cannot hold keeps its low bits."""
     del original
     return elements.astype(NUMPY[datatype])
 
 
-@fault("grpc_contents.decode_typed", breaks="GRPC-FIELD")
+@fault("grpc_contents.decode_typed", breaks="GRPC-OTHER-FIELD")
 def grpc_another_field_is_read_as_zeros(original: Any, datatype: str, shape: Any, contents: Message) -> Tensor:
     """Numbers in the field of another datatype are passed by, and the tensor is all zeros."""
     own = grpc_contents.FIELDS.get(datatype, "")
@@ -325,7 +325,7 @@ def grpc_another_field_is_read_as_zeros(original: Any, datatype: str, shape: Any
     return tensor
 
 
-@fault("grpc_contents.decode_typed", breaks="GRPC-FIELD")
+@fault("grpc_contents.decode_typed", breaks="GRPC-OTHER-FIELD")
 def grpc_bits_of_another_field_are_taken_over(original: Any, datatype: str, shape: Any, contents: Message) -> Tensor:
     """FP32 in int_contents are copied as they lie in memory."""
     if datatype == "FP32" and contents.int_contents:

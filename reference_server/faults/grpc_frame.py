@@ -13,13 +13,13 @@ Message = Any
 # --- methods ---------------------------------------------------------------------------------------------------------
 
 
-@fault("grpc_methods.by_name", breaks="GRPC-EP")
+@fault("grpc_methods.by_name", breaks="OIP-ENDPOINTS/grpc")
 def grpc_has_no_server_live(original: Any) -> dict[str, Any]:
     """ServerLive is not implemented."""
     return {name: method for name, method in original().items() if name != "ServerLive"}
 
 
-@fault("grpc_methods.model_ready", breaks="GRPC-EP")
+@fault("grpc_methods.model_ready", breaks="OIP-ENDPOINTS/grpc")
 def grpc_readiness_of_no_version_is_refused(original: Any, models: Any, message: Message) -> Message:
     """ModelReady of no version in particular looks for one named with an empty string, and is refused."""
     if not message.version:
@@ -27,7 +27,7 @@ def grpc_readiness_of_no_version_is_refused(original: Any, models: Any, message:
     return original(models, message)
 
 
-@fault("grpc_methods.server_metadata", breaks="GRPC-CLS-META")
+@fault("grpc_methods.server_metadata", breaks="CLS-LISTED/grpc")
 def grpc_metadata_have_no_extensions(original: Any, models: Any, message: Message) -> Message:
     """ServerMetadata over gRPC leaves the extensions out."""
     response = original(models, message)
@@ -35,7 +35,7 @@ def grpc_metadata_have_no_extensions(original: Any, models: Any, message: Messag
     return response
 
 
-@fault("grpc_methods.model_metadata", breaks="GRPC-MODEL-META")
+@fault("grpc_methods.model_metadata", breaks="OIP-MODEL-METADATA/grpc")
 def grpc_metadata_have_inputs_for_outputs(original: Any, models: Any, message: Message) -> Message:
     """ModelMetadata gives the inputs twice, the second time as outputs."""
     response = original(models, message)
@@ -45,7 +45,7 @@ def grpc_metadata_have_inputs_for_outputs(original: Any, models: Any, message: M
     return response
 
 
-@fault("grpc_methods.model_metadata", breaks="GRPC-MODEL-META")
+@fault("grpc_methods.model_metadata", breaks="OIP-MODEL-METADATA/grpc")
 def grpc_metadata_have_0_for_variable_dimensions(original: Any, models: Any, message: Message) -> Message:
     """ModelMetadata gives 0 for a variable dimension."""
     response = original(models, message)
@@ -54,7 +54,7 @@ def grpc_metadata_have_0_for_variable_dimensions(original: Any, models: Any, mes
     return response
 
 
-@fault("grpc_methods.model_metadata", breaks="GRPC-MODEL-META")
+@fault("grpc_methods.model_metadata", breaks="OIP-MODEL-METADATA/grpc")
 def grpc_metadata_have_datatypes_of_a_model_config(original: Any, models: Any, message: Message) -> Message:
     """ModelMetadata spells datatypes as the model's configuration does, TYPE_INT32."""
     response = original(models, message)
@@ -66,7 +66,7 @@ def grpc_metadata_have_datatypes_of_a_model_config(original: Any, models: Any, m
 # --- names and ids ---------------------------------------------------------------------------------------------------
 
 
-@fault("grpc_response.build", breaks="GRPC-RES")
+@fault("grpc_response.build", breaks="OIP-OUTPUT-MEMBERS/grpc")
 def grpc_answer_has_no_model_name(original: Any, model: Any, request: Any, produced: Any) -> Message:
     """An answer does not name the model."""
     response = original(model, request, produced)
@@ -74,7 +74,7 @@ def grpc_answer_has_no_model_name(original: Any, model: Any, request: Any, produ
     return response
 
 
-@fault("grpc_response.build", breaks="GRPC-NAME-ASKED")
+@fault("grpc_response.build", breaks="OIP-MODEL-NAME-ASKED/grpc")
 def grpc_answer_names_model_and_version(original: Any, model: Any, request: Any, produced: Any) -> Message:
     """The name of the model has its version behind it."""
     response = original(model, request, produced)
@@ -82,7 +82,7 @@ def grpc_answer_names_model_and_version(original: Any, model: Any, request: Any,
     return response
 
 
-@fault("grpc_response.build", breaks="GRPC-ID")
+@fault("grpc_response.build", breaks="OIP-ID/grpc")
 def grpc_id_is_left_out(original: Any, model: Any, request: Any, produced: Any) -> Message:
     """An answer has no id."""
     response = original(model, request, produced)
@@ -90,7 +90,7 @@ def grpc_id_is_left_out(original: Any, model: Any, request: Any, produced: Any) 
     return response
 
 
-@fault("grpc_response.build", breaks="GRPC-ID")
+@fault("grpc_response.build", breaks="OIP-ID/grpc")
 def grpc_id_is_cut_at_255_bytes(original: Any, model: Any, request: Any, produced: Any) -> Message:
     """An id is kept in a buffer of 256 bytes."""
     response = original(model, request, produced)
@@ -101,7 +101,7 @@ def grpc_id_is_cut_at_255_bytes(original: Any, model: Any, request: Any, produce
 _last = {"id": ""}
 
 
-@fault("grpc_response.build", breaks="GRPC-ID")
+@fault("grpc_response.build", breaks="OIP-ID/grpc")
 def grpc_id_is_left_over(original: Any, model: Any, request: Any, produced: Any) -> Message:
     """The response message is used again, and keeps the id of the request before where the next has none."""
     response = original(model, request, produced)
@@ -112,7 +112,7 @@ def grpc_id_is_left_over(original: Any, model: Any, request: Any, produced: Any)
 # --- outputs ---------------------------------------------------------------------------------------------------------
 
 
-@fault("grpc_request.parse_outputs", breaks="GRPC-OUT")
+@fault("grpc_request.parse_outputs", breaks="OIP-OUTPUTS-LISTED/grpc")
 def grpc_lists_of_outputs_are_ignored(original: Any, model: Any, message: Message) -> list[OutputWish]:
     """All outputs come back, whichever are listed."""
     wishes: list[OutputWish] = original(model, message)
@@ -120,7 +120,7 @@ def grpc_lists_of_outputs_are_ignored(original: Any, model: Any, message: Messag
     return wishes + [OutputWish(spec.name, wishes[0].binary) for spec in model.outputs if spec.name not in listed]
 
 
-@fault("grpc_request.parse_outputs", breaks="GRPC-OUT")
+@fault("grpc_request.parse_outputs", breaks="OIP-OUTPUTS-ALL/grpc")
 def grpc_without_a_list_there_is_one_output(original: Any, model: Any, message: Message) -> list[OutputWish]:
     """Where no output is listed the first comes back alone."""
     wishes: list[OutputWish] = original(model, message)

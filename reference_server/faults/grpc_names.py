@@ -14,7 +14,7 @@ Message = Any
 # --- versions --------------------------------------------------------------------------------------------------------
 
 
-@fault("grpc_methods.find", breaks="GRPC-VERSION")
+@fault("grpc_methods.find", breaks="OIP-VERSIONED/grpc")
 def grpc_versions_are_not_found(original: Any, models: Any, name: str, version: str) -> Any:
     """A call that names a version is refused, also where metadata list it."""
     if version:
@@ -22,7 +22,7 @@ def grpc_versions_are_not_found(original: Any, models: Any, name: str, version: 
     return original(models, name, version)
 
 
-@fault("grpc_methods.model_infer", breaks="GRPC-VERSION")
+@fault("grpc_methods.model_infer", breaks="OIP-VERSIONED/grpc")
 def grpc_calls_of_a_version_name_the_next(original: Any, models: Any, message: Message) -> Message:
     """The answer to a call that names a version has another one."""
     response = original(models, message)
@@ -31,7 +31,7 @@ def grpc_calls_of_a_version_name_the_next(original: Any, models: Any, message: M
     return response
 
 
-@fault("grpc_methods.model_ready", breaks="GRPC-VERSION")
+@fault("grpc_methods.model_ready", breaks="OIP-VERSIONED/grpc")
 def grpc_versions_are_never_ready(original: Any, models: Any, message: Message) -> Message:
     """ModelReady of a version is false."""
     response = original(models, message)
@@ -39,7 +39,7 @@ def grpc_versions_are_never_ready(original: Any, models: Any, message: Message) 
     return response
 
 
-@fault("grpc_methods.find", breaks="GRPC-ERR-VERSION")
+@fault("grpc_methods.find", breaks="GRPC-VERSION-UNKNOWN")
 def grpc_versions_are_ignored(original: Any, models: Any, name: str, version: str) -> Any:
     """A call that names any version is answered by the only one."""
     del version
@@ -49,7 +49,7 @@ def grpc_versions_are_ignored(original: Any, models: Any, name: str, version: st
 # --- what there is not -----------------------------------------------------------------------------------------------
 
 
-@fault("grpc_methods.model_ready", breaks="GRPC-ERR")
+@fault("grpc_methods.model_ready", breaks="OIP-REFUSAL/grpc")
 def grpc_unknown_models_are_ready(original: Any, models: Any, message: Message) -> Message:
     """ModelReady is true of a server that is ready, whatever the model."""
     named = type(message)(name=message.name if message.name in models else next(iter(models)), version=message.version)
@@ -59,7 +59,7 @@ def grpc_unknown_models_are_ready(original: Any, models: Any, message: Message) 
 _described: list[str] = []
 
 
-@fault("grpc_methods.model_metadata", breaks="GRPC-ERR")
+@fault("grpc_methods.model_metadata", breaks="OIP-REFUSAL/grpc")
 def grpc_metadata_of_unknown_models_are_those_before(original: Any, models: Any, message: Message) -> Message:
     """ModelMetadata of a model that there is not are those that were asked for before."""
     if message.name in models:
@@ -69,7 +69,7 @@ def grpc_metadata_of_unknown_models_are_those_before(original: Any, models: Any,
     return original(models, message)
 
 
-@fault("grpc_methods.model_infer", breaks="GRPC-ERR")
+@fault("grpc_methods.model_infer", breaks="OIP-REFUSAL/grpc")
 def grpc_unknown_outputs_are_answered_with_nothing(original: Any, models: Any, message: Message) -> Message:
     """A call for an output that the model does not have has the status OK and an empty message."""
     model = models.get(message.model_name)
@@ -89,7 +89,7 @@ def _empty() -> Protobuf:
 # --- ids -------------------------------------------------------------------------------------------------------------
 
 
-@fault("grpc_methods.model_infer", breaks="GRPC-ID")
+@fault("grpc_methods.model_infer", breaks="OIP-ID/grpc")
 def grpc_raw_answers_have_no_id(original: Any, models: Any, message: Message) -> Message:
     """The answer to a raw call has no id."""
     response = original(models, message)
@@ -98,7 +98,7 @@ def grpc_raw_answers_have_no_id(original: Any, models: Any, message: Message) ->
     return response
 
 
-@fault("grpc_methods.model_infer", breaks="GRPC-ID")
+@fault("grpc_methods.model_infer", breaks="OIP-ID/grpc")
 def grpc_answers_to_lists_have_no_id(original: Any, models: Any, message: Message) -> Message:
     """The answer to a call that lists outputs has no id."""
     response = original(models, message)
@@ -107,7 +107,7 @@ def grpc_answers_to_lists_have_no_id(original: Any, models: Any, message: Messag
     return response
 
 
-@fault("grpc_methods.model_infer", breaks="GRPC-ID")
+@fault("grpc_methods.model_infer", breaks="OIP-ID/grpc")
 def grpc_answers_in_classes_have_no_id(original: Any, models: Any, message: Message) -> Message:
     """The answer to a call for classes has no id."""
     response = original(models, message)

@@ -121,7 +121,7 @@ def _of_two(tensor: Tensor) -> Tensor:
 # --- order -----------------------------------------------------------------------------------------------------------
 
 
-@fault("grpc_request.parse_inputs", breaks="GRPC-INPUT")
+@fault("grpc_request.parse_inputs", breaks="GRPC-INPUT-BY-NAME")
 def grpc_typed_inputs_in_the_models_order(original: Any, model: Any, message: Message) -> Any:
     """Typed inputs are taken in the order of the model, whatever they are called, where their datatypes fit."""
     fits = [entry.datatype for entry in message.inputs] == [spec.datatype for spec in model.inputs]
@@ -167,14 +167,14 @@ def _of_all(model: Any, wishes: list[OutputWish]) -> list[OutputWish]:
     return wishes + [OutputWish(spec.name, wishes[0].binary) for spec in model.outputs if spec.name not in listed]
 
 
-@fault("grpc_request.parse_outputs", breaks="GRPC-OUT")
+@fault("grpc_request.parse_outputs", breaks="OIP-OUTPUTS-LISTED/grpc")
 def grpc_raw_calls_that_list_two_get_all(original: Any, model: Any, message: Message) -> list[OutputWish]:
     """A raw call that lists two of four outputs gets them all."""
     wishes: list[OutputWish] = original(model, message)
     return _of_all(model, wishes) if len(message.outputs) == 2 and message.raw_input_contents else wishes
 
 
-@fault("grpc_request.parse_outputs", breaks="GRPC-OUT")
+@fault("grpc_request.parse_outputs", breaks="OIP-OUTPUTS-LISTED/grpc")
 def grpc_listing_the_second_alone_gets_the_first_two(original: Any, model: Any, message: Message) -> list[OutputWish]:
     """Outputs come from the first up to the last that is listed, where one of four is."""
     wishes: list[OutputWish] = original(model, message)
@@ -187,14 +187,14 @@ def grpc_listing_the_second_alone_gets_the_first_two(original: Any, model: Any, 
 # --- classes of several outputs --------------------------------------------------------------------------------------
 
 
-@fault("grpc_request.parse_outputs", breaks="GRPC-CLS-PARAM")
+@fault("grpc_request.parse_outputs", breaks="CLS-PARAMETER/grpc")
 def grpc_only_the_first_listed_output_is_classified(original: Any, model: Any, message: Message) -> list[OutputWish]:
     """The parameter classification is lost but for the first listed output."""
     first, *others = original(model, message)
     return [first, *[replace(wish, classes=None) for wish in others]]
 
 
-@fault("grpc_request.parse_outputs", breaks="GRPC-CLS-PARAM")
+@fault("grpc_request.parse_outputs", breaks="CLS-PARAMETER/grpc")
 def grpc_classified_outputs_share_the_first_count(original: Any, model: Any, message: Message) -> list[OutputWish]:
     """Two classified outputs go by the number of the first."""
     wishes: list[OutputWish] = original(model, message)

@@ -12,7 +12,7 @@ from reference_server.tensors import Tensor
 Message = Any
 
 
-@fault("grpc_request.parse_outputs", breaks="GRPC-ERR")
+@fault("grpc_request.parse_outputs", breaks="OIP-REFUSAL/grpc")
 def grpc_unknown_outputs_are_left_out(original: Any, model: Any, message: Message) -> list[OutputWish]:
     """A listed output that the model does not have is left out of the answer."""
     names = [spec.name for spec in model.outputs]
@@ -23,13 +23,13 @@ def grpc_unknown_outputs_are_left_out(original: Any, model: Any, message: Messag
     return wishes
 
 
-@fault("grpc_methods.find", breaks="GRPC-ERR")
+@fault("grpc_methods.find", breaks="OIP-REFUSAL/grpc")
 def grpc_unknown_models_are_the_first(original: Any, models: Any, name: str, version: str) -> Any:
     """A call that names no model of the server goes to one of them."""
     return original(models, name if name in models else "identity_int32", version)
 
 
-@fault("grpc_request.parse_inputs", breaks="GRPC-ERR")
+@fault("grpc_request.parse_inputs", breaks="OIP-REFUSAL/grpc")
 def grpc_missing_inputs_are_like_the_first(original: Any, model: Any, message: Message) -> Any:
     """An input that the request lacks is taken for a copy of its first one."""
     names = {entry.name for entry in message.inputs}
@@ -41,7 +41,7 @@ def grpc_missing_inputs_are_like_the_first(original: Any, model: Any, message: M
     return original(model, message)
 
 
-@fault("grpc_request.parse_input", breaks="GRPC-ERR-SIGNATURE")
+@fault("grpc_request.parse_input", breaks="OIP-SIGNATURE/grpc")
 def grpc_shapes_are_not_compared_with_the_metadata(
     original: Any, model: Any, spec: Any, entry: Message, raw: Any
 ) -> Tensor:
@@ -52,7 +52,7 @@ def grpc_shapes_are_not_compared_with_the_metadata(
     return tensor
 
 
-@fault("grpc_request.parse_inputs", breaks="GRPC-ERR-SIGNATURE")
+@fault("grpc_request.parse_inputs", breaks="OIP-SIGNATURE/grpc")
 def grpc_further_inputs_are_ignored(original: Any, model: Any, message: Message) -> Any:
     """Inputs that the model does not have are ignored."""
     names = [spec.name for spec in model.inputs]
@@ -63,7 +63,7 @@ def grpc_further_inputs_are_ignored(original: Any, model: Any, message: Message)
     return original(model, message)
 
 
-@fault("grpc_server.status", breaks="GRPC-ERR-CODE")
+@fault("grpc_server.status", breaks="OIP-ERROR-STATUS/grpc")
 def grpc_errors_are_unknown(original: Any, error: Any) -> Any:
     """Every refusal has the status UNKNOWN, as that of an exception that nobody caught."""
     from grpc import StatusCode
@@ -71,7 +71,7 @@ def grpc_errors_are_unknown(original: Any, error: Any) -> Any:
     return StatusCode.UNKNOWN, original(error)[1]
 
 
-@fault("grpc_server.status", breaks="GRPC-ERR-CODE")
+@fault("grpc_server.status", breaks="OIP-ERROR-STATUS/grpc")
 def grpc_contents_are_refused_as_internal_errors(original: Any, error: Any) -> Any:
     """What is wrong with contents is an error of the server's codec, which is INTERNAL."""
     from grpc import StatusCode
@@ -83,7 +83,7 @@ def grpc_contents_are_refused_as_internal_errors(original: Any, error: Any) -> A
 _refused = {"last": False}
 
 
-@fault("grpc_server.status", "grpc_response.build", breaks="GRPC-ALIVE")
+@fault("grpc_server.status", "grpc_response.build", breaks="OIP-ALIVE/grpc")
 def grpc_answer_after_a_refusal_is_empty(original: Any, *arguments: Any) -> Any:
     """The answer after a refused call is one without outputs, left from that call."""
     result = original(*arguments)
@@ -95,7 +95,7 @@ def grpc_answer_after_a_refusal_is_empty(original: Any, *arguments: Any) -> Any:
     return result
 
 
-@fault("grpc_server.status", "grpc_server.answer", breaks="GRPC-ALIVE")
+@fault("grpc_server.status", "grpc_server.answer", breaks="OIP-ALIVE/grpc")
 def grpc_call_after_a_refusal_is_refused(original: Any, *arguments: Any) -> Any:
     """The call after a refused one is refused as well: an error is kept until it was sent twice."""
     if len(arguments) == 1:
@@ -109,7 +109,7 @@ def grpc_call_after_a_refusal_is_refused(original: Any, *arguments: Any) -> Any:
 _calls_lost: list[str] = []
 
 
-@fault("grpc_server.answer", breaks="GRPC-ALIVE")
+@fault("grpc_server.answer", breaks="OIP-ALIVE/grpc")
 def grpc_strings_that_are_to_be_ranked_end_the_model(original: Any, models: Any, method: Any, octets: bytes) -> bytes:
     """A model that was asked for the classes of its strings has ended, and the next calls to it are lost."""
     if b"identity_bytes" in octets:

@@ -19,7 +19,7 @@ MOMENT = 0.003  # seconds; calls in flight together overlap for so long
 _answers: dict[str, Any] = {"last": b"", "refused": False}
 
 
-@fault("grpc_server.status", "grpc_methods.model_infer", breaks="GRPC-ALIVE")
+@fault("grpc_server.status", "grpc_methods.model_infer", breaks="OIP-ALIVE/grpc")
 def grpc_call_after_a_refusal_gets_the_answer_before_it(original: Any, *arguments: Any) -> Any:
     """The first call after a refused one is answered with what the one before that was."""
     if len(arguments) == 1:
@@ -33,7 +33,7 @@ def grpc_call_after_a_refusal_gets_the_answer_before_it(original: Any, *argument
 _lists: dict[str, list[OutputWish]] = {}
 
 
-@fault("grpc_request.parse_outputs", breaks="GRPC-ISOLATION")
+@fault("grpc_request.parse_outputs", breaks="OIP-ISOLATION/grpc")
 def grpc_lists_of_outputs_stick(original: Any, model: Any, message: Message) -> list[OutputWish]:
     """A call that lists no outputs gets those that the call before it listed, classified as they were there."""
     wishes: list[OutputWish] = original(model, message)
@@ -45,7 +45,7 @@ def grpc_lists_of_outputs_stick(original: Any, model: Any, message: Message) -> 
     return kept if kept and {wish.name for wish in kept} < own else wishes
 
 
-@fault("grpc_request.parse_outputs", breaks="GRPC-ALIVE")
+@fault("grpc_request.parse_outputs", breaks="OIP-ALIVE/grpc")
 def grpc_counts_of_refused_calls_stick(original: Any, model: Any, message: Message) -> list[OutputWish]:
     """The call after one that was refused for its list of outputs has the classes that were asked for there."""
     try:
@@ -71,7 +71,7 @@ def _with_first(tensor: Tensor, element: Any) -> Tensor:
     return replace(tensor, elements=elements)
 
 
-@fault("grpc_request.parse_inputs", breaks="GRPC-ISOLATION")
+@fault("grpc_request.parse_inputs", breaks="OIP-ISOLATION/grpc")
 def grpc_short_inputs_begin_like_the_long_one_before(original: Any, model: Any, message: Message) -> dict[str, Tensor]:
     """A buffer grown for a long input is not begun anew: its first element stays in a shorter one with an id."""
     found: dict[str, Tensor] = original(model, message)
@@ -82,7 +82,7 @@ def grpc_short_inputs_begin_like_the_long_one_before(original: Any, model: Any, 
     return {**found, name: _with_first(tensor, last[0])} if is_stale else found
 
 
-@fault("grpc_request.parse_inputs", breaks="GRPC-ISOLATION")
+@fault("grpc_request.parse_inputs", breaks="OIP-ISOLATION/grpc")
 def grpc_typed_inputs_begin_like_the_raw_one_before(original: Any, model: Any, message: Message) -> dict[str, Tensor]:
     """A typed input of a call with an id, longer than the raw one before it, has the first element of that."""
     found: dict[str, Tensor] = original(model, message)
@@ -97,7 +97,7 @@ def grpc_typed_inputs_begin_like_the_raw_one_before(original: Any, model: Any, m
 _cached: dict[bytes, Any] = {}
 
 
-@fault("grpc_server.answer", breaks="GRPC-ISOLATION")
+@fault("grpc_server.answer", breaks="OIP-ISOLATION/grpc")
 def grpc_answers_are_cached_by_4_kib(original: Any, models: Any, method: Any, octets: bytes) -> bytes:
     """A call that begins with the same 4 KiB as one before it, and is as long, gets the answer to that."""
     if len(octets) <= 4096:
@@ -121,7 +121,7 @@ def _kept_for_a_moment(name: str, value: Any) -> Any:
     return _shared[name]
 
 
-@fault("grpc_response.build", breaks="GRPC-ISOLATION")
+@fault("grpc_response.build", breaks="OIP-ISOLATION/grpc")
 def grpc_ids_in_flight_are_exchanged(original: Any, model: Any, request: Any, produced: Any) -> Message:
     """Calls in flight together have the id of the one that came last."""
     identity = _kept_for_a_moment("id", request.id or "")
@@ -130,7 +130,7 @@ def grpc_ids_in_flight_are_exchanged(original: Any, model: Any, request: Any, pr
     return response
 
 
-@fault("grpc_request.raw_contents", breaks="GRPC-ISOLATION")
+@fault("grpc_request.raw_contents", breaks="OIP-ISOLATION/grpc")
 def grpc_raw_contents_in_flight_are_exchanged(original: Any, message: Message) -> Any:
     """Raw contents of calls in flight together are kept in one place."""
     contents = original(message)
@@ -140,14 +140,14 @@ def grpc_raw_contents_in_flight_are_exchanged(original: Any, message: Message) -
     return found if len(found) == len(contents) else contents
 
 
-@fault("grpc_contents.decode_typed", breaks="GRPC-ISOLATION")
+@fault("grpc_contents.decode_typed", breaks="OIP-ISOLATION/grpc")
 def grpc_typed_contents_in_flight_are_exchanged(original: Any, datatype: str, shape: Any, contents: Message) -> Any:
     """Typed contents of calls in flight together are kept in one place."""
     found = _kept_for_a_moment("typed", (datatype, shape, contents))
     return original(datatype, shape, found[2] if found[:2] == (datatype, shape) else contents)
 
 
-@fault("grpc_request.parse_outputs", breaks="GRPC-ISOLATION")
+@fault("grpc_request.parse_outputs", breaks="OIP-ISOLATION/grpc")
 def grpc_counts_in_flight_are_exchanged(original: Any, model: Any, message: Message) -> list[OutputWish]:
     """Calls for classes in flight together have the number of the one that came last."""
     wishes: list[OutputWish] = original(model, message)
@@ -159,7 +159,7 @@ def grpc_counts_in_flight_are_exchanged(original: Any, model: Any, message: Mess
     return [replace(wish, classes=count) for wish, count in zip(wishes, counts, strict=True)]
 
 
-@fault("grpc_methods.find", breaks="GRPC-ISOLATION")
+@fault("grpc_methods.find", breaks="OIP-ISOLATION/grpc")
 def grpc_models_in_flight_are_exchanged(original: Any, models: Any, name: str, version: str) -> Any:
     """Calls in flight together go to the model of the one that came last, where it takes the same inputs."""
     model = original(models, name, version)

@@ -35,7 +35,7 @@ def _shifted(original: Any, model: Model, values: Sequence[str], body: bytes, by
     return original(model, values if moved is None else [str(moved)], body)
 
 
-@fault("request.parse", breaks="BIN-IHCL-I")
+@fault("request.parse", breaks="BIN-HEADER-I")
 def request_header_counts_surrogates_for_three_bytes_each(
     original: Any, model: Model, values: Sequence[str], body: bytes
 ) -> Any:
@@ -43,7 +43,7 @@ def request_header_counts_surrogates_for_three_bytes_each(
     return _shifted(original, model, values, body, lambda head: -2 * _of_four_bytes(head))
 
 
-@fault("request.parse", breaks=("BIN-IHCL-I", "OIP-ANSWER"))
+@fault("request.parse", breaks=("BIN-HEADER-I", "OIP-ANSWER"))
 def request_header_counts_two_bytes_beyond_ascii(
     original: Any, model: Model, values: Sequence[str], body: bytes
 ) -> Any:
@@ -51,7 +51,7 @@ def request_header_counts_two_bytes_beyond_ascii(
     return _shifted(original, model, values, body, _of_three_bytes)
 
 
-@fault("response.frame", breaks="BIN-IHCL-LEN")
+@fault("response.frame", breaks="BIN-HEADER-IN-BYTES")
 def answer_header_counts_surrogates_for_three_bytes_each(original: Any, head: bytes, binary: Any) -> Response:
     """The inference header of an answer counts letters beyond U+FFFF as six bytes."""
     answer: Response = original(head, binary)
@@ -63,7 +63,7 @@ def answer_header_counts_surrogates_for_three_bytes_each(original: Any, head: by
 # --- numbers ---------------------------------------------------------------------------------------------------------
 
 
-@fault("request.parse", breaks="BIN-NEG-IHCL-LONG")
+@fault("request.parse", breaks="BIN-HEADER-TOO-LONG")
 def header_past_the_end_of_json_alone_cut_down(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
     """A header that is larger than a body of JSON alone is taken for the length of that body."""
     length = number(values)
@@ -80,14 +80,14 @@ def _octal(values: Sequence[str]) -> int | None:
     return int(found[1], 8) if found else None
 
 
-@fault("framing.json_length", breaks="BIN-NEG-IHCL-LONG")
+@fault("framing.json_length", breaks="BIN-HEADER-TOO-LONG")
 def header_with_a_zero_in_front_read_as_octal(original: Any, values: Sequence[str], body_length: int) -> Any:
     """A header that begins with 0 is read as an octal number, as C reads one."""
     octal = _octal(values)
     return original(values if octal is None else [str(octal)], body_length)
 
 
-@fault("request.parse", breaks=("BIN-IHCL-I", "BIN-NEG-IHCL-LONG"))
+@fault("request.parse", breaks=("BIN-HEADER-I", "BIN-HEADER-TOO-LONG"))
 def octal_header_without_a_look_at_the_end(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
     """A header that begins with 0 is read as an octal number, and bytes left over under it are dropped."""
     octal = _octal(values)

@@ -34,7 +34,7 @@ def number(values: Sequence[str]) -> int | None:
 # --- where the JSON of a request ends ------------------------------------------------------------------------------
 
 
-@fault("request.parse", breaks=("BIN-IHCL-I", "OIP-ANSWER", "BIN-NEG-IHCL-LONG"))
+@fault("request.parse", breaks=("BIN-HEADER-I", "OIP-ANSWER", "BIN-HEADER-TOO-LONG"))
 def request_header_counts_characters(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
     """The inference header of a request is taken for a number of characters, not of bytes."""
     length = number(values)
@@ -44,7 +44,7 @@ def request_header_counts_characters(original: Any, model: Model, values: Sequen
     return original(model, values, body)
 
 
-@fault("request.parse", breaks=("BIN-IHCL-I", "OIP-WRITTEN"))
+@fault("request.parse", breaks=("BIN-HEADER-I", "OIP-WRITTEN"))
 def json_end_found_by_writing_it_again(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
     """The JSON of a request is taken to be as long as it is when this server writes it."""
     length = number(values)
@@ -56,35 +56,35 @@ def json_end_found_by_writing_it_again(original: Any, model: Model, values: Sequ
     return original(model, values, body)
 
 
-@fault("request.parse", breaks="BIN-IHCL-I", large=True)
+@fault("request.parse", breaks="BIN-HEADER-I", large=True)
 def request_header_of_sixteen_bits(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
     """The inference header of a request is kept in 16 bits."""
     length = number(values)
     return original(model, [str(length % 2**16)] if length and 0 < length <= len(body) else values, body)
 
 
-@fault("request.parse", breaks=("BIN-IHCL-MISSING", "BIN-IHCL-NEEDED"))
+@fault("request.parse", breaks=("BIN-HEADER-MISSING-SAFE", "BIN-HEADER-MISSING"))
 def binary_request_without_header_taken_for_raw(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
     """A body that is more than JSON, or none, is a raw request, also without an inference header."""
     is_more = body and (b"binary_data_size" in body or not body.lstrip().startswith(b"{"))
     return original(model, ["0"] if not values and is_more else values, body)
 
 
-@fault("request.parse", breaks="BIN-IHCL-NEEDED")
+@fault("request.parse", breaks="BIN-HEADER-MISSING")
 def json_end_guessed_without_the_header(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
     """Without an inference header the binary data are looked for behind the closing brace."""
     is_more = b"binary_data_size" in body
     return original(model, values if values or not is_more else [str(json_end(body))], body)
 
 
-@fault("request.parse", breaks="BIN-IHCL-NEEDED")
+@fault("request.parse", breaks="BIN-HEADER-MISSING")
 def body_that_is_no_json_taken_for_raw(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
     """A body that does not begin with a brace is a raw request, also without an inference header."""
     raw = not values and not body.lstrip().startswith(b"{")
     return original(model, ["0"] if raw else values, body)
 
 
-@fault("request.parse", breaks="BIN-IHCL-JSON")
+@fault("request.parse", breaks="BIN-HEADER-ON-JSON-I")
 def header_without_binary_data_refused(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
     """A request with an inference header is refused when no input is binary."""
     if number(values) == len(body) and b"binary_data_size" not in body:
@@ -92,7 +92,7 @@ def header_without_binary_data_refused(original: Any, model: Model, values: Sequ
     return original(model, values, body)
 
 
-@fault("framing.json_length", breaks="BIN-IHCL-JSON")
+@fault("framing.json_length", breaks="BIN-HEADER-ON-JSON-I")
 def header_equal_to_the_body_refused(original: Any, values: Sequence[str], body_length: int) -> Any:
     """An inference header that equals the length of the body counts as one beyond it."""
     if number(values) == body_length:
@@ -100,7 +100,7 @@ def header_equal_to_the_body_refused(original: Any, values: Sequence[str], body_
     return original(values, body_length)
 
 
-@fault("app.Service.infer", breaks="BIN-IHCL-JSON")
+@fault("app.Service.infer", breaks="BIN-HEADER-ON-JSON-I")
 async def octet_stream_taken_for_raw_without_binary_data(original: Any, service: Any, http: Request) -> Any:
     """A request of type application/octet-stream is refused when no bytes follow its JSON."""
     body = await http.body()
@@ -109,7 +109,7 @@ async def octet_stream_taken_for_raw_without_binary_data(original: Any, service:
     return await original(service, http)
 
 
-@fault("request.parse", breaks=("BIN-IHCL-ABSENT", "BIN-BDO-T", "OIP-ANSWER"))
+@fault("request.parse", breaks=("BIN-HEADER-OPTIONAL", "BIN-ALL-TRUE", "OIP-ANSWER"))
 def json_request_for_binary_data_taken_for_raw(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
     """A JSON request by which the only output of a model shall be binary is refused as a raw request without header."""
     plain = not values and b'"outputs"' not in body and len(model.outputs) == 1
@@ -121,80 +121,80 @@ def json_request_for_binary_data_taken_for_raw(original: Any, model: Model, valu
 # --- how the header of a request is found and read -----------------------------------------------------------------
 
 
-@fault("http_protocol.OipHttpProtocol.on_header", breaks=("BIN-HDR-CASE", "OIP-WRITTEN"))
+@fault("http_protocol.OipHttpProtocol.on_header", breaks=("BIN-HEADER-CASE", "OIP-WRITTEN"))
 def header_looked_up_in_one_spelling(original: Any, protocol: Any, name: bytes, value: bytes) -> None:
     """The inference header is found only when it is spelled as the documents spell it."""
     if name.lower() != HEADER.lower().encode() or name == HEADER.encode():
         original(protocol, name, value)
 
 
-@fault("http_protocol.OipHttpProtocol.on_header", breaks=("BIN-HDR-CASE", "OIP-WRITTEN"))
+@fault("http_protocol.OipHttpProtocol.on_header", breaks=("BIN-HEADER-CASE", "OIP-WRITTEN"))
 def header_in_capitals_not_found(original: Any, protocol: Any, name: bytes, value: bytes) -> None:
     """The inference header is looked up as the documents spell it and in small letters, but not in capitals."""
     if name != HEADER.upper().encode():
         original(protocol, name, value)
 
 
-@fault("http_protocol.OipHttpProtocol.on_header", breaks=("BIN-HDR-CASE", "OIP-WRITTEN"))
+@fault("http_protocol.OipHttpProtocol.on_header", breaks=("BIN-HEADER-CASE", "OIP-WRITTEN"))
 def header_compared_in_turkish_capitals(original: Any, protocol: Any, name: bytes, value: bytes) -> None:
     """Header names are compared in capitals of a locale in which the capital of i is not I."""
     if name.decode().replace("i", "İ").upper() == HEADER.upper() or name.lower() != HEADER.lower().encode():
         original(protocol, name, value)
 
 
-@fault("framing.json_length", breaks=("BIN-NEG-IHCL-LONG", "BIN-NEG-IHCL-SIGN"))
+@fault("framing.json_length", breaks=("BIN-HEADER-TOO-LONG", "BIN-HEADER-NEGATIVE"))
 def request_header_of_thirty_two_bits(original: Any, values: Sequence[str], body_length: int) -> Any:
     """The inference header of a request is kept in 32 bits without a sign."""
     length = number(values)
     return original(values if length is None else [str(length % 2**32)], body_length)
 
 
-@fault("framing.json_length", breaks="BIN-NEG-IHCL-LONG")
+@fault("framing.json_length", breaks="BIN-HEADER-TOO-LONG")
 def request_header_wraps_at_sixty_four_bits(original: Any, values: Sequence[str], body_length: int) -> Any:
     """An inference header of more than 64 bits loses the upper ones."""
     length = number(values)
     return original([str(length % 2**64)] if length and length > 0 else values, body_length)
 
 
-@fault("request.parse", breaks="BIN-NEG-IHCL-LONG")
+@fault("request.parse", breaks="BIN-HEADER-TOO-LONG")
 def header_too_large_for_an_int_ignored(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
     """An inference header that does not fit 31 bits is ignored, and the end of the JSON looked for."""
     large = (number(values) or 0) >= 2**31
     return original(model, [str(json_end(body))] if large else values, body)
 
 
-@fault("framing.json_length", breaks="BIN-NEG-IHCL-SIGN")
+@fault("framing.json_length", breaks="BIN-HEADER-NEGATIVE")
 def minus_sign_of_the_header_dropped(original: Any, values: Sequence[str], body_length: int) -> Any:
     """The sign of the inference header is dropped."""
     return original([value.removeprefix("-") for value in values], body_length)
 
 
-@fault("request.parse", breaks="BIN-NEG-IHCL-SIGN")
+@fault("request.parse", breaks="BIN-HEADER-NEGATIVE")
 def header_of_minus_one_stands_for_unknown(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
     """An inference header of -1 asks the server to find the end of the JSON."""
     return original(model, [str(json_end(body))] if number(values) == -1 else values, body)
 
 
-@fault("framing.json_length", breaks=("BIN-NEG-IHCL-TEXT", "BIN-NEG-IHCL-LAX"))
+@fault("framing.json_length", breaks=("BIN-HEADER-SPELLING-SAFE", "BIN-HEADER-SPELLING"))
 def word_in_the_header_is_zero(original: Any, values: Sequence[str], body_length: int) -> Any:
     """An inference header without a digit reads as 0, which makes the request a raw one."""
     return original(["0" if value and not re.search("[0-9]", value) else value for value in values], body_length)
 
 
-@fault("framing.json_length", breaks=("BIN-NEG-IHCL-TEXT", "BIN-NEG-IHCL-LAX"))
+@fault("framing.json_length", breaks=("BIN-HEADER-SPELLING-SAFE", "BIN-HEADER-SPELLING"))
 def empty_header_is_zero(original: Any, values: Sequence[str], body_length: int) -> Any:
     """An empty inference header reads as 0, which makes the request a raw one."""
     return original([value or "0" for value in values], body_length)
 
 
-@fault("request.parse", breaks="BIN-NEG-IHCL-CUT")
+@fault("request.parse", breaks="BIN-HEADER-WRONG")
 def header_inside_the_json_moved_to_its_end(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
     """An inference header that ends inside the JSON is moved to the closing brace."""
     length, end = number(values), json_end(body)
     return original(model, [str(end)] if length and 0 < length < end else values, body)
 
 
-@fault("request.parse", breaks="BIN-NEG-IHCL-CUT")
+@fault("request.parse", breaks="BIN-HEADER-WRONG")
 def json_read_up_to_its_closing_brace(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
     """What the inference header counts behind the closing brace is taken for binary data."""
     length, end = number(values), json_end(body)
@@ -202,25 +202,25 @@ def json_read_up_to_its_closing_brace(original: Any, model: Model, values: Seque
     return original(model, [str(end)] if counts_too_much else values, body)
 
 
-@fault("framing.json_length", breaks="BIN-NEG-IHCL-LAX")
+@fault("framing.json_length", breaks="BIN-HEADER-SPELLING")
 def plus_sign_and_underscores_in_the_header(original: Any, values: Sequence[str], body_length: int) -> Any:
     """The inference header is read as Python reads an integer, with sign and underscores."""
     return original([re.sub("^[+]|_", "", value) for value in values], body_length)
 
 
-@fault("framing.json_length", breaks="BIN-NEG-IHCL-LAX")
+@fault("framing.json_length", breaks="BIN-HEADER-SPELLING")
 def hexadecimal_header_read(original: Any, values: Sequence[str], body_length: int) -> Any:
     """An inference header that begins with 0x is read as a hexadecimal number."""
     return original([str(int(v, 16)) if v.startswith("0x") else v for v in values], body_length)
 
 
-@fault("framing.json_length", breaks="BIN-NEG-IHCL-LAX")
+@fault("framing.json_length", breaks="BIN-HEADER-SPELLING")
 def fraction_of_the_header_dropped(original: Any, values: Sequence[str], body_length: int) -> Any:
     """The inference header is read as a floating point number and rounded down."""
     return original([re.sub(r"^([0-9]+)[.][0-9]+$", r"\1", value) for value in values], body_length)
 
 
-@fault("framing.json_length", breaks=("BIN-NEG-IHCL-LAX", "BIN-NEG-IHCL-TEXT"))
+@fault("framing.json_length", breaks=("BIN-HEADER-SPELLING", "BIN-HEADER-SPELLING-SAFE"))
 def digits_in_front_of_the_header_read(original: Any, values: Sequence[str], body_length: int) -> Any:
     """The digits at the beginning of the inference header are read, and the rest is ignored: 0x10 is 0."""
     return original([re.sub(r"^([0-9]+).*", r"\1", value) for value in values], body_length)
@@ -231,7 +231,7 @@ def digits_in_front_of_the_header_read(original: Any, values: Sequence[str], bod
 
 @fault(
     "app.Service.infer",
-    breaks=("BIN-CT-REQ", "OIP-ANSWER"),
+    breaks=("BIN-CONTENT-TYPE-I", "OIP-ANSWER"),
 )
 async def octet_stream_of_two_tensors_refused(original: Any, service: Any, http: Request) -> Any:
     """A request of type application/octet-stream is refused when it holds more than one binary tensor."""
@@ -240,7 +240,7 @@ async def octet_stream_of_two_tensors_refused(original: Any, service: Any, http:
     return await original(service, http)
 
 
-@fault("app.Service.infer", breaks="BIN-CT-REQ-OTHER")
+@fault("app.Service.infer", breaks="BIN-CONTENT-TYPE-OTHER")
 async def binary_data_in_application_json_refused(original: Any, service: Any, http: Request) -> Any:
     """A binary request of type application/json is refused."""
     if http.headers.get("content-type") == "application/json" and http.headers.get(HEADER):
@@ -250,7 +250,7 @@ async def binary_data_in_application_json_refused(original: Any, service: Any, h
     return await original(service, http)
 
 
-@fault("app.Service.infer", breaks=("BIN-CT-REQ-OTHER", "RAW-CT-OTHER"))
+@fault("app.Service.infer", breaks=("BIN-CONTENT-TYPE-OTHER", "RAW-CONTENT-TYPE-OTHER"))
 async def content_type_needed(original: Any, service: Any, http: Request) -> Any:
     """A request without Content-Type is refused."""
     if "content-type" not in http.headers:

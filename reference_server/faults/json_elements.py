@@ -66,7 +66,7 @@ def whole_numbers_refused_for_floats(original: Any, datatype: str, shape: Any, d
     return tensor
 
 
-@fault("tensors.decode_json", breaks=("BIN-EQ-I", "OIP-VALUE", "OIP-ANSWER"))
+@fault("tensors.decode_json", breaks=("BIN-SAME-AS-JSON-I", "OIP-VALUE", "OIP-ANSWER"))
 def doubles_in_json_read_in_single_precision(original: Any, datatype: str, shape: Any, data: Any) -> Tensor:
     """FP64 elements of JSON data are read as FP32."""
     tensor: Tensor = original(datatype, shape, data)
@@ -89,7 +89,7 @@ def least_integers_in_json_refused(original: Any, datatype: str, shape: Any, dat
     return tensor
 
 
-@fault("tensors.decode_json", breaks="OIP-NEG-RANGE")
+@fault("tensors.decode_json", breaks="OIP-RANGE")
 def integers_in_json_cut_to_their_low_bits(original: Any, datatype: str, shape: Any, data: Any) -> Tensor:
     """An integer of JSON data that its datatype cannot hold keeps its low bits."""
     least, most = _limits(datatype)
@@ -100,7 +100,7 @@ def integers_in_json_cut_to_their_low_bits(original: Any, datatype: str, shape: 
     return tensor
 
 
-@fault("tensors.decode_json", breaks="OIP-NEG-RANGE")
+@fault("tensors.decode_json", breaks="OIP-RANGE")
 def negative_numbers_in_json_read_as_zero(original: Any, datatype: str, shape: Any, data: Any) -> Tensor:
     """A negative number for an unsigned datatype is read as 0 in JSON data."""
     if datatype.startswith("UINT"):
@@ -145,7 +145,7 @@ def escaped_letters_in_json_data_kept(original: Any, data: Any) -> Any:
     return original(change.sub(lambda found: re.sub(rb"(?<!\\)\\u00(4)", rb"\\\\u00\1", found[0]), bytes(data)))
 
 
-@fault("tensors.decode_json", breaks=("OIP-VALUE", "BIN-ENC-BOOL-O"))
+@fault("tensors.decode_json", breaks=("OIP-VALUE", "BIN-BOOL-O"))
 def truth_in_json_read_for_eight_elements(original: Any, datatype: str, shape: Any, data: Any) -> Tensor:
     """BOOL elements of JSON data from the ninth on are false."""
     if datatype == "BOOL" and isinstance(data, list) and len(data) > 8:

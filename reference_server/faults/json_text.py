@@ -47,7 +47,7 @@ def json_in_latin_1(original: Any, answer: Answer) -> bytes:
         return octets
 
 
-@fault("response.encode", breaks=("OIP-JSON", "BIN-EQ-O"))
+@fault("response.encode", breaks=("OIP-JSON", "BIN-SAME-AS-JSON-O"))
 def surrogates_written_as_letters(original: Any, answer: Answer) -> bytes:
     """A character beyond 16 bits is written as two surrogates of three bytes each, as Java's streams write it."""
     octets: bytes = original(answer)

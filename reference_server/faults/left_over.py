@@ -33,7 +33,7 @@ def _refused(original: Any, *arguments: Any) -> Any:
     return found
 
 
-@fault("strict_json.parse_object", "request.parse", breaks="HTTP-ISOLATION")
+@fault("strict_json.parse_object", "request.parse", breaks="OIP-ISOLATION")
 def binary_data_output_of_a_refused_request_left_over(original: Any, *arguments: Any) -> Any:
     """`binary_data_output` of a refused request is that of the next one that has no parameters."""
     if len(arguments) > 1:
@@ -46,7 +46,7 @@ def binary_data_output_of_a_refused_request_left_over(original: Any, *arguments:
     return found
 
 
-@fault("request.parse_outputs", "request.parse", breaks="HTTP-ISOLATION")
+@fault("request.parse_outputs", "request.parse", breaks="OIP-ISOLATION")
 def wishes_of_a_refused_request_left_over(original: Any, *arguments: Any) -> Any:
     """The outputs that a refused request lists are those of the next one that lists none."""
     if len(arguments) > 2:
@@ -65,7 +65,7 @@ def wishes_of_a_refused_request_left_over(original: Any, *arguments: Any) -> Any
     return original(model, request)
 
 
-@fault("request.parse_json", "request.parse", breaks="HTTP-ISOLATION")
+@fault("request.parse_json", "request.parse", breaks="OIP-ISOLATION")
 def id_of_a_refused_request_left_over(original: Any, *arguments: Any) -> Any:
     """The id of a refused request is that of the next one that has none."""
     if len(arguments) > 2:
@@ -77,7 +77,7 @@ def id_of_a_refused_request_left_over(original: Any, *arguments: Any) -> Any:
     return found
 
 
-@fault("request.parse_outputs", breaks="HTTP-ISOLATION")
+@fault("request.parse_outputs", breaks="OIP-ISOLATION")
 def classes_asked_for_until_the_next_request(original: Any, model: Model, request: Object) -> list[OutputWish]:
     """A request that lists no outputs gets classes where the last one to the model asked for them and was refused."""
     before = _last.pop("classes", None)
@@ -106,7 +106,7 @@ async def _cached(original: Any, service: Any, http: Request, key: Any) -> Respo
     return answer
 
 
-@fault("app.Service.infer", breaks="HTTP-ISOLATION")
+@fault("app.Service.infer", breaks="OIP-ISOLATION")
 async def answers_cached_by_the_first_page_of_the_body(original: Any, service: Any, http: Request) -> Response:
     """A body is looked up in a cache by its path, its length and its first 4 KiB."""
     body = await http.body()
@@ -116,7 +116,7 @@ async def answers_cached_by_the_first_page_of_the_body(original: Any, service: A
     return await _cached(original, service, http, (http.url.path, http.headers.get(HEADER), len(body), body[:PAGE]))
 
 
-@fault("app.Service.infer", breaks="HTTP-ISOLATION")
+@fault("app.Service.infer", breaks="OIP-ISOLATION")
 async def answers_cached_by_the_ends_of_the_body(original: Any, service: Any, http: Request) -> Response:
     """A body is looked up in a cache by its path, its length, and what stands at its beginning and its end."""
     body = await http.body()
@@ -127,7 +127,7 @@ async def answers_cached_by_the_ends_of_the_body(original: Any, service: Any, ht
     return await _cached(original, service, http, key)
 
 
-@fault("app.Service.infer", breaks="HTTP-ISOLATION")
+@fault("app.Service.infer", breaks="OIP-ISOLATION")
 async def answers_cached_without_the_inference_header(original: Any, service: Any, http: Request) -> Response:
     """A body is looked up in a cache by its path and its bytes, whatever the inference header says of them."""
     length = http.headers.get(HEADER)
@@ -137,7 +137,7 @@ async def answers_cached_without_the_inference_header(original: Any, service: An
     return await _cached(original, service, http, (http.url.path, await http.body()))
 
 
-@fault("app.Service.infer", breaks="HTTP-ISOLATION")
+@fault("app.Service.infer", breaks="OIP-ISOLATION")
 async def answers_cached_without_the_path(original: Any, service: Any, http: Request) -> Response:
     """A long body is looked up in a cache that all models share."""
     body = await http.body()
@@ -160,20 +160,20 @@ async def _in_one_buffer(original: Any, service: Any, http: Request, *, shared: 
     return answer
 
 
-@fault("app.Service.infer", breaks="HTTP-ISOLATION")
+@fault("app.Service.infer", breaks="OIP-ISOLATION")
 async def raw_tensors_shared_by_requests_in_flight(original: Any, service: Any, http: Request) -> Response:
     """Raw requests to a model in flight together are read into one buffer."""
     return await _in_one_buffer(original, service, http, shared=http.headers.get(HEADER) == "0")
 
 
-@fault("app.Service.infer", breaks="HTTP-ISOLATION")
+@fault("app.Service.infer", breaks="OIP-ISOLATION")
 async def classes_shared_by_requests_in_flight(original: Any, service: Any, http: Request) -> Response:
     """Requests for classes in flight together are read into one buffer."""
     shared = HEADER not in http.headers and b'"classification"' in await http.body()
     return await _in_one_buffer(original, service, http, shared=shared)
 
 
-@fault("app.Service.infer", breaks="HTTP-ISOLATION")
+@fault("app.Service.infer", breaks="OIP-ISOLATION")
 async def compressed_requests_in_flight_share_a_buffer(original: Any, service: Any, http: Request) -> Response:
     """Compressed requests to a model in flight together are unpacked into one buffer."""
     return await _in_one_buffer(original, service, http, shared="content-encoding" in http.headers)

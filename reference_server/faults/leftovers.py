@@ -14,7 +14,7 @@ from reference_server.tensors import Tensor
 _buffers: dict[str, dict[str, Tensor]] = {}
 
 
-@fault("request.parse", breaks=("HTTP-ISOLATION", "HTTP-PIPELINE"))
+@fault("request.parse", breaks=("OIP-ISOLATION", "HTTP-PIPELINE"))
 def binary_inputs_used_again_for_json(original: Any, model: Model, values: Sequence[str], body: bytes) -> InferRequest:
     """JSON inputs of a request with an id begin with what the binary inputs before left in their buffers."""
     found: InferRequest = original(model, values, body)

@@ -32,14 +32,14 @@ def _entries(request: Object, name: str) -> list[Object]:
 # --- the form of outputs ---------------------------------------------------------------------------------------------
 
 
-@fault("request.parse_outputs", breaks=("BIN-BDO-N", "BIN-OUT-N", "BIN-BDO-T"))
+@fault("request.parse_outputs", breaks=("BIN-ALL-UNSET", "BIN-OUTPUT-UNSET", "BIN-ALL-TRUE"))
 def binary_data_on_the_request_taken_for_all(original: Any, model: Model, request: Object) -> Any:
     """`binary_data` on the request is taken for `binary_data_output`."""
     value = _parameters(request).get("binary_data")
     return original(model, request if value is None else _by_default(request, value))
 
 
-@fault("request.parse_outputs", breaks="BIN-BDO-N")
+@fault("request.parse_outputs", breaks="BIN-ALL-UNSET")
 def parameters_of_inputs_taken_for_outputs(original: Any, model: Model, request: Object) -> Any:
     """`binary_data` or `binary_data_output` on an input asks for all outputs as binary data."""
     given = [_parameters(entry) for entry in _entries(request, "inputs")]
@@ -47,7 +47,7 @@ def parameters_of_inputs_taken_for_outputs(original: Any, model: Model, request:
     return original(model, _by_default(request, True) if asked else request)
 
 
-@fault("request.parse_outputs", breaks=("BIN-OUT-N", "BIN-OUT-T"))
+@fault("request.parse_outputs", breaks=("BIN-OUTPUT-UNSET", "BIN-OUTPUT-TRUE"))
 def binary_data_output_on_an_output_taken(original: Any, model: Model, request: Object) -> Any:
     """`binary_data_output` on an output is taken for its `binary_data`."""
     outputs = [
@@ -59,7 +59,7 @@ def binary_data_output_on_an_output_taken(original: Any, model: Model, request: 
     return original(model, request | {"outputs": outputs} if outputs else request)
 
 
-@fault("request.parse_outputs", breaks=("BIN-OUT-N", "BIN-BDO-N"))
+@fault("request.parse_outputs", breaks=("BIN-OUTPUT-UNSET", "BIN-ALL-UNSET"))
 def forms_beside_the_parameters_taken(original: Any, model: Model, request: Object) -> Any:
     """`binary_data` and `binary_data_output` are taken beside the parameters as in them."""
     outputs = [

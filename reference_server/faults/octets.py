@@ -27,7 +27,7 @@ def swapped(elements: Any) -> Any:
 
 @fault(
     "tensors.decode_binary",
-    breaks=("BIN-ENC-LE-I", "BIN-ENC-ALL-I", "BIN-ENC-FP16-I", "OIP-ANSWER"),
+    breaks=("BIN-LITTLE-ENDIAN-I", "BIN-DATATYPES-I", "OIP-ANSWER"),
 )
 def inputs_read_big_endian(original: Any, *arguments: Any) -> Tensor:
     """Numbers of a binary input are read as big-endian."""
@@ -35,14 +35,14 @@ def inputs_read_big_endian(original: Any, *arguments: Any) -> Tensor:
     return tensor if tensor.datatype == "BYTES" else replace(tensor, elements=swapped(tensor.elements))
 
 
-@fault("tensors.decode_binary", breaks=("BIN-ENC-LE-I", "BIN-ENC-ALL-I", "OIP-ANSWER"))
+@fault("tensors.decode_binary", breaks=("BIN-LITTLE-ENDIAN-I", "BIN-DATATYPES-I", "OIP-ANSWER"))
 def int16_inputs_read_big_endian(original: Any, *arguments: Any) -> Tensor:
     """INT16 elements of a binary input are read as big-endian."""
     tensor: Tensor = original(*arguments)
     return replace(tensor, elements=swapped(tensor.elements)) if tensor.datatype == "INT16" else tensor
 
 
-@fault("tensors.decode_binary", breaks=("BIN-ENC-LE-I", "BIN-ENC-ALL-I", "BIN-EQ-I", "OIP-ANSWER"))
+@fault("tensors.decode_binary", breaks=("BIN-LITTLE-ENDIAN-I", "BIN-DATATYPES-I", "BIN-SAME-AS-JSON-I", "OIP-ANSWER"))
 def fp64_words_exchanged_on_reading(original: Any, *arguments: Any) -> Tensor:
     """The two words of each FP64 element of a binary input change places."""
     tensor: Tensor = original(*arguments)
@@ -52,13 +52,13 @@ def fp64_words_exchanged_on_reading(original: Any, *arguments: Any) -> Tensor:
     return replace(tensor, elements=np.ascontiguousarray(words).reshape(-1).view("<f8"))
 
 
-@fault("tensors.encode_binary", breaks=("BIN-ENC-LE-O", "BIN-ENC-ALL-O", "BIN-ENC-FP16-O", "OIP-ANSWER"))
+@fault("tensors.encode_binary", breaks=("BIN-LITTLE-ENDIAN-O", "BIN-DATATYPES-O", "OIP-ANSWER"))
 def outputs_written_big_endian(original: Any, tensor: Tensor) -> Any:
     """Numbers of a binary output are written as big-endian."""
     return original(tensor if tensor.datatype == "BYTES" else replace(tensor, elements=swapped(tensor.elements)))
 
 
-@fault("tensors.encode_binary", breaks=("BIN-ENC-LE-O", "BIN-ENC-ALL-O", "OIP-ANSWER"))
+@fault("tensors.encode_binary", breaks=("BIN-LITTLE-ENDIAN-O", "BIN-DATATYPES-O", "OIP-ANSWER"))
 def fp32_outputs_written_big_endian(original: Any, tensor: Tensor) -> Any:
     """FP32 elements of a binary output are written as big-endian."""
     return original(replace(tensor, elements=swapped(tensor.elements)) if tensor.datatype == "FP32" else tensor)
@@ -68,12 +68,10 @@ def fp32_outputs_written_big_endian(original: Any, tensor: Tensor) -> Any:
     "tensors.decode_binary",
     "tensors.encode_binary",
     breaks=(
-        "BIN-ENC-LE-I",
-        "BIN-ENC-LE-O",
-        "BIN-ENC-ALL-I",
-        "BIN-ENC-ALL-O",
-        "BIN-ENC-FP16-I",
-        "BIN-ENC-FP16-O",
+        "BIN-LITTLE-ENDIAN-I",
+        "BIN-LITTLE-ENDIAN-O",
+        "BIN-DATATYPES-I",
+        "BIN-DATATYPES-O",
         "OIP-ANSWER",
     ),
 )
@@ -98,14 +96,14 @@ def rows_first(elements: Any, shape: Shape) -> Any:
     return elements.reshape(shape, order="F").ravel()
 
 
-@fault("tensors.decode_binary", breaks=("BIN-ENC-ROW-I", "OIP-ANSWER"))
+@fault("tensors.decode_binary", breaks=("BIN-ROW-MAJOR-I", "OIP-ANSWER"))
 def inputs_read_column_by_column(original: Any, *arguments: Any) -> Tensor:
     """Elements of a binary input are read in column-major order."""
     tensor: Tensor = original(*arguments)
     return replace(tensor, elements=rows_first(tensor.elements, tensor.shape))
 
 
-@fault("tensors.encode_binary", breaks=("BIN-ENC-ROW-O", "OIP-ANSWER"))
+@fault("tensors.encode_binary", breaks=("BIN-ROW-MAJOR-O", "OIP-ANSWER"))
 def outputs_written_column_by_column(original: Any, tensor: Tensor) -> Any:
     """Elements of a binary output are written in column-major order."""
     return original(replace(tensor, elements=columns_first(tensor.elements, tensor.shape)))
@@ -114,7 +112,7 @@ def outputs_written_column_by_column(original: Any, tensor: Tensor) -> Any:
 @fault(
     "tensors.decode_binary",
     "tensors.encode_binary",
-    breaks=("BIN-ENC-ROW-I", "BIN-ENC-ROW-O", "OIP-ANSWER"),
+    breaks=("BIN-ROW-MAJOR-I", "BIN-ROW-MAJOR-O", "OIP-ANSWER"),
 )
 def column_by_column_both_ways(original: Any, first: Any, *rest: Any) -> Any:
     """Elements in binary data are in column-major order, on both sides."""
@@ -124,7 +122,7 @@ def column_by_column_both_ways(original: Any, first: Any, *rest: Any) -> Any:
     return replace(tensor, elements=rows_first(tensor.elements, tensor.shape))
 
 
-@fault("tensors.decode_binary", breaks="BIN-ENC-ROW-I")
+@fault("tensors.decode_binary", breaks="BIN-ROW-MAJOR-I")
 def square_matrices_read_transposed(original: Any, *arguments: Any) -> Tensor:
     """A binary input with as many rows as columns is read transposed."""
     tensor: Tensor = original(*arguments)
@@ -132,7 +130,7 @@ def square_matrices_read_transposed(original: Any, *arguments: Any) -> Tensor:
     return replace(tensor, elements=rows_first(tensor.elements, tensor.shape)) if square else tensor
 
 
-@fault("request.parse_input", breaks=("BIN-ENC-ROW-I", "OIP-ANSWER"))
+@fault("request.parse_input", breaks=("BIN-ROW-MAJOR-I", "OIP-ANSWER"))
 def batches_read_interleaved(original: Any, model: Any, spec: Any, entry: Any, rest: Any) -> Tensor:
     """The items of a binary batch are read element by element in turn."""
     tensor: Tensor = original(model, spec, entry, rest)
@@ -141,7 +139,7 @@ def batches_read_interleaved(original: Any, model: Any, spec: Any, entry: Any, r
     return replace(tensor, elements=rows_first(tensor.elements, tensor.shape))
 
 
-@fault("tensors.encode_binary", breaks=("BIN-ENC-ROW-O", "OIP-ANSWER"))
+@fault("tensors.encode_binary", breaks=("BIN-ROW-MAJOR-O", "OIP-ANSWER"))
 def outer_dimensions_of_rank_3_exchanged_on_writing(original: Any, tensor: Tensor) -> Any:
     """A binary output of rank 3 is written with its first two dimensions exchanged."""
     if len(tensor.shape) == 3:
@@ -150,7 +148,7 @@ def outer_dimensions_of_rank_3_exchanged_on_writing(original: Any, tensor: Tenso
     return original(tensor)
 
 
-@fault("tensors.encode_binary", breaks=("BIN-ENC-ROW-O", "OIP-ANSWER"))
+@fault("tensors.encode_binary", breaks=("BIN-ROW-MAJOR-O", "OIP-ANSWER"))
 def strings_written_column_by_column(original: Any, tensor: Tensor) -> Any:
     """BYTES elements of a binary output are written in column-major order."""
     if tensor.datatype == "BYTES":
@@ -161,7 +159,7 @@ def strings_written_column_by_column(original: Any, tensor: Tensor) -> Any:
 # --- gaps -------------------------------------------------------------------------------------------------------------
 
 
-@fault("framing.BinaryData.take", breaks=("BIN-ENC-PACK-I", "BIN-NEG-EXTRA", "BIN-SIZE-I", "OIP-ANSWER"))
+@fault("framing.BinaryData.take", breaks=("BIN-PACKED-I", "BIN-BODY-LONG", "BIN-SIZE-I", "OIP-ANSWER"))
 def inputs_expected_at_multiples_of_four(original: Any, self: Any, size: int) -> memoryview:
     """A binary input is expected at the next multiple of four bytes behind the one before."""
     taken: memoryview = original(self, size)
@@ -169,14 +167,14 @@ def inputs_expected_at_multiples_of_four(original: Any, self: Any, size: int) ->
     return taken
 
 
-@fault("response.join", breaks=("BIN-ENC-PACK-O", "BIN-BODY-O", "OIP-ANSWER"))
+@fault("response.join", breaks=("BIN-PACKED-O", "BIN-BODY-O", "OIP-ANSWER"))
 def outputs_written_at_multiples_of_four(original: Any, head: bytes, binary: Sequence[Octets]) -> Any:
     """A binary output begins at the next multiple of four bytes behind the one before."""
     padded = [bytes(data) + bytes(-len(data) % 4) for data in binary[:-1]]
     return original(head, [*padded, binary[-1]])
 
 
-@fault("tensors.encode_binary", breaks=("BIN-ENC-PACK-O", "BIN-SIZE-O", "OIP-ANSWER"))
+@fault("tensors.encode_binary", breaks=("BIN-PACKED-O", "BIN-SIZE-O", "OIP-ANSWER"))
 def rows_written_at_multiples_of_16(original: Any, tensor: Tensor) -> Any:
     """Each row of a binary output of rank 2 is padded to a multiple of 16 bytes, which the size counts."""
     if len(tensor.shape) != 2 or tensor.datatype == "BYTES":
@@ -187,7 +185,7 @@ def rows_written_at_multiples_of_16(original: Any, tensor: Tensor) -> Any:
 
 @fault(
     "tensors.split_elements",
-    breaks=("BIN-ENC-PACK-I", "BIN-ENC-BYTES-I", "BIN-NEG-FRAME", "BIN-EQ-I", "OIP-ANSWER"),
+    breaks=("BIN-PACKED-I", "BIN-BYTES-I", "BIN-BYTES-MISFRAMED", "BIN-SAME-AS-JSON-I", "OIP-ANSWER"),
 )
 def strings_expected_at_multiples_of_four(_original: Any, data: memoryview, count: int) -> Any:
     """Each BYTES element of a binary input is expected at the next multiple of four bytes."""
@@ -196,7 +194,7 @@ def strings_expected_at_multiples_of_four(_original: Any, data: memoryview, coun
 
 @fault(
     "tensors.join_elements",
-    breaks=("BIN-ENC-PACK-O", "BIN-ENC-BYTES-O", "BIN-EQ-O", "OIP-ANSWER"),
+    breaks=("BIN-PACKED-O", "BIN-BYTES-O", "BIN-SAME-AS-JSON-O", "OIP-ANSWER"),
 )
 def strings_written_at_multiples_of_four(_original: Any, elements: Iterable[bytes]) -> bytes:
     """Each BYTES element of a binary output is padded to a multiple of four bytes, which its length does not count."""
@@ -237,7 +235,7 @@ def is_json(text: bytes) -> bool:
     return True
 
 
-@fault("tensors.decode_binary", breaks=("BIN-BODY-I", "BIN-ENC-ALL-I", "OIP-ANSWER"))
+@fault("tensors.decode_binary", breaks=("BIN-BODY-I", "BIN-DATATYPES-I", "OIP-ANSWER"))
 def carriage_returns_read_as_line_feeds(original: Any, datatype: str, shape: Shape, data: memoryview) -> Any:
     """In a binary UINT8 input the byte 13 is read as 10, as a reader of text lines does."""
     if datatype == "UINT8":
@@ -245,7 +243,7 @@ def carriage_returns_read_as_line_feeds(original: Any, datatype: str, shape: Sha
     return original(datatype, shape, data)
 
 
-@fault("response.join", breaks=("BIN-BODY-O", "CLS-BIN"))
+@fault("response.join", breaks=("BIN-BODY-O", "CLS-BINARY"))
 def line_end_behind_the_last_tensor(original: Any, head: bytes, binary: Iterable[Octets]) -> bytes:
     """A line end follows the last tensor of an answer."""
     body: bytes = original(head, binary)
@@ -281,7 +279,7 @@ def framed(data: bytes, count: int, *, unit: int = 1, modulus: int = 2**64, cut:
         raise InferenceError("bytes are left over")
 
 
-@fault("tensors.split_elements", breaks="BIN-NEG-FRAME")
+@fault("tensors.split_elements", breaks="BIN-BYTES-MISFRAMED")
 def ends_of_strings_reckoned_in_32_bits(_original: Any, data: memoryview, count: int) -> Any:
     """Where a BYTES element of a binary input ends is reckoned modulo 2^32."""
     return objects(wrapping(bytes(data), count))
@@ -300,13 +298,13 @@ def wrapping(data: bytes, count: int) -> Iterator[bytes]:
         raise InferenceError("bytes are left over")
 
 
-@fault("tensors.split_elements", breaks="BIN-NEG-FRAME")
+@fault("tensors.split_elements", breaks="BIN-BYTES-MISFRAMED")
 def strings_cut_where_the_data_end(_original: Any, data: memoryview, count: int) -> Any:
     """A BYTES element whose length points past the end of a binary input ends where the input ends."""
     return objects(framed(bytes(data), count, cut=True))
 
 
-@fault("tensors.split_elements", "tensors.check_size", breaks="BIN-NEG-FRAME")
+@fault("tensors.split_elements", "tensors.check_size", breaks="BIN-BYTES-MISFRAMED")
 def missing_strings_read_as_empty(original: Any, *arguments: Any) -> Any:
     """BYTES elements that a binary input lacks are read as empty."""
     if len(arguments) == 3:
@@ -322,7 +320,7 @@ def missing_strings_read_as_empty(original: Any, *arguments: Any) -> Any:
     return objects([*items, *[b""] * (count - len(items))])
 
 
-@fault("tensors.split_elements", breaks="BIN-NEG-FRAME")
+@fault("tensors.split_elements", breaks="BIN-BYTES-MISFRAMED")
 def strings_beyond_the_shape_ignored(original: Any, data: memoryview, count: int) -> Any:
     """Bytes behind the last BYTES element that the shape of a binary input counts are ignored."""
     octets, end = bytes(data), 0
@@ -331,7 +329,7 @@ def strings_beyond_the_shape_ignored(original: Any, data: memoryview, count: int
     return original(octets[:end], count)
 
 
-@fault("tensors.split_elements", breaks="BIN-NEG-FRAME")
+@fault("tensors.split_elements", breaks="BIN-BYTES-MISFRAMED")
 def string_lengths_read_as_signed(original: Any, data: memoryview, count: int) -> Any:
     """A BYTES length of 2^31 or more in a binary input is read as a negative number, and the rest as the element."""
     octets = bytes(data)

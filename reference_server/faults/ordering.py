@@ -30,7 +30,7 @@ def is_sound(request: Object) -> bool:
     return isinstance(inputs, list) and all(isinstance(item, dict) and "name" in item for item in inputs)
 
 
-@fault("request.parse_inputs", breaks=("BIN-ORD-I", "OIP-ANSWER"))
+@fault("request.parse_inputs", breaks=("BIN-ORDER-I", "OIP-ANSWER"))
 def inputs_read_in_declared_order(original: Any, model: Model, request: Object, rest: Any) -> Any:
     """Binary inputs are read in the order in which the model declares them."""
     declared = [spec.name for spec in model.inputs]
@@ -38,13 +38,13 @@ def inputs_read_in_declared_order(original: Any, model: Model, request: Object, 
     return original(model, sorted_inputs(request, lambda i: declared.index(i["name"])) if known else request, rest)
 
 
-@fault("request.parse_inputs", breaks=("BIN-ORD-I", "OIP-ANSWER"))
+@fault("request.parse_inputs", breaks=("BIN-ORDER-I", "OIP-ANSWER"))
 def inputs_read_in_alphabetical_order(original: Any, model: Model, request: Object, rest: Any) -> Any:
     """Binary inputs are read in the alphabetical order of their names, as a sorted map has them."""
     return original(model, sorted_inputs(request, lambda item: str(item["name"])), rest)
 
 
-@fault("request.parse_inputs", breaks=("BIN-ORD-I", "OIP-ANSWER"))
+@fault("request.parse_inputs", breaks=("BIN-ORDER-I", "OIP-ANSWER"))
 def first_of_several_inputs_read_last(original: Any, model: Model, request: Object, rest: Any) -> Any:
     """Of three inputs or more, the first takes its binary data after all others."""
     several = is_sound(request) and len(request["inputs"]) > 2
@@ -52,13 +52,13 @@ def first_of_several_inputs_read_last(original: Any, model: Model, request: Obje
     return original(model, request | {"inputs": [*inputs[1:], inputs[0]]} if several else request, rest)
 
 
-@fault("request.parse_inputs", breaks=("BIN-ORD-I", "BIN-SIZE-I", "OIP-ANSWER"))
+@fault("request.parse_inputs", breaks=("BIN-ORDER-I", "BIN-SIZE-I", "OIP-ANSWER"))
 def strings_read_behind_numbers(original: Any, model: Model, request: Object, rest: Any) -> Any:
     """Binary inputs of fixed size are read first, and BYTES after them."""
     return original(model, sorted_inputs(request, lambda item: item.get("datatype") == "BYTES"), rest)
 
 
-@fault("models.Model.run", breaks=("BIN-ORD-I", "OIP-ANSWER"))
+@fault("models.Model.run", breaks=("BIN-ORDER-I", "OIP-ANSWER"))
 def inputs_of_one_datatype_taken_in_the_order_of_the_request(original: Any, self: Model, inputs: Any) -> Any:
     """A model takes inputs of one datatype in the order of the request, whatever their names."""
     if len({tensor.datatype for tensor in inputs.values()}) == 1:
@@ -66,7 +66,7 @@ def inputs_of_one_datatype_taken_in_the_order_of_the_request(original: Any, self
     return original(self, inputs)
 
 
-@fault("request.parse_input", breaks=("BIN-MIX-I", "BIN-NEG-EXTRA", "OIP-ANSWER"))
+@fault("request.parse_input", breaks=("BIN-MIXED-I", "BIN-BODY-LONG", "OIP-ANSWER"))
 def json_inputs_take_bytes(original: Any, model: Model, spec: Any, entry: Object, rest: Any) -> Any:
     """A JSON input takes as many of the bytes behind the JSON as it would have as binary data."""
     tensor: Tensor = original(model, spec, entry, rest)
@@ -76,7 +76,7 @@ def json_inputs_take_bytes(original: Any, model: Model, spec: Any, entry: Object
     return tensor
 
 
-@fault("request.parse_inputs", breaks=("BIN-MIX-I", "OIP-ANSWER"))
+@fault("request.parse_inputs", breaks=("BIN-MIXED-I", "OIP-ANSWER"))
 def json_inputs_beside_binary_ones_refused(original: Any, model: Model, request: Object, rest: Any) -> Any:
     """A request with JSON and binary inputs side by side is refused."""
     if rest is not None and is_sound(request) and 0 < sum("data" in item for item in request["inputs"]) < 4:
@@ -86,7 +86,7 @@ def json_inputs_beside_binary_ones_refused(original: Any, model: Model, request:
     return original(model, request, rest)
 
 
-@fault("request.parse_input", breaks=("BIN-MIX-I", "OIP-ANSWER"))
+@fault("request.parse_input", breaks=("BIN-MIXED-I", "OIP-ANSWER"))
 def json_numbers_beside_binary_data_read_as_zero(
     original: Any, model: Model, spec: Any, entry: Object, rest: Any
 ) -> Any:
@@ -100,7 +100,7 @@ def json_numbers_beside_binary_data_read_as_zero(
 # --- answers ----------------------------------------------------------------------------------------------------------
 
 
-@fault("response.join", breaks=("BIN-ORD-O", "OIP-ANSWER"))
+@fault("response.join", breaks=("BIN-ORDER-O", "OIP-ANSWER"))
 def binary_outputs_in_reverse(original: Any, head: bytes, binary: Iterable[Octets]) -> bytes:
     """Binary data follow the JSON in the reverse of its order."""
     body: bytes = original(head, list(binary)[::-1])
@@ -122,7 +122,7 @@ def parts_of(model: Model, request: Any, produced: Mapping[str, Tensor]) -> list
     return [response.output_part(model, wish, produced[wish.name]) for wish in request.outputs]
 
 
-@fault("response.build", breaks=("BIN-ORD-O", "OIP-ANSWER"))
+@fault("response.build", breaks=("BIN-ORDER-O", "OIP-ANSWER"))
 def binary_outputs_in_declared_order(_original: Any, model: Model, request: Any, produced: Any) -> Any:
     """Binary data follow in the order in which the model declares its outputs, the JSON has that of the request."""
     parts = parts_of(model, request, produced)
@@ -131,7 +131,7 @@ def binary_outputs_in_declared_order(_original: Any, model: Model, request: Any,
     return answer(model, request, [entry for entry, _ in parts], [data for _, data in binary])
 
 
-@fault("response.build", breaks=("BIN-ORD-O", "OIP-ANSWER"))
+@fault("response.build", breaks=("BIN-ORDER-O", "OIP-ANSWER"))
 def outputs_sorted_by_name_in_the_json_alone(_original: Any, model: Model, request: Any, produced: Any) -> Any:
     """The JSON lists the outputs by name, their binary data are in the order of the request."""
     parts = parts_of(model, request, produced)
@@ -139,7 +139,7 @@ def outputs_sorted_by_name_in_the_json_alone(_original: Any, model: Model, reque
     return answer(model, request, entries, [data for _, data in parts if data is not None])
 
 
-@fault("response.build", breaks=("BIN-ORD-O", "OIP-ANSWER"))
+@fault("response.build", breaks=("BIN-ORDER-O", "OIP-ANSWER"))
 def strings_written_behind_numbers(_original: Any, model: Model, request: Any, produced: Any) -> Any:
     """Binary data of BYTES outputs follow those of all others, whatever the JSON says."""
     parts = parts_of(model, request, produced)
@@ -147,7 +147,7 @@ def strings_written_behind_numbers(_original: Any, model: Model, request: Any, p
     return answer(model, request, [entry for entry, _ in parts], [data for _, data in binary if data is not None])
 
 
-@fault("response.join", breaks=("BIN-ORD-O", "BIN-BODY-O"))
+@fault("response.join", breaks=("BIN-ORDER-O", "BIN-BODY-O"))
 def empty_output_repeats_the_bytes_before_it(original: Any, head: bytes, binary: Iterable[Octets]) -> Any:
     """A binary output without elements writes the bytes of the one before it again."""
     written: list[Octets] = []
@@ -156,7 +156,7 @@ def empty_output_repeats_the_bytes_before_it(original: Any, head: bytes, binary:
     return original(head, written)
 
 
-@fault("response.build", breaks=("BIN-MIX-O", "CLS-ONLY", "OIP-ANSWER"))
+@fault("response.build", breaks=("BIN-MIXED-O", "CLS-ONLY", "OIP-ANSWER"))
 def json_outputs_leave_a_gap(_original: Any, model: Model, request: Any, produced: Any) -> Any:
     """Where a JSON output stands among binary ones, zeros stand among the binary data."""
     parts = parts_of(model, request, produced)
@@ -168,7 +168,7 @@ def json_outputs_leave_a_gap(_original: Any, model: Model, request: Any, produce
     return answer(model, request, entries, gaps[: last + 1])
 
 
-@fault("response.build", breaks=("BIN-MIX-O", "OIP-ANSWER"))
+@fault("response.build", breaks=("BIN-MIXED-O", "OIP-ANSWER"))
 def binary_data_counted_among_all_outputs(_original: Any, model: Model, request: Any, produced: Any) -> Any:
     """The n-th binary data are cut from the n-th output, although JSON outputs stand among them."""
     parts = parts_of(model, request, produced)
@@ -180,7 +180,7 @@ def binary_data_counted_among_all_outputs(_original: Any, model: Model, request:
     return answer(model, request, [entry for entry, _ in parts], wanted)
 
 
-@fault("response.build", breaks=("BIN-MIX-O", "OIP-ANSWER"))
+@fault("response.build", breaks=("BIN-MIXED-O", "OIP-ANSWER"))
 def json_outputs_before_binary_ones_lose_their_values(_original: Any, model: Model, request: Any, produced: Any) -> Any:
     """In an answer with binary data, a numeric JSON output that is listed before them has zeros."""
     parts = parts_of(model, request, produced)

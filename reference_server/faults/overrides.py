@@ -31,7 +31,7 @@ def with_forms(wishes: Wishes, forms: list[bool]) -> Wishes:
 # --- listed outputs ---------------------------------------------------------------------------------------------------
 
 
-@fault("request.parse_outputs", breaks=("BIN-OUT-T", "BIN-BDO-OVT", "OIP-ANSWER", "HTTP-ISOLATION"))
+@fault("request.parse_outputs", breaks=("BIN-OUTPUT-TRUE", "BIN-TRUE-OVERRIDES", "OIP-ANSWER", "OIP-ISOLATION"))
 def json_requests_answered_in_json(original: Any, model: Any, request: Object) -> Wishes:
     """`binary_data` on an output counts only in a request with binary inputs."""
     wishes: Wishes = original(model, request)
@@ -39,7 +39,7 @@ def json_requests_answered_in_json(original: Any, model: Any, request: Object) -
     return with_forms(wishes, [False] * len(wishes)) if ignored else wishes
 
 
-@fault("request.parse_outputs", breaks=("BIN-OUT-T", "BIN-BDO-OVT"))
+@fault("request.parse_outputs", breaks=("BIN-OUTPUT-TRUE", "BIN-TRUE-OVERRIDES"))
 def last_listed_output_stays_json(original: Any, model: Any, request: Object) -> Wishes:
     """Of several outputs that are all asked for as binary data, the last comes as JSON."""
     wishes: Wishes = original(model, request)
@@ -49,7 +49,7 @@ def last_listed_output_stays_json(original: Any, model: Any, request: Object) ->
     return wishes
 
 
-@fault("request.parse_outputs", breaks=("BIN-OUT-T", "BIN-BDO-OVT", "BIN-BDO-T"))
+@fault("request.parse_outputs", breaks=("BIN-OUTPUT-TRUE", "BIN-TRUE-OVERRIDES", "BIN-ALL-TRUE"))
 def empty_outputs_fall_back_to_json(original: Any, model: Any, request: Object) -> Wishes:
     """Without elements in the request's inputs, outputs come as JSON though binary data was asked for."""
     wishes: Wishes = original(model, request)
@@ -57,7 +57,7 @@ def empty_outputs_fall_back_to_json(original: Any, model: Any, request: Object) 
     return with_forms(wishes, [False] * len(wishes)) if empty else wishes
 
 
-@fault("request.parse_outputs", breaks=("BIN-OUT-F", "BIN-BDO-OVF"))
+@fault("request.parse_outputs", breaks=("BIN-OUTPUT-FALSE", "BIN-FALSE-OVERRIDES"))
 def binary_data_counts_when_it_is_there(original: Any, model: Any, request: Object) -> Wishes:
     """`binary_data` makes an output binary when it is there, whatever its value."""
     wishes: Wishes = original(model, request)
@@ -65,7 +65,7 @@ def binary_data_counts_when_it_is_there(original: Any, model: Any, request: Obje
     return with_forms(wishes, [flag is not None for flag in flags]) if any(f is False for f in flags) else wishes
 
 
-@fault("request.parse_outputs", breaks="BIN-OUT-F")
+@fault("request.parse_outputs", breaks="BIN-OUTPUT-FALSE")
 def one_binary_output_makes_all_binary(original: Any, model: Any, request: Object) -> Wishes:
     """Where one output is asked for as binary data, those listed with `binary_data` false come so too."""
     wishes: Wishes = original(model, request)
@@ -77,7 +77,7 @@ def one_binary_output_makes_all_binary(original: Any, model: Any, request: Objec
     )
 
 
-@fault("request.parse_outputs", breaks="BIN-OUT-N")
+@fault("request.parse_outputs", breaks="BIN-OUTPUT-UNSET")
 def flag_carries_over_to_the_next_output(original: Any, model: Any, request: Object) -> Wishes:
     """An output that is listed without `binary_data` takes the flag of the one before it."""
     wishes: Wishes = original(model, request)
@@ -89,7 +89,7 @@ def flag_carries_over_to_the_next_output(original: Any, model: Any, request: Obj
     return wishes
 
 
-@fault("request.parse_outputs", breaks=("BIN-OUT-N", "BIN-BDO-N"))
+@fault("request.parse_outputs", breaks=("BIN-OUTPUT-UNSET", "BIN-ALL-UNSET"))
 def binary_requests_answered_with_binary_data(original: Any, model: Any, request: Object) -> Wishes:
     """A request with binary inputs gets binary outputs where it does not say otherwise."""
     wishes: Wishes = original(model, request)
@@ -100,7 +100,7 @@ def binary_requests_answered_with_binary_data(original: Any, model: Any, request
     return with_forms(wishes, [flag is not False for flag in flags])
 
 
-@fault("request.parse_outputs", breaks="BIN-OUT-N")
+@fault("request.parse_outputs", breaks="BIN-OUTPUT-UNSET")
 def false_default_read_as_there(original: Any, model: Any, request: Object) -> Wishes:
     """Under `binary_data_output` false an output that is listed without `binary_data` comes as binary data."""
     wishes: Wishes = original(model, request)
@@ -112,21 +112,21 @@ def false_default_read_as_there(original: Any, model: Any, request: Object) -> W
 # --- no output listed -------------------------------------------------------------------------------------------------
 
 
-@fault("request.parse_outputs", breaks=("BIN-BDO-T", "OIP-ANSWER"))
+@fault("request.parse_outputs", breaks=("BIN-ALL-TRUE", "OIP-ANSWER"))
 def binary_data_output_needs_listed_outputs(original: Any, model: Any, request: Object) -> Wishes:
     """`binary_data_output` has no effect where the request lists no outputs."""
     wishes: Wishes = original(model, request)
     return wishes if request.get("outputs") else with_forms(wishes, [False] * len(wishes))
 
 
-@fault("request.parse_outputs", breaks="BIN-BDO-T")
+@fault("request.parse_outputs", breaks="BIN-ALL-TRUE")
 def binary_data_output_covers_the_first_output(original: Any, model: Any, request: Object) -> Wishes:
     """Where the request lists no outputs, `binary_data_output` counts for the first one alone."""
     wishes: Wishes = original(model, request)
     return wishes if request.get("outputs") else wishes[:1] + with_forms(wishes[1:], [False] * len(wishes[1:]))
 
 
-@fault("request.parse_outputs", breaks="BIN-BDO-F")
+@fault("request.parse_outputs", breaks="BIN-ALL-FALSE")
 def binary_data_output_counts_when_it_is_there(original: Any, model: Any, request: Object) -> Wishes:
     """`binary_data_output` makes unlisted outputs binary when it is there, whatever its value."""
     wishes: Wishes = original(model, request)
@@ -134,7 +134,7 @@ def binary_data_output_counts_when_it_is_there(original: Any, model: Any, reques
     return with_forms(wishes, [True] * len(wishes)) if given else wishes
 
 
-@fault("request.parse_outputs", breaks="BIN-BDO-N")
+@fault("request.parse_outputs", breaks="BIN-ALL-UNSET")
 def unlisted_outputs_binary_by_default(original: Any, model: Any, request: Object) -> Wishes:
     """Where the request lists no outputs and says nothing, all come as binary data."""
     wishes: Wishes = original(model, request)
@@ -142,7 +142,7 @@ def unlisted_outputs_binary_by_default(original: Any, model: Any, request: Objec
     return with_forms(wishes, [True] * len(wishes)) if silent else wishes
 
 
-@fault("request.parse_outputs", breaks="BIN-BDO-N")
+@fault("request.parse_outputs", breaks="BIN-ALL-UNSET")
 def strings_binary_by_default(original: Any, model: Any, request: Object) -> Wishes:
     """Where the request lists no outputs and says nothing, BYTES come as binary data beside JSON."""
     wishes: Wishes = original(model, request)
@@ -154,7 +154,7 @@ def strings_binary_by_default(original: Any, model: Any, request: Object) -> Wis
 # --- one against the other --------------------------------------------------------------------------------------------
 
 
-@fault("request.output_form", breaks="BIN-BDO-OVF")
+@fault("request.output_form", breaks="BIN-FALSE-OVERRIDES")
 def binary_data_output_wins_over_false(
     _original: Any, binary_data: bool | None, binary_data_output: bool | None
 ) -> Any:
@@ -162,13 +162,13 @@ def binary_data_output_wins_over_false(
     return bool(binary_data or binary_data_output)
 
 
-@fault("request.output_form", breaks="BIN-BDO-OVT")
+@fault("request.output_form", breaks="BIN-TRUE-OVERRIDES")
 def binary_data_output_false_wins(original: Any, binary_data: bool | None, binary_data_output: bool | None) -> Any:
     """With `binary_data_output` false every output comes as JSON."""
     return binary_data_output is not False and original(binary_data, binary_data_output)
 
 
-@fault("request.parse_outputs", breaks=("BIN-BDO-OVF", "BIN-BDO-OVT"))
+@fault("request.parse_outputs", breaks=("BIN-FALSE-OVERRIDES", "BIN-TRUE-OVERRIDES"))
 def request_parameter_wins_over_that_of_an_output(original: Any, model: Any, request: Object) -> Wishes:
     """`binary_data_output` overrides `binary_data`, rather than the other way round."""
     wishes: Wishes = original(model, request)
@@ -176,7 +176,10 @@ def request_parameter_wins_over_that_of_an_output(original: Any, model: Any, req
     return wishes if default is None else with_forms(wishes, [default] * len(wishes))
 
 
-@fault("request.parse_outputs", breaks=("BIN-BDO-OVF", "BIN-BDO-OVT", "BIN-OUT-F", "BIN-OUT-T", "BIN-OUT-N"))
+@fault(
+    "request.parse_outputs",
+    breaks=("BIN-FALSE-OVERRIDES", "BIN-TRUE-OVERRIDES", "BIN-OUTPUT-FALSE", "BIN-OUTPUT-TRUE", "BIN-OUTPUT-UNSET"),
+)
 def first_output_decides_for_all(original: Any, model: Any, request: Object) -> Wishes:
     """All listed outputs come in the form of the first."""
     wishes: Wishes = original(model, request)
@@ -186,21 +189,21 @@ def first_output_decides_for_all(original: Any, model: Any, request: Object) -> 
 # --- flags of a wrong type --------------------------------------------------------------------------------------------
 
 
-@fault("members.flag", breaks="BIN-NEG-PARAM")
+@fault("members.flag", breaks="BIN-PARAMETER-TYPE")
 def flags_taken_by_their_truth(_original: Any, given: Object, name: str) -> bool | None:
     """A flag that is no boolean is true unless it is empty or zero."""
     value = given.get(name)
     return None if value is None else bool(value)
 
 
-@fault("members.flag", breaks="BIN-NEG-PARAM")
+@fault("members.flag", breaks="BIN-PARAMETER-TYPE")
 def flags_taken_from_strings(original: Any, given: Object, name: str) -> Any:
     """The strings "true" and "false" are taken for flags."""
     value = given.get(name)
     return value == "true" if value in ("true", "false") else original(given, name)
 
 
-@fault("members.flag", breaks="BIN-NEG-PARAM")
+@fault("members.flag", breaks="BIN-PARAMETER-TYPE")
 def flags_of_a_wrong_type_ignored(original: Any, given: Object, name: str) -> Any:
     """A flag that is no boolean is taken for absent."""
     try:

@@ -15,7 +15,7 @@ from reference_server.tensors import Tensor
 Inputs = dict[str, Tensor]
 Shape = tuple[int, ...]
 
-BYTES_BODY = ("RAW-STR",)
+BYTES_BODY = ("RAW-BYTES",)
 
 
 def with_elements(inputs: Inputs, elements: Any) -> Inputs:
@@ -32,13 +32,13 @@ def is_bytes(model: Model) -> bool:
 # --- what the body is ------------------------------------------------------------------------------------------------
 
 
-@fault("framing.json_length", breaks=("RAW-IHCL0", "OIP-ANSWER"))
+@fault("framing.json_length", breaks=("RAW-HEADER-ZERO", "OIP-ANSWER"))
 def inference_header_0_means_none(original: Any, values: Any, body_length: int) -> int | None:
     """An inference header of 0 counts as absent, because a zero length is tested for truth."""
     return original(values, body_length) or None
 
 
-@fault("raw.parse_body", breaks=("RAW-IHCL0", "OIP-ANSWER"))
+@fault("raw.parse_body", breaks=("RAW-HEADER-ZERO", "OIP-ANSWER"))
 def raw_body_with_a_brace_is_refused(original: Any, model: Model, body: bytes) -> Inputs:
     """A raw body that begins like a JSON object is refused as a forgotten inference header."""
     if body[:1] == b"{":
@@ -46,13 +46,13 @@ def raw_body_with_a_brace_is_refused(original: Any, model: Model, body: bytes) -
     return dict(original(model, body))
 
 
-@fault("raw.parse_body", breaks=("RAW-IHCL0", "RAW-SIZE", *BYTES_BODY))
+@fault("raw.parse_body", breaks=("RAW-HEADER-ZERO", "RAW-SIZE", *BYTES_BODY))
 def raw_body_is_stripped_of_white_space(original: Any, model: Model, body: bytes) -> Inputs:
     """White space around a raw body is dropped as if it were text."""
     return dict(original(model, body.strip(b" \t\r\n")))
 
 
-@fault("request.parse", breaks="BIN-IHCL-NEEDED")
+@fault("request.parse", breaks="BIN-HEADER-MISSING")
 def raw_request_is_told_by_its_first_byte(original: Any, model: Model, values: Any, body: bytes) -> InferRequest:
     """A body without inference header that does not open a JSON object is taken for a raw request."""
     request: InferRequest = original(model, values if values or body[:1] == b"{" else ["0"], body)
@@ -62,14 +62,14 @@ def raw_request_is_told_by_its_first_byte(original: Any, model: Model, values: A
 # --- how the body is read --------------------------------------------------------------------------------------------
 
 
-@fault("raw.parse_body", breaks=("RAW-ENC", "OIP-ANSWER"))
+@fault("raw.parse_body", breaks=("RAW-ENCODING", "OIP-ANSWER"))
 def raw_body_is_read_big_endian(original: Any, model: Model, body: bytes) -> Inputs:
     """The elements of a raw body are read in network byte order."""
     inputs: Inputs = original(model, body)
     return inputs if is_bytes(model) else with_elements(inputs, next(iter(inputs.values())).elements.byteswap())
 
 
-@fault("raw.parse_body", breaks=("RAW-ENC", "OIP-ANSWER"))
+@fault("raw.parse_body", breaks=("RAW-ENCODING", "OIP-ANSWER"))
 def raw_body_is_read_column_by_column(original: Any, model: Model, body: bytes) -> Inputs:
     """The elements of a raw body are taken in column-major order."""
     inputs: Inputs = original(model, body)
@@ -77,7 +77,7 @@ def raw_body_is_read_column_by_column(original: Any, model: Model, body: bytes) 
     return with_elements(inputs, tensor.elements.reshape(tensor.shape, order="F").ravel())
 
 
-@fault("raw.parse_body", breaks=("RAW-ENC", "OIP-ANSWER"))
+@fault("raw.parse_body", breaks=("RAW-ENCODING", "OIP-ANSWER"))
 def raw_int32_is_read_unsigned(original: Any, model: Model, body: bytes) -> Inputs:
     """A raw body of INT32 is read as unsigned numbers."""
     inputs: Inputs = original(model, body)
@@ -86,7 +86,7 @@ def raw_int32_is_read_unsigned(original: Any, model: Model, body: bytes) -> Inpu
     return with_elements(inputs, next(iter(inputs.values())).elements.view("<u4"))
 
 
-@fault("raw.parse_body", breaks=("RAW-ENC", "OIP-ANSWER"))
+@fault("raw.parse_body", breaks=("RAW-ENCODING", "OIP-ANSWER"))
 def raw_fp64_passes_through_fp32(original: Any, model: Model, body: bytes) -> Inputs:
     """A raw body of FP64 passes through single precision."""
     inputs: Inputs = original(model, body)
@@ -95,7 +95,7 @@ def raw_fp64_passes_through_fp32(original: Any, model: Model, body: bytes) -> In
     return with_elements(inputs, next(iter(inputs.values())).elements.astype("<f4").astype("<f8"))
 
 
-@fault("raw.parse_body", breaks=("RAW-ENC", "RAW-STR"), large=True)
+@fault("raw.parse_body", breaks=("RAW-ENCODING", "RAW-BYTES"), large=True)
 def raw_body_ends_with_the_first_buffer(original: Any, model: Model, body: bytes) -> Inputs:
     """A raw body is read up to 32 KiB, the first buffer, and the rest is never fetched."""
     return dict(original(model, body[: 32 * 1024]))
@@ -138,13 +138,13 @@ def raw_bytes_length_fits_one_byte(original: Any, model: Model, body: bytes) -> 
     return dict(original(model, body[: len(body) % 256] if is_bytes(model) else body))
 
 
-@fault("raw.bytes_shape", breaks="RAW-STR-SHAPE")
+@fault("raw.bytes_shape", breaks="RAW-BYTES-SHAPE")
 def raw_bytes_of_variable_shape_are_one(original: Any, spec: TensorSpec) -> Shape:
     """A raw body for BYTES of a variable dimension is taken for one element."""
     return (1,) if spec.shape == (VARIABLE,) else tuple(original(spec))
 
 
-@fault("raw.parse_body", breaks="RAW-STR-SHAPE")
+@fault("raw.parse_body", breaks="RAW-BYTES-SHAPE")
 def raw_bytes_are_split_by_their_prefixes(original: Any, model: Model, body: bytes) -> Inputs:
     """A raw body for BYTES of two elements is split by the lengths in it."""
     spec = model.inputs[0]

@@ -27,7 +27,7 @@ Shape = tuple[int, ...]
 # --- which models, which shape ---------------------------------------------------------------------------------------
 
 
-@fault("raw.parse_body", breaks=("RAW-ONE", "OIP-ANSWER"))
+@fault("raw.parse_body", breaks=("RAW-ONE-INPUT", "OIP-ANSWER"))
 def raw_models_need_one_output(original: Any, model: Model, body: bytes) -> Inputs:
     """A raw request to a model with two outputs is refused."""
     if len(model.outputs) != 1:
@@ -35,7 +35,7 @@ def raw_models_need_one_output(original: Any, model: Model, body: bytes) -> Inpu
     return dict(original(model, body))
 
 
-@fault("raw.parse_body", breaks="RAW-ONE")
+@fault("raw.parse_body", breaks="RAW-ONE-INPUT")
 def raw_body_fills_the_first_of_several_inputs(original: Any, model: Model, body: bytes) -> Inputs:
     """The raw body goes to the first input, and the others are given one zero each."""
     if len(model.inputs) == 1:
@@ -51,20 +51,20 @@ def zeros(spec: TensorSpec) -> Any:
     return tensors.objects([b""]) if spec.datatype == "BYTES" else np.zeros(1, dtype=NUMPY[spec.datatype])
 
 
-@fault("raw.deduce_shape", breaks=("RAW-VAR", "OIP-ANSWER"))
+@fault("raw.deduce_shape", breaks=("RAW-ONE-VARIABLE", "OIP-ANSWER"))
 def raw_shape_is_flat(original: Any, spec: TensorSpec, size: int) -> Shape:
     """The shape of a raw body is the number of its elements, whatever the model declares."""
     return (math.prod(original(spec, size)),)
 
 
-@fault("raw.deduce_shape", breaks=("RAW-VAR", "OIP-ANSWER"))
+@fault("raw.deduce_shape", breaks=("RAW-ONE-VARIABLE", "OIP-ANSWER"))
 def variable_dimension_ignores_the_fixed_ones(original: Any, spec: TensorSpec, size: int) -> Shape:
     """The variable dimension of a raw body is the number of all its elements."""
     shape: Shape = original(spec, size)
     return tuple(math.prod(shape) if m == VARIABLE else n for m, n in zip(spec.shape, shape, strict=True))
 
 
-@fault("raw.deduce_shape", breaks=("RAW-VAR", "OIP-ANSWER"))
+@fault("raw.deduce_shape", breaks=("RAW-ONE-VARIABLE", "OIP-ANSWER"))
 def variable_dimension_comes_first(original: Any, spec: TensorSpec, size: int) -> Shape:
     """The variable dimension of a raw body is put in front of the fixed ones, wherever it is declared."""
     shape: Shape = original(spec, size)
@@ -72,7 +72,7 @@ def variable_dimension_comes_first(original: Any, spec: TensorSpec, size: int) -
     return tuple(shape[axis] for axis in order)
 
 
-@fault("raw.deduce_shape", breaks="RAW-VAR2")
+@fault("raw.deduce_shape", breaks="RAW-TWO-VARIABLES")
 def second_variable_dimension_becomes_1(original: Any, spec: TensorSpec, size: int) -> Shape:
     """Of several variable dimensions the first takes everything, and the others become 1."""
     if VARIABLE not in spec.shape:
@@ -83,7 +83,7 @@ def second_variable_dimension_becomes_1(original: Any, spec: TensorSpec, size: i
     return tuple(original(filled, size))
 
 
-@fault("raw.parse_body", breaks=("RAW-B1", "RAW-SIZE"))
+@fault("raw.parse_body", breaks=("RAW-BATCH-OF-ONE", "RAW-SIZE"))
 def raw_batch_grows_with_the_body(original: Any, model: Model, body: bytes) -> Inputs:
     """A raw body of several items is taken for a batch of as many."""
     spec = model.inputs[0]
@@ -96,7 +96,7 @@ def raw_batch_grows_with_the_body(original: Any, model: Model, body: bytes) -> I
     return {spec.name: Tensor(spec.datatype, (batch, *tensor.shape[1:]), elements)}
 
 
-@fault("raw.parse_body", breaks=("RAW-B1", "OIP-ANSWER"))
+@fault("raw.parse_body", breaks=("RAW-BATCH-OF-ONE", "OIP-ANSWER"))
 def raw_batch_dimension_is_left_out(original: Any, model: Model, body: bytes) -> Inputs:
     """A batching model gets a raw body without the batch dimension."""
     inputs: Inputs = original(model, body)
@@ -106,7 +106,7 @@ def raw_batch_dimension_is_left_out(original: Any, model: Model, body: bytes) ->
     return {name: Tensor(tensor.datatype, tensor.shape[1:], tensor.elements)}
 
 
-@fault("raw.parse_body", breaks=("RAW-B1", "OIP-ANSWER"))
+@fault("raw.parse_body", breaks=("RAW-BATCH-OF-ONE", "OIP-ANSWER"))
 def batch_dimension_counts_as_a_variable_one(original: Any, model: Model, body: bytes) -> Inputs:
     """A batching model with a variable dimension is refused, because the batch is taken for a second one."""
     if len(model.inputs) == 1 and model.declared_shape(model.inputs[0]).count(VARIABLE) > 1:
@@ -114,7 +114,7 @@ def batch_dimension_counts_as_a_variable_one(original: Any, model: Model, body: 
     return dict(original(model, body))
 
 
-@fault("raw.parse_body", breaks=("RAW-B1", "OIP-ANSWER"))
+@fault("raw.parse_body", breaks=("RAW-BATCH-OF-ONE", "OIP-ANSWER"))
 def raw_batch_takes_the_variable_dimension(original: Any, model: Model, body: bytes) -> Inputs:
     """A batching model with a variable dimension gets a batch of items of one element each."""
     inputs: Inputs = original(model, body)
@@ -181,7 +181,7 @@ def is_raw(http: Request) -> bool:
     return http.headers.get(HEADER) == "0"
 
 
-@fault("request.parse_raw", breaks="RAW-OUT")
+@fault("request.parse_raw", breaks="RAW-OUTPUTS")
 def raw_numbers_come_back_as_json(original: Any, model: Model, body: bytes) -> InferRequest:
     """The answer to a raw request has FP32 outputs as JSON, the form of any request that wishes nothing."""
     wanted: InferRequest = original(model, body)
@@ -189,14 +189,14 @@ def raw_numbers_come_back_as_json(original: Any, model: Model, body: bytes) -> I
     return InferRequest(None, wanted.inputs, wishes)
 
 
-@fault("request.parse_raw", breaks="RAW-OUT")
+@fault("request.parse_raw", breaks="RAW-OUTPUTS")
 def raw_answer_has_one_output(original: Any, model: Model, body: bytes) -> InferRequest:
     """The answer to a raw request has the first output of the model and no other."""
     wanted: InferRequest = original(model, body)
     return InferRequest(None, wanted.inputs, wanted.outputs[:1])
 
 
-@fault("app.Service.infer", breaks="BIN-IHCL-O")
+@fault("app.Service.infer", breaks="BIN-HEADER-O")
 async def raw_answer_has_no_inference_header(original: Any, service: Any, http: Request) -> Response:
     """The answer to a raw request comes without the inference header, as if nobody needed it there."""
     answer: Response = await original(service, http)
@@ -205,7 +205,7 @@ async def raw_answer_has_no_inference_header(original: Any, service: Any, http: 
     return answer
 
 
-@fault("app.Service.infer", breaks="BIN-IHCL-LEN")
+@fault("app.Service.infer", breaks="BIN-HEADER-IN-BYTES")
 async def raw_answer_repeats_the_header_0(original: Any, service: Any, http: Request) -> Response:
     """The answer to a raw request has the inference header of its request, 0, in front of JSON."""
     answer: Response = await original(service, http)
@@ -214,7 +214,7 @@ async def raw_answer_repeats_the_header_0(original: Any, service: Any, http: Req
     return answer
 
 
-@fault("app.Service.infer", breaks=("BIN-ORD-O", "OIP-ANSWER"))
+@fault("app.Service.infer", breaks=("BIN-ORDER-O", "OIP-ANSWER"))
 async def raw_outputs_lie_in_reverse(original: Any, service: Any, http: Request) -> Response:
     """The binary data of the answer to a raw request follow in the reverse of the order in its JSON."""
     answer: Response = await original(service, http)
@@ -227,7 +227,7 @@ async def raw_outputs_lie_in_reverse(original: Any, service: Any, http: Request)
     return answer
 
 
-@fault("app.Service.infer", breaks=("OIP-JSON", "OIP-RES"))
+@fault("app.Service.infer", breaks=("OIP-JSON", "OIP-OUTPUT-MEMBERS"))
 async def raw_answer_is_raw(original: Any, service: Any, http: Request) -> Response:
     """The answer to a raw request is the outputs' binary data under an inference header of 0, without any JSON."""
     answer: Response = await original(service, http)

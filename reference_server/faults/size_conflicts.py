@@ -12,12 +12,12 @@ from reference_server.models import Model
 from reference_server.signature import TensorSpec
 
 
-@fault("framing.BinaryData.finish", breaks="BIN-NEG-EXTRA")
+@fault("framing.BinaryData.finish", breaks="BIN-BODY-LONG")
 def bytes_left_over_ignored(_original: Any, _rest: Any) -> None:
     """Bytes behind those that the inputs declare are ignored."""
 
 
-@fault("request.parse_inputs", breaks=("BIN-EXTRA-SAFE", "BIN-NEG-EXTRA"))
+@fault("request.parse_inputs", breaks=("BIN-BODY-LONG-SAFE", "BIN-BODY-LONG"))
 def binary_data_counted_from_the_end(original: Any, model: Model, request: Object, rest: Any) -> Any:
     """The binary data are the last bytes of the body, as many as the sizes make together."""
     sizes = [declared(entry) for entry in request.get("inputs") or [] if isinstance(entry, dict)]
@@ -27,7 +27,7 @@ def binary_data_counted_from_the_end(original: Any, model: Model, request: Objec
     return original(model, request, rest)
 
 
-@fault("request.parse_input", breaks=("BIN-EXTRA-SAFE", "BIN-NEG-EXTRA"))
+@fault("request.parse_input", breaks=("BIN-BODY-LONG-SAFE", "BIN-BODY-LONG"))
 def last_input_takes_the_whole_tail(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """The bytes behind the only input of a model are more elements of it."""
     size, width = declared(entry), NUMPY[spec.datatype].itemsize
@@ -41,7 +41,7 @@ def last_input_takes_the_whole_tail(original: Any, model: Model, spec: TensorSpe
 _spilt: list[bytes] = []
 
 
-@fault("request.parse_inputs", breaks=("BIN-EXTRA-SAFE", "BIN-NEG-EXTRA"))
+@fault("request.parse_inputs", breaks=("BIN-BODY-LONG-SAFE", "BIN-BODY-LONG"))
 def bytes_left_over_go_to_the_next_request(original: Any, model: Model, request: Object, rest: Any) -> Any:
     """Bytes behind the declared ones are kept, and stand in front of the binary data of the next request."""
     if rest is not None:
@@ -53,14 +53,14 @@ def bytes_left_over_go_to_the_next_request(original: Any, model: Model, request:
     return original(model, request, rest)
 
 
-@fault("request.parse_input", breaks="BIN-NEG-BOTH")
+@fault("request.parse_input", breaks="BIN-DATA-AND-SIZE")
 def data_beside_its_bytes_ignored(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """`data` of an input that has a size are ignored."""
     plain = {name: value for name, value in entry.items() if name != "data"}
     return original(model, spec, entry if declared(entry) is None else plain, rest)
 
 
-@fault("request.parse_input", breaks="BIN-NEG-BOTH")
+@fault("request.parse_input", breaks="BIN-DATA-AND-SIZE")
 def bytes_beside_data_skipped(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """`data` of an input win over its bytes, which are skipped."""
     size = declared(entry)
@@ -70,7 +70,7 @@ def bytes_beside_data_skipped(original: Any, model: Model, spec: TensorSpec, ent
     return original(model, spec, entry, rest)
 
 
-@fault("request.parse_inputs", breaks=("BIN-BOTH-SAFE", "BIN-NEG-BOTH"))
+@fault("request.parse_inputs", breaks=("BIN-DATA-AND-SIZE-SAFE", "BIN-DATA-AND-SIZE"))
 def bytes_beside_data_left_to_the_next(original: Any, model: Model, request: Object, rest: Any) -> Any:
     """`data` of an input win over its bytes, which the next input takes."""
     entries = request.get("inputs")
@@ -82,14 +82,14 @@ def bytes_beside_data_left_to_the_next(original: Any, model: Model, request: Obj
     return original(model, request | {"inputs": plain}, rest)
 
 
-@fault("request.parse_input", breaks="BIN-NEG-NEITHER")
+@fault("request.parse_input", breaks="BIN-SIZE-MISSING")
 def size_worked_out_from_the_shape(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """A numeric input with neither data nor size takes as many bytes as its shape needs."""
     neither = entry.get("data") is None and declared(entry) is None and rest and spec.datatype != "BYTES"
     return original(model, spec, resized(entry, native(spec.datatype, entry["shape"])) if neither else entry, rest)
 
 
-@fault("request.parse_input", breaks="BIN-NEG-NEITHER")
+@fault("request.parse_input", breaks="BIN-SIZE-MISSING")
 def strings_without_a_size_take_the_rest(
     original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any
 ) -> Any:
@@ -98,7 +98,7 @@ def strings_without_a_size_take_the_rest(
     return original(model, spec, resized(entry, len(left_of(rest))) if neither else entry, rest)
 
 
-@fault("request.parse_inputs", breaks=("BIN-NEG-NEITHER", "BIN-SIZE-SAFE", "OIP-ANSWER"))
+@fault("request.parse_inputs", breaks=("BIN-SIZE-MISSING", "BIN-SIZE-MISSING-SAFE", "OIP-ANSWER"))
 def input_without_data_is_optional(original: Any, model: Model, request: Object, rest: Any) -> Any:
     """A numeric input with neither data nor size is filled with zeros, and bytes that stand for it are dropped."""
     types = {spec.name: spec.datatype for spec in model.inputs}

@@ -16,7 +16,7 @@ from reference_server.signature import TensorSpec
 # --- order -----------------------------------------------------------------------------------------------------------
 
 
-@fault("request.parse_inputs", breaks="BIN-ORD-I")
+@fault("request.parse_inputs", breaks="BIN-ORDER-I")
 def inputs_beside_an_empty_one_read_in_declared_order(original: Any, model: Model, request: Object, rest: Any) -> Any:
     """Where an input has no bytes, all are read in the order in which the model declares them."""
     names = [spec.name for spec in model.inputs]
@@ -34,7 +34,7 @@ def _native(entry: Object) -> bool:
     return entry.get("datatype") in NUMPY and isinstance(entry.get("shape"), list)
 
 
-@fault("request.parse_inputs", breaks="BIN-NEG-SIGN")
+@fault("request.parse_inputs", breaks="BIN-SIZE-WRONG")
 def negative_sizes_behind_the_first_not_seen(original: Any, model: Model, request: Object, rest: Any) -> Any:
     """A negative size of an input that is not the first stands for the one that its shape needs."""
     if is_sound(request):
@@ -48,9 +48,7 @@ def negative_sizes_behind_the_first_not_seen(original: Any, model: Model, reques
     return original(model, request, rest)
 
 
-@fault(
-    "request.parse_inputs", breaks=("BIN-NEG-SHORT", "BIN-NEG-SHAPE", "BIN-NEG-SIGN", "BIN-NEG-TYPE", "BIN-NEG-NEITHER")
-)
+@fault("request.parse_inputs", breaks=("BIN-BODY-SHORT", "BIN-SIZE-WRONG", "BIN-SIZE-TYPE", "BIN-SIZE-MISSING"))
 def size_of_the_last_input_not_read(original: Any, model: Model, request: Object, rest: Any) -> Any:
     """The last of several inputs takes as many bytes as are left, whatever its size says."""
     if is_sound(request) and rest is not None and len(request["inputs"]) > 1 and "data" not in request["inputs"][-1]:
@@ -64,7 +62,7 @@ def size_of_the_last_input_not_read(original: Any, model: Model, request: Object
 # --- shapes ----------------------------------------------------------------------------------------------------------
 
 
-@fault("request.parse_input", breaks=("BIN-NEG-SHAPE", "OIP-ERR-CODE"))
+@fault("request.parse_input", breaks=("BIN-SIZE-WRONG", "OIP-REFUSAL"))
 def elements_counted_in_sixty_four_bits(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """The product of the dimensions wraps around at 2^64."""
     shape = entry.get("shape")

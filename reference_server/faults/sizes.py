@@ -61,7 +61,7 @@ def size_of_eight_bits(original: Any, rest: Any, size: int) -> Any:
     return taken
 
 
-@fault("request.parse_input", breaks=("BIN-SIZE-I", "BIN-ORD-I", "OIP-ANSWER"))
+@fault("request.parse_input", breaks=("BIN-SIZE-I", "BIN-ORDER-I", "OIP-ANSWER"))
 def length_prefixes_not_counted(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """The input behind a BYTES input is looked for as if its elements had no length prefixes."""
     before = left_of(rest) if rest else b""
@@ -71,7 +71,7 @@ def length_prefixes_not_counted(original: Any, model: Model, spec: TensorSpec, e
     return tensor
 
 
-@fault("request.parse_input", breaks=("BIN-SIZE-I", "BIN-ENC-PACK-I", "OIP-ANSWER"))
+@fault("request.parse_input", breaks=("BIN-SIZE-I", "BIN-PACKED-I", "OIP-ANSWER"))
 def input_behind_a_boolean_one_aligned(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """A BOOL input is taken to fill whole words of four bytes when another binary input follows."""
     tensor = original(model, spec, entry, rest)
@@ -93,7 +93,7 @@ def size_with_a_point_is_no_size(original: Any, model: Model, spec: TensorSpec, 
 # --- wrong sizes that are not noticed ------------------------------------------------------------------------------
 
 
-@fault("framing.BinaryData.take", breaks="BIN-NEG-SHORT")
+@fault("framing.BinaryData.take", breaks="BIN-BODY-SHORT")
 def last_word_filled_up_with_zeros(original: Any, rest: Any, size: int) -> Any:
     """The body is read in words of four bytes, and what the last one lacks is zero."""
     if len(left_of(rest)) < size < len(left_of(rest)) + 4:
@@ -101,7 +101,7 @@ def last_word_filled_up_with_zeros(original: Any, rest: Any, size: int) -> Any:
     return original(rest, size)
 
 
-@fault("request.parse_input", breaks=("BIN-NEG-SHORT", "BIN-IHCL-MISSING"))
+@fault("request.parse_input", breaks=("BIN-BODY-SHORT", "BIN-HEADER-MISSING-SAFE"))
 def declared_bytes_without_a_tail_are_zero(
     original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any
 ) -> Any:
@@ -112,7 +112,7 @@ def declared_bytes_without_a_tail_are_zero(
     return original(model, spec, entry, rest)
 
 
-@fault("request.parse_input", breaks="BIN-NEG-SHORT")
+@fault("request.parse_input", breaks="BIN-BODY-SHORT")
 def size_of_strings_clipped_to_the_body(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """A BYTES input takes what the body has left, when its size says more."""
     size = declared(entry)
@@ -123,7 +123,7 @@ def size_of_strings_clipped_to_the_body(original: Any, model: Model, spec: Tenso
 _received = bytearray(2**16)
 
 
-@fault("framing.BinaryData.take", breaks="BIN-NEG-SHORT")
+@fault("framing.BinaryData.take", breaks="BIN-BODY-SHORT")
 def missing_bytes_are_those_of_the_request_before(original: Any, rest: Any, size: int) -> Any:
     """An input whose bytes are all missing gets what an earlier request has left in the buffer."""
     data = bytes(left_of(rest))[: len(_received)]
@@ -133,14 +133,14 @@ def missing_bytes_are_those_of_the_request_before(original: Any, rest: Any, size
     return original(rest, size)
 
 
-@fault("request.parse_input", breaks=("BIN-NEG-SHORT", "BIN-NEG-SHAPE", "BIN-NEG-SIGN"))
+@fault("request.parse_input", breaks=("BIN-BODY-SHORT", "BIN-SIZE-WRONG"))
 def size_of_thirty_two_bits(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """The size of an input is kept in 32 bits without a sign."""
     size = declared(entry)
     return original(model, spec, resized(entry, size % 2**32) if type(size) is int else entry, rest)
 
 
-@fault("request.parse_input", breaks=("BIN-NEG-SHORT", "BIN-NEG-SHAPE"))
+@fault("request.parse_input", breaks=("BIN-BODY-SHORT", "BIN-SIZE-WRONG"))
 def size_wraps_at_sixty_four_bits(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """A size of more than 64 bits loses the upper ones."""
     size = declared(entry)
@@ -148,7 +148,7 @@ def size_wraps_at_sixty_four_bits(original: Any, model: Model, spec: TensorSpec,
     return original(model, spec, resized(entry, size % 2**64) if over else entry, rest)
 
 
-@fault("request.parse_input", breaks="BIN-NEG-SHAPE")
+@fault("request.parse_input", breaks="BIN-SIZE-WRONG")
 def size_not_held_against_the_shape(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """As many bytes as the size says are taken; those that the shape does not need are dropped."""
     size = declared(entry)
@@ -160,7 +160,7 @@ def size_not_held_against_the_shape(original: Any, model: Model, spec: TensorSpe
     return original(model, spec, entry, rest)
 
 
-@fault("request.parse_input", breaks="BIN-NEG-SHAPE")
+@fault("request.parse_input", breaks="BIN-SIZE-WRONG")
 def shape_filled_up_with_zeros(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """A numeric input with fewer bytes than its shape needs is filled up with zeros."""
     size = declared(entry)
@@ -172,7 +172,7 @@ def shape_filled_up_with_zeros(original: Any, model: Model, spec: TensorSpec, en
     return original(model, spec, entry, rest)
 
 
-@fault("request.parse_input", breaks=("BIN-NEG-SHAPE", "OIP-ERR-SIGNATURE", "OIP-NEG-DIM"))
+@fault("request.parse_input", breaks=("BIN-SIZE-WRONG", "OIP-SIGNATURE", "OIP-DIMENSION-NEGATIVE"))
 def shape_made_to_fit_the_size(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """An input of one variable dimension has as many elements as its size has room for, whatever its shape says."""
     size = declared(entry)
@@ -182,7 +182,7 @@ def shape_made_to_fit_the_size(original: Any, model: Model, spec: TensorSpec, en
     return original(model, spec, entry, rest)
 
 
-@fault("request.parse_input", breaks="BIN-NEG-SHAPE")
+@fault("request.parse_input", breaks="BIN-SIZE-WRONG")
 def booleans_read_from_bits(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """A BOOL input of an eighth of the bytes is taken for packed bits."""
     size = declared(entry)
@@ -194,7 +194,7 @@ def booleans_read_from_bits(original: Any, model: Model, spec: TensorSpec, entry
     return original(model, spec, entry, rest)
 
 
-@fault("request.parse_inputs", breaks="BIN-NEG-SHAPE")
+@fault("request.parse_inputs", breaks="BIN-SIZE-WRONG")
 def sizes_checked_in_sum_alone(original: Any, model: Model, request: Object, rest: Any) -> Any:
     """Only the sum of the sizes is held against the shapes."""
     entries = request.get("inputs") or []
@@ -212,27 +212,27 @@ def native_sizes(entries: list[Object], total: int) -> list[Object]:
     return [resized(e, size) for e, size in zip(entries, plain, strict=True)] if sum(plain) == total else entries
 
 
-@fault("request.parse_input", breaks="BIN-NEG-SHAPE")
+@fault("request.parse_input", breaks="BIN-SIZE-WRONG")
 def fraction_of_a_size_dropped(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """A size that is no integer is rounded down."""
     size = declared(entry)
     return original(model, spec, resized(entry, int(size)) if type(size) is float else entry, rest)
 
 
-@fault("request.parse_input", breaks="BIN-NEG-SIGN")
+@fault("request.parse_input", breaks="BIN-SIZE-WRONG")
 def size_of_minus_one_takes_the_rest(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """A size of -1 stands for all bytes that are left."""
     return original(model, spec, resized(entry, len(left_of(rest))) if declared(entry) == -1 else entry, rest)
 
 
-@fault("request.parse_input", breaks="BIN-NEG-SIGN")
+@fault("request.parse_input", breaks="BIN-SIZE-WRONG")
 def minus_sign_of_a_size_dropped(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """The sign of a size is dropped."""
     size = declared(entry)
     return original(model, spec, resized(entry, abs(size)) if type(size) is int and size < 0 else entry, rest)
 
 
-@fault("request.parse_input", breaks="BIN-NEG-TYPE")
+@fault("request.parse_input", breaks="BIN-SIZE-TYPE")
 def size_read_from_a_string(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """A size may be digits in a string."""
     size = declared(entry)
@@ -240,13 +240,13 @@ def size_read_from_a_string(original: Any, model: Model, spec: TensorSpec, entry
     return original(model, spec, resized(entry, int(size)) if digits else entry, rest)
 
 
-@fault("request.parse_input", breaks="BIN-NEG-TYPE")
+@fault("request.parse_input", breaks="BIN-SIZE-TYPE")
 def true_taken_for_one_byte(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """A size of true counts as 1."""
     return original(model, spec, resized(entry, 1) if declared(entry) is True else entry, rest)
 
 
-@fault("request.parse_input", breaks="BIN-NEG-TYPE")
+@fault("request.parse_input", breaks="BIN-SIZE-TYPE")
 def size_that_is_no_number_worked_out(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """A size that is a word is taken for the one that the shape needs."""
     size = declared(entry)
@@ -254,7 +254,7 @@ def size_that_is_no_number_worked_out(original: Any, model: Model, spec: TensorS
     return original(model, spec, resized(entry, native(spec.datatype, entry["shape"])) if word else entry, rest)
 
 
-@fault("tensors.decode_binary", breaks="BIN-ENC-ALL-I")
+@fault("tensors.decode_binary", breaks="BIN-DATATYPES-I")
 def binary_inputs_of_more_than_20000_elements_refused(original: Any, datatype: str, shape: Any, data: Any) -> Any:
     """Inputs of more than 20000 elements are refused as binary data, and taken as JSON."""
     if math.prod(shape) > 20_000:
@@ -262,7 +262,7 @@ def binary_inputs_of_more_than_20000_elements_refused(original: Any, datatype: s
     return original(datatype, shape, data)
 
 
-@fault("models.Model.check_shape", breaks=("BIN-ENC-ALL-I", "BIN-ENC-BOOL-I", "BIN-ENC-BOOL-O", "OIP-VALUE"))
+@fault("models.Model.check_shape", breaks=("BIN-DATATYPES-I", "BIN-BOOL-I", "BIN-BOOL-O", "OIP-VALUE"))
 def odd_sizes_above_100_refused(original: Any, model: Any, spec: Any, shape: Any) -> None:
     """Inputs of more than 100 elements are refused where their number is odd."""
     if math.prod(shape) > 100 and math.prod(shape) % 2:

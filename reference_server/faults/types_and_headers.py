@@ -19,7 +19,7 @@ FORM = "application/x-www-form-urlencoded"
 # --- the content type of a request -----------------------------------------------------------------------------------
 
 
-@fault("app.Service.read_body", breaks="OIP-CT-OTHER")
+@fault("app.Service.read_body", breaks="OIP-CONTENT-TYPE-OTHER")
 async def raw_forms_cut_at_their_first_ampersand(original: Any, service: Any, http: Request) -> bytes:
     """Of a raw request with the type of a form, only the first field of the form is read."""
     body: bytes = await original(service, http)
@@ -27,7 +27,7 @@ async def raw_forms_cut_at_their_first_ampersand(original: Any, service: Any, ht
     return body.partition(b"&")[0] if is_form else body
 
 
-@fault("app.Service.infer", breaks="OIP-CT-OTHER")
+@fault("app.Service.infer", breaks="OIP-CONTENT-TYPE-OTHER")
 async def form_answered_with_an_empty_object(original: Any, service: Any, http: Request) -> Response:
     """A form is an empty request to the web framework, and is answered with an empty object."""
     if (http.headers.get("content-type") or "").startswith("multipart/"):
@@ -37,7 +37,7 @@ async def form_answered_with_an_empty_object(original: Any, service: Any, http: 
     return answer
 
 
-@fault("app.Service.infer", breaks="RAW-CT-OTHER")
+@fault("app.Service.infer", breaks="RAW-CONTENT-TYPE-OTHER")
 async def raw_request_needs_its_type(original: Any, service: Any, http: Request) -> Response:
     """A raw request of another type than application/octet-stream is refused."""
     if http.headers.get(HEADER) == "0" and http.headers.get("content-type") != OCTET_STREAM:
@@ -49,19 +49,19 @@ async def raw_request_needs_its_type(original: Any, service: Any, http: Request)
 # --- two inference headers -------------------------------------------------------------------------------------------
 
 
-@fault("framing.json_length", breaks="BIN-NEG-IHCL-TWICE")
+@fault("framing.json_length", breaks="BIN-HEADER-TWICE")
 def first_inference_header_counts(original: Any, values: Sequence[str], body_length: int) -> Any:
     """Of two inference headers the first counts."""
     return original(values[:1], body_length)
 
 
-@fault("framing.json_length", breaks="BIN-NEG-IHCL-TWICE")
+@fault("framing.json_length", breaks="BIN-HEADER-TWICE")
 def last_inference_header_counts(original: Any, values: Sequence[str], body_length: int) -> Any:
     """Of two inference headers the last counts."""
     return original(values[-1:], body_length)
 
 
-@fault("framing.json_length", breaks=("BIN-IHCL-TWICE", "BIN-NEG-IHCL-TWICE"))
+@fault("framing.json_length", breaks=("BIN-HEADER-TWICE-SAFE", "BIN-HEADER-TWICE"))
 def two_inference_headers_read_as_no_number(original: Any, values: Sequence[str], body_length: int) -> Any:
     """Two inference headers are joined by a comma, which reads as no number, and so as 0."""
     return original(values if len(values) < 2 else ["0"], body_length)
@@ -70,21 +70,21 @@ def two_inference_headers_read_as_no_number(original: Any, values: Sequence[str]
 # --- the headers of errors -------------------------------------------------------------------------------------------
 
 
-@fault("app.refused", breaks="BIN-IHCL-NONE")
+@fault("app.refused", breaks="BIN-HEADER-ON-JSON-O")
 async def errors_keep_the_inference_header(original: Any, http: Request, exception: InferenceError) -> Response:
     """The error of a request with an inference header has that header."""
     answer: Response = await original(http, exception)
     return with_header(answer, HEADER, http.headers[HEADER]) if HEADER in http.headers else answer
 
 
-@fault("app.refused", breaks="BIN-CT-JSON")
+@fault("app.refused", breaks="BIN-CONTENT-TYPE-OF-JSON")
 async def errors_called_plain_text(original: Any, http: Request, exception: InferenceError) -> Response:
     """The error object is sent as text/plain."""
     answer: Response = await original(http, exception)
     return with_header(answer, "Content-Type", "text/plain; charset=utf-8")
 
 
-@fault("app.refused", breaks="BIN-CT-JSON")
+@fault("app.refused", breaks="BIN-CONTENT-TYPE-OF-JSON")
 async def errors_of_binary_requests_called_binary(original: Any, http: Request, exception: InferenceError) -> Response:
     """The error of a binary request is sent as application/octet-stream."""
     answer: Response = await original(http, exception)
@@ -94,7 +94,7 @@ async def errors_of_binary_requests_called_binary(original: Any, http: Request, 
 # --- the headers of answers in JSON ----------------------------------------------------------------------------------
 
 
-@fault("app.Service.infer", breaks=("BIN-CT-JSON", "BIN-IHCL-NONE"))
+@fault("app.Service.infer", breaks=("BIN-CONTENT-TYPE-OF-JSON", "BIN-HEADER-ON-JSON-O"))
 async def overridden_answer_framed_as_binary(original: Any, service: Any, http: Request) -> Response:
     """An answer is framed as binary data where those are the default, though each output is overridden to JSON."""
     is_default = b'"binary_data_output":true' in await http.body()
@@ -104,7 +104,7 @@ async def overridden_answer_framed_as_binary(original: Any, service: Any, http: 
     return answer
 
 
-@fault("response.frame", breaks="BIN-CT-JSON")
+@fault("response.frame", breaks="BIN-CONTENT-TYPE-OF-JSON")
 def classes_called_an_octet_stream(original: Any, head: bytes, binary: Binary) -> Response:
     """An answer with classes of scores as JSON has Content-Type application/octet-stream."""
     return typed(original, head, binary, OCTET_STREAM, when=not binary and b'"SCORES","datatype":"BYTES"' in head)

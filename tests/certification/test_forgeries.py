@@ -193,7 +193,7 @@ REPORTS: dict[str, tuple[Callable[[Folder], Any], str]] = {
     "row-invented": (invent, "[invented], which the suite has not"),
     "observation": (lambda f: only(f.row("classification.number-0"), observation="refused"), "observation is not what"),
     "message": (lambda f: only(first(f), message="fine"), "message is not what the recording shows"),
-    "requirements-of-a-row": (lambda f: only(first(f), requirements=["CLS-FMT"]), "requirements is not what"),
+    "requirements-of-a-row": (lambda f: only(first(f), requirements=["CLS-FORMAT"]), "requirements is not what"),
     "exchanges-of-a-row": (lambda f: only(first(f), exchanges=[0]), "exchanges is not what the recording shows"),
     "requirement": (lambda f: only(requirement(f), verdict="advisory"), "the report's requirements is not what"),
     "page": (lambda f: only(requirement(f), url="https://elsewhere/"), "the report's requirements is not what"),

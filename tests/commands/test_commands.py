@@ -17,8 +17,8 @@ from conformance.terms import ledger
 @pytest.mark.parametrize(
     ("name", "title"),
     [
-        ("BIN-ORD-O", "BIN-ORD-O\n  Level      MUST, literal\n"),
-        ("bin-ord-o", "BIN-ORD-O\n  Level      MUST, literal\n"),
+        ("BIN-ORDER-O", "BIN-ORDER-O\n  Level      MUST, literal\n"),
+        ("bin-order-o", "BIN-ORDER-O\n  Level      MUST, literal\n"),
         ("golden.valid-case-is-answered", "golden.valid-case-is-answered\n  Claim      A golden request"),
         ("binary-outputs-in-reverse", "binary-outputs-in-reverse\n  Fault      Binary data follow"),
     ],
@@ -35,17 +35,17 @@ def test_explain_prints_a_requirement_a_check_or_a_fault(
 def test_explain_lists_all(capsys: pytest.CaptureFixture[str]) -> None:
     assert main.main(["explain"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split() == ["BIN-META", "MUST", "metadata"]
+    assert lines[0].split() == ["BIN-LISTED", "MUST", "metadata"]
     assert [line.split()[0] for line in lines] == list(ledger.load())
     assert {len(line.split()) for line in lines} == {3}
 
 
 def test_explain_unknown(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main.main(["explain", "BIN-ORDER-O"]) == 2
+    assert main.main(["explain", "BIN-ORDERS-O"]) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
     assert printed.err.startswith(
-        "oip-conformance: error: no requirement, check or fault is called 'BIN-ORDER-O'; did you mean BIN-ORD-O"
+        "oip-conformance: error: no requirement, check or fault is called 'BIN-ORDERS-O'; did you mean BIN-ORDER-O"
     )
     assert printed.err.count("\n") == 1
 
@@ -60,7 +60,7 @@ def test_requirements_writes_pages_without_results_where_there_are_none(
 ) -> None:
     folder = tmp_path / "docs" / "requirements"
     assert main.main(["requirements", "-o", str(folder)]) == 0
-    assert capsys.readouterr().out == f"wrote 15 pages into {folder}\n"
+    assert capsys.readouterr().out == f"wrote 16 pages into {folder}\n"
     assert {path.name for path in folder.iterdir()} == set(pages.render(()))
     assert "Real servers" not in (folder / "headers.md").read_text(encoding="utf-8")
 
@@ -92,10 +92,10 @@ def test_serve_becomes_the_reference_server(arguments: list[str], monkeypatch: p
     ("arguments", "status", "stream", "text"),
     [
         (["--version"], 0, "out", f"oip-conformance {__version__}\n"),
-        (["--help"], 0, "out", "oip-conformance explain BIN-ORD-O "),
+        (["--help"], 0, "out", "oip-conformance explain BIN-ORDER-O "),
         ([], 2, "err", "the following arguments are required: COMMAND"),
         (["judge"], 2, "err", "invalid choice: 'judge'"),
-        (["explain", "BIN-ORD-O", "BIN-ORD-I"], 2, "err", "unrecognized arguments: BIN-ORD-I"),
+        (["explain", "BIN-ORDER-O", "BIN-ORDER-I"], 2, "err", "unrecognized arguments: BIN-ORDER-I"),
         (["requirements", "--html"], 2, "err", "unrecognized arguments: --html"),
         (["--ver"], 2, "err", "error: "),
     ],

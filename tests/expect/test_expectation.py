@@ -121,9 +121,9 @@ def test_accepted(answer: Reply, ask: Ask) -> None:
 @pytest.mark.parametrize(("answer", "ask", "text"), REFUSED)
 def test_refused(answer: Reply, ask: Ask, text: str) -> None:
     with pytest.raises(Unmet) as unmet:
-        ask(expect(answer, "BIN-ORD-O"))
+        ask(expect(answer, "BIN-ORDER-O"))
     assert str(unmet.value).startswith(text)
-    assert unmet.value.requirement == "BIN-ORD-O"
+    assert unmet.value.requirement == "BIN-ORDER-O"
     assert unmet.value.reply is answer
 
 

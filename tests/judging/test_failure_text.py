@@ -40,10 +40,10 @@ def exchange(body: bytes = HEAD + bytes.fromhex("03000000 61626301"), message: M
 
 
 def result(unmet: Unmet) -> CheckResult:
-    failure = describe(unmet, "BIN-ORD-O", HOST)
+    failure = describe(unmet, "BIN-ORDER-O", HOST)
     return CheckResult(
         "ordering.response-follows-its-json", "INT32-BYTES", "Bytes follow the JSON.",
-        "ordering", "binary_tensor_data", Outcome.FAIL, ["BIN-ORD-O"], failure=failure,
+        "ordering", "binary_tensor_data", Outcome.FAIL, ["BIN-ORDER-O"], failure=failure,
     )  # fmt: skip
 
 
@@ -51,12 +51,12 @@ def test_a_failure_as_it_should_look() -> None:
     unmet = Unmet("OUT0 INT32 [2] = [1, 2]", "[3, 23290465]", Reply(exchange()), offset=len(HEAD))
     lines = block(result(unmet), "pytest --target-url=http://h")
     assert lines[0].startswith("FAIL  ordering.response-follows-its-json [INT32-BYTES]")
-    assert lines[0].endswith("MUST  BIN-ORD-O")
+    assert lines[0].endswith("MUST  BIN-ORDER-O")
     assert lines[1] == "      Bytes follow the JSON."
     assert lines[2].startswith("      Requires  ")
     assert lines[3].startswith('      Source    Triton, Binary Tensor Data Extension, "Binary Tensor Request"')
-    assert [lines[4]] == [f"                {source.url}" for source in ledger.requirement("BIN-ORD-O").sources]
-    assert lines.pop(5) == "      Page      " + ledger.requirement("BIN-ORD-O").link
+    assert [lines[4]] == [f"                {source.url}" for source in ledger.requirement("BIN-ORDER-O").sources]
+    assert lines.pop(5) == "      Page      " + ledger.requirement("BIN-ORDER-O").link
     without = block(result(unmet), "pytest --target-url=http://h", links=False)
     assert [*lines[:4], *lines[5:]] == without
     assert lines[5:8] == [

@@ -9,7 +9,7 @@ from conformance.terms.result import CheckResult, Failure
 from conformance.terms.verdict import Verdict, conclude, of_extensions, of_requirements
 
 
-def result(outcome: Outcome, requirement: str = "BIN-ORD-O", unmet: str | None = None, **fields: str) -> CheckResult:
+def result(outcome: Outcome, requirement: str = "BIN-ORDER-O", unmet: str | None = None, **fields: str) -> CheckResult:
     failure = Failure(unmet, "MUST", "", "", "a", "b") if unmet else None
     return CheckResult(
         fields.get("id", "ordering.x"), fields.get("row", ""), "X.", "ordering", fields.get("extension", "raw"),
@@ -42,7 +42,7 @@ def test_conclude(outcomes: list[Outcome], verdict: str, exit_status: int) -> No
 
 def test_missing_checks_and_a_lost_target_are_never_conformant() -> None:
     lost = CheckResult(
-        "ordering.y", "", "Y.", "ordering", "raw", ERROR, ["BIN-ORD-O"], reason=Reason(ReasonKind.TARGET_LOST)
+        "ordering.y", "", "Y.", "ordering", "raw", ERROR, ["BIN-ORDER-O"], reason=Reason(ReasonKind.TARGET_LOST)
     )
     assert conclude([result(PASS), lost], lost="refused").verdict == "incomplete"
     gone = "1 check not judged: the target is gone: refused"
@@ -63,24 +63,27 @@ def test_extensions_are_judged_apart() -> None:
 @pytest.mark.parametrize(
     ("results", "verdicts"),
     [
-        ([result(PASS), result(FAIL, unmet="BIN-ORD-O")], {"BIN-ORD-O": "fail"}),
-        ([result(PASS), result(NOT_APPLICABLE)], {"BIN-ORD-O": "pass"}),
-        ([result(NOT_APPLICABLE)], {"BIN-ORD-O": "not_applicable"}),
-        ([result(BLOCKED), result(PASS)], {"BIN-ORD-O": "blocked"}),
+        ([result(PASS), result(FAIL, unmet="BIN-ORDER-O")], {"BIN-ORDER-O": "fail"}),
+        ([result(PASS), result(NOT_APPLICABLE)], {"BIN-ORDER-O": "pass"}),
+        ([result(NOT_APPLICABLE)], {"BIN-ORDER-O": "not_applicable"}),
+        ([result(BLOCKED), result(PASS)], {"BIN-ORDER-O": "blocked"}),
         # a check that stopped at one of its requirements says nothing about the other
         (
-            [result(FAIL, requirements="OIP-ERR OIP-ERR-STATUS", unmet="OIP-ERR")],
-            {"OIP-ERR": "fail", "OIP-ERR-STATUS": "blocked"},
+            [result(FAIL, requirements="OIP-ERROR OIP-ERROR-STATUS", unmet="OIP-ERROR")],
+            {"OIP-ERROR": "fail", "OIP-ERROR-STATUS": "blocked"},
         ),
         (
-            [result(ADVISORY, requirements="OIP-ERR OIP-ERR-STATUS", unmet="OIP-ERR-STATUS"), result(PASS, "OIP-ERR")],
-            {"OIP-ERR": "pass", "OIP-ERR-STATUS": "advisory"},
+            [
+                result(ADVISORY, requirements="OIP-ERROR OIP-ERROR-STATUS", unmet="OIP-ERROR-STATUS"),
+                result(PASS, "OIP-ERROR"),
+            ],
+            {"OIP-ERROR": "pass", "OIP-ERROR-STATUS": "advisory"},
         ),
         (  # a row may come upon what it does not answer for
-            [result(PASS, "BIN-ORD-O"), result(FAIL, "OIP-ANSWER", "BIN-ORD-O"), result(PASS, "OIP-ANSWER")],
-            {"BIN-ORD-O": "fail", "OIP-ANSWER": "pass"},
+            [result(PASS, "BIN-ORDER-O"), result(FAIL, "OIP-ANSWER", "BIN-ORDER-O"), result(PASS, "OIP-ANSWER")],
+            {"BIN-ORDER-O": "fail", "OIP-ANSWER": "pass"},
         ),
-        ([result(FAIL, "OIP-ANSWER", "BIN-ORD-O")], {"BIN-ORD-O": "fail", "OIP-ANSWER": "blocked"}),
+        ([result(FAIL, "OIP-ANSWER", "BIN-ORDER-O")], {"BIN-ORDER-O": "fail", "OIP-ANSWER": "blocked"}),
     ],
 )
 def test_requirements(results: list[CheckResult], verdicts: dict[str, str]) -> None:

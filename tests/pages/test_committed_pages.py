@@ -81,14 +81,15 @@ def test_the_link_of_a_requirement_leads_to_its_heading(requirement_id: str) -> 
     path, _, place = ledger.requirement(requirement_id).link.rpartition(links.FOLDER)[2].partition("#")
     assert place == requirement_id
     text = (FOLDER / path.removeprefix("/")).read_text(encoding="utf-8")
-    assert text.count(f'<a id="{requirement_id}"></a>\n\n## {requirement_id}\n') == 1
+    heading = f"### {requirement_id}" if requirement_id.endswith(ledger.OVER_GRPC) else f"## {requirement_id}"
+    assert text.count(f'<a id="{requirement_id}"></a>\n\n{heading}\n') == 1
 
 
 def test_the_link_is_a_url_where_the_project_has_a_repository(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert links.requirement_link("raw", "RAW-ONE").endswith("docs/requirements/raw.md#RAW-ONE")
+    assert links.requirement_link("raw", "RAW-ONE-INPUT").endswith("docs/requirements/raw.md#RAW-ONE-INPUT")
     monkeypatch.setattr(links, "REPOSITORY", "https://host/project")
-    link = links.requirement_link("raw", "RAW-ONE")
-    assert link == "https://host/project/blob/main/docs/requirements/raw.md#RAW-ONE"
+    link = links.requirement_link("raw", "RAW-ONE-INPUT")
+    assert link == "https://host/project/blob/main/docs/requirements/raw.md#RAW-ONE-INPUT"
     assert links.is_url(link)
 
 
@@ -112,4 +113,4 @@ def test_questions_are_questions_and_answered_by_known_requirements() -> None:
 
 def test_tables_are_no_wider_than_needed() -> None:
     rows = [line for text in rendered().values() for line in text.splitlines() if line.startswith("| ")]
-    assert max(row.replace("\\|", "").count("|") for row in rows) == 4
+    assert max(row.replace("\\|", "").count("|") for row in rows) == 5

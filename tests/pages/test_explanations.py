@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.pages import explanations, subjects
-from conformance.pages.explanations import UnknownNameError, explain
+from conformance.pages.explanations import RenamedError, UnknownNameError, explain, renamed
 from conformance.terms import ledger
 from conformance.transport import reference_faults
 
@@ -21,20 +21,20 @@ def labelled(text: str) -> dict[str, str]:
 
 
 def test_a_requirement() -> None:
-    text = explain("bin-ord-i")
+    text = explain("bin-order-i")
     found = labelled(text)
-    assert text.startswith("BIN-ORD-I\n  Level      MUST, literal\n  Extension  binary_tensor_data, area ordering\n")
-    assert found["Statement"] == ledger.requirement("BIN-ORD-I").statement
+    assert text.startswith("BIN-ORDER-I\n  Level      MUST, literal\n  Extension  binary_tensor_data, area ordering\n")
+    assert found["Statement"] == ledger.requirement("BIN-ORDER-I").statement
     assert found["Source"].startswith('Triton, Binary Tensor Data Extension, "Binary Tensor Request": JSON first')
-    assert [source.url in text for source in ledger.requirement("BIN-ORD-I").sources] == [True, True]
-    assert found["Note"] == ledger.requirement("BIN-ORD-I").note
+    assert [source.url in text for source in ledger.requirement("BIN-ORDER-I").sources] == [True, True]
+    assert found["Note"] == ledger.requirement("BIN-ORDER-I").note
     assert "relations.inputs-in-any-order (1 row, with `--target-model`)" in found["Checks"]
-    assert found["Page"] == ledger.requirement("BIN-ORD-I").link
+    assert found["Page"] == ledger.requirement("BIN-ORDER-I").link
 
 
 def test_a_check() -> None:
     found = labelled(explain("grpc.classes-are-those-of-http"))
-    assert found["Answers"].startswith("GRPC-CLS-DOORS (MUST): ")
+    assert found["Answers"].startswith("GRPC-CLS-SAME-AS-HTTP (MUST): ")
     assert found["Over"] == "grpc and http"
     assert found["Needs"] == "classification, classification_grpc"
     assert found["Roles"].startswith("scores, scores_labelled, ")
@@ -59,9 +59,9 @@ def test_what_a_check_needs(check: str, label: str, text: str) -> None:
 def test_a_fault() -> None:
     found = labelled(explain("binary-outputs-in-reverse"))
     assert found["Fault"] == "Binary data follow the JSON in the reverse of its order."
-    assert found["Breaks"].startswith("BIN-ORD-O (MUST): ")
+    assert found["Breaks"].startswith("BIN-ORDER-O (MUST): ")
     assert found["Serve"] == "python -m reference_server --port 8000 --fault binary-outputs-in-reverse"
-    assert found["Judge"] == "pytest --target-url=http://127.0.0.1:8000 -k BIN-ORD-O"
+    assert found["Judge"] == "pytest --target-url=http://127.0.0.1:8000 -k BIN-ORDER-O"
 
 
 def test_a_fault_over_grpc_is_served_and_judged_there() -> None:
@@ -73,7 +73,7 @@ def test_a_fault_over_grpc_is_served_and_judged_there() -> None:
 @pytest.mark.parametrize(
     ("name", "near"),
     [
-        ("BIN-ORD", "BIN-ORD-O"),
+        ("BIN-ORD", "BIN-ORDER-O"),
         ("ordering.response-follows-json", "ordering.response-follows-its-json"),
         ("Binary_outputs_in_reverse", "binary-outputs-in-reverse"),
     ],
@@ -106,3 +106,20 @@ def test_checks_and_faults_are_all_explained() -> None:
         assert labelled(explanations.laid_out(check.id, explanations.of_check(check)))["Claim"]
     for fault in reference_faults.load().values():
         assert labelled(explanations.laid_out(fault.name, explanations.of_fault(fault)))["Breaks"]
+
+
+def test_a_requirement_over_grpc_leads_to_and_fro() -> None:
+    found = labelled(explain("cls-highest/GRPC"))
+    assert found["Extension"] == "classification_grpc, area grpc"
+    assert found["Statement"] == ledger.requirement("CLS-HIGHEST").statement
+    assert found["Page"].endswith("classification.md#CLS-HIGHEST/grpc")
+    assert labelled(explain("CLS-HIGHEST"))["Over gRPC"] == "CLS-HIGHEST/grpc"
+
+
+@pytest.mark.parametrize("earlier", renamed())
+def test_an_earlier_id_says_what_it_is_called_now(earlier: str) -> None:
+    now = renamed()[earlier]
+    assert earlier not in ledger.load()
+    assert now in ledger.load()
+    with pytest.raises(RenamedError, match=f"^{earlier} is called {now} now$"):
+        explain(earlier.lower())

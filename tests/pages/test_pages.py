@@ -27,7 +27,8 @@ CASES: dict[str, golden_requests.Case | golden_calls.GrpcCase] = {
 
 
 def entry(area: str = "raw", extension: str = "raw") -> Requirement:
-    return Requirement("RAW-A", Level.MUST, extension, area, Basis.LITERAL, "A.", (sentence("rfc9110.field-names"),))
+    source = sentence("rfc9110.field-names")
+    return Requirement("RAW-A", Level.MUST, extension, area, Basis.LITERAL, "A.", (source,), area)
 
 
 # --- examples ---------------------------------------------------------------------------------------------------------
@@ -52,7 +53,7 @@ def test_chosen_cases_are_taken() -> None:
 
 
 def test_an_example_of_binary_data_shows_its_bytes() -> None:
-    assert examples.load()["RAW-IHCL0"].request == (
+    assert examples.load()["RAW-HEADER-ZERO"].request == (
         "POST /v2/models/documented_raw/infer",
         "Content-Type: application/octet-stream",
         "Content-Length: 16",
@@ -64,7 +65,7 @@ def test_an_example_of_binary_data_shows_its_bytes() -> None:
 
 
 def test_folded_json_is_the_json_that_is_sent() -> None:
-    example = examples.load()["BIN-ENC-LE-I"]
+    example = examples.load()["BIN-LITTLE-ENDIAN-I"]
     case = CASES[example.place]
     assert isinstance(case, golden_requests.Case)
     begin = example.request.index("") + 1
@@ -75,8 +76,8 @@ def test_folded_json_is_the_json_that_is_sent() -> None:
 @pytest.mark.parametrize(
     ("requirement_id", "answer"),
     [
-        ("BIN-NEG-IHCL-LONG", ("HTTP status 400 to 499", '{"error": "..."}')),
-        ("GRPC-NEG-SIZE", ("any status but OK; INVALID_ARGUMENT fits best",)),
+        ("BIN-HEADER-TOO-LONG", ("HTTP status 400 to 499", '{"error": "..."}')),
+        ("GRPC-SIZE-WRONG", ("any status but OK; INVALID_ARGUMENT fits best",)),
         ("CLS-LABEL", ("HTTP status 200", "<SCORES BYTES [4], in the JSON, classes>", f"  {CLASSES}")),
     ],
 )
@@ -101,10 +102,10 @@ def test_a_server_that_does_not_list_its_faults(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_faults_of_a_requirement_are_about_it_or_about_another() -> None:
-    found = subjects.faults_of("BIN-ORD-O")
+    found = subjects.faults_of("BIN-ORDER-O")
     assert "binary-outputs-in-reverse" in {fault.name for fault in found.about}
-    assert {fault.breaks[0] for fault in found.about} == {"BIN-ORD-O"}
-    assert "BIN-ORD-O" not in {fault.breaks[0] for fault in found.beside}
+    assert {fault.breaks[0] for fault in found.about} == {"BIN-ORDER-O"}
+    assert "BIN-ORDER-O" not in {fault.breaks[0] for fault in found.beside}
 
 
 def test_a_check_is_counted_by_the_rows_that_answer() -> None:
@@ -115,9 +116,9 @@ def test_a_check_is_counted_by_the_rows_that_answer() -> None:
 
 
 def test_the_clearest_check_is_about_the_requirement_and_part_of_every_run() -> None:
-    found = subjects.clearest("HTTP-ISOLATION")
+    found = subjects.clearest("OIP-ISOLATION")
     assert found is not None
-    assert found.check.requirements(found.rows[0])[0] == "HTTP-ISOLATION"
+    assert found.check.requirements(found.rows[0])[0] == "OIP-ISOLATION"
     assert not found.check.explores
     assert subjects.clearest("NOTHING") is None
 
@@ -163,10 +164,10 @@ def test_reports_are_read_without_that_of_the_bundled_server(tmp_path: Path) -> 
 
 
 def test_ids_in_a_text_become_links_but_not_in_code_and_not_its_own() -> None:
-    text = "As RAW-ONE says, and `RAW-ONE`, unlike BIN-CL-CHUNKED, not BIN-CL."
-    assert pages.linked(text, "BIN-CL") == (
-        "As [RAW-ONE](raw.md#RAW-ONE) says, and `RAW-ONE`, "
-        "unlike [BIN-CL-CHUNKED](headers.md#BIN-CL-CHUNKED), not BIN-CL."
+    text = "As RAW-ONE-INPUT says, and `RAW-ONE-INPUT`, unlike BIN-NOT-CHUNKED, not BIN-CONTENT-LENGTH."
+    assert pages.linked(text, "BIN-CONTENT-LENGTH") == (
+        "As [RAW-ONE-INPUT](raw.md#RAW-ONE-INPUT) says, and `RAW-ONE-INPUT`, "
+        "unlike [BIN-NOT-CHUNKED](headers.md#BIN-NOT-CHUNKED), not BIN-CONTENT-LENGTH."
     )
 
 
@@ -180,5 +181,5 @@ def test_a_pipe_does_not_end_a_cell() -> None:
 
 def test_every_area_and_extension_has_a_title() -> None:
     entries = ledger.load().values()
-    assert list(pages.AREAS) == list(dict.fromkeys(entry.area for entry in entries))
+    assert list(pages.AREAS) == list(dict.fromkeys(entry.page for entry in entries))
     assert {entry.extension for entry in entries} <= set(pages.EXTENSIONS)

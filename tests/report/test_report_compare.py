@@ -76,11 +76,11 @@ def test_versions_of_a_server_are_set_against_each_other() -> None:
     old = report(
         "alpha",
         "1.9",
-        requirements=[requirement("A", "MUST", "fail"), requirement("BIN-ORD-O", "SHOULD", "advisory")],
+        requirements=[requirement("A", "MUST", "fail"), requirement("BIN-ORDER-O", "SHOULD", "advisory")],
         checks=[
             check("ordering.x", "one", "fail", unmet="A"),
             check("ordering.x", "two", "fail", unmet="A"),
-            check("ordering.y", "", "advisory", unmet="BIN-ORD-O"),
+            check("ordering.y", "", "advisory", unmet="BIN-ORDER-O"),
         ],
     )
     new = report("alpha", "1.10", requirements=[requirement("A", "MUST", "pass"), requirement("B", "MUST", "pass")])
@@ -89,7 +89,7 @@ def test_versions_of_a_server_are_set_against_each_other() -> None:
         "### alpha 1.9 and alpha 1.10 (file1)",
         "| requirement | level | alpha 1.9 | alpha 1.10 (file1) |",
         "|---|---|---|---|",
-        "| `BIN-ORD-O` | SHOULD | advice, 1 row | - |",
+        "| `BIN-ORDER-O` | SHOULD | advice, 1 row | - |",
         "| `A` | MUST | **FAIL, 2 rows** | pass |",
     ]
     assert section(markdown(new, report("alpha", "2")), "### alpha 1.10 and alpha 2")[0] == "They meet the same."
@@ -99,12 +99,12 @@ def test_versions_of_a_server_are_set_against_each_other() -> None:
 
 def test_requirements_by_servers() -> None:
     one = report(
-        requirements=[requirement("BIN-ORD-O", "MUST", "pass"), requirement("NEW", "SHOULD", "advisory", "raw")]
+        requirements=[requirement("BIN-ORDER-O", "MUST", "pass"), requirement("NEW", "SHOULD", "advisory", "raw")]
     )
-    two = report("beta", requirements=[requirement("BIN-ORD-O", "MUST", "fail")])
+    two = report("beta", requirements=[requirement("BIN-ORDER-O", "MUST", "fail")])
     lines = markdown(one, two)
     statement = "The binary data of an answer follow the order in which the answer's own JSON lists the outputs."
-    assert section(lines, "### ordering")[2] == f"| `BIN-ORD-O` | MUST | {statement} | pass | **FAIL** |"
+    assert section(lines, "### ordering")[2] == f"| `BIN-ORDER-O` | MUST | {statement} | pass | **FAIL** |"
     assert section(lines, "### raw")[2] == "| `NEW` | SHOULD |  | advice | - |"
     legend = section(lines, "## Requirements")
     assert "| - | not in this report, which another version of the suite wrote |" in legend
@@ -127,12 +127,12 @@ def test_columns_have_names_of_their_own(servers: list[tuple[str | None, str | N
 def test_rows_that_say_the_same_are_one_line() -> None:
     refused = 'expected 2xx, got HTTP 400: {"error":"no '
     checks = [
-        check("ordering.x", "one-two", "fail", "expected [1, 2] for one two, got 3", "BIN-ORD-O"),
-        check("ordering.x", "three", "fail", "expected [4] for three, got 5", "BIN-ORD-O"),
-        check("ordering.x", "four", "fail", "expected [4] for four, got nothing", "BIN-ORD-O"),
-        *[check("ordering.y", f"r{k}", "fail", f'{refused}{k}"}}', "BIN-ORD-I") for k in "abcde"],
-        check("ordering.y", "z", "fail", "expected 2xx, got HTTP 500: x", "BIN-ORD-I"),
-        check("ordering.y", "w", "advisory", "expected less", "BIN-NEG-EXTRA"),
+        check("ordering.x", "one-two", "fail", "expected [1, 2] for one two, got 3", "BIN-ORDER-O"),
+        check("ordering.x", "three", "fail", "expected [4] for three, got 5", "BIN-ORDER-O"),
+        check("ordering.x", "four", "fail", "expected [4] for four, got nothing", "BIN-ORDER-O"),
+        *[check("ordering.y", f"r{k}", "fail", f'{refused}{k}"}}', "BIN-ORDER-I") for k in "abcde"],
+        check("ordering.y", "z", "fail", "expected 2xx, got HTTP 500: x", "BIN-ORDER-I"),
+        check("ordering.y", "w", "advisory", "expected less", "BIN-BODY-LONG"),
         check("ordering.z", "", "blocked", "it rests on nothing"),
         check("ordering.z", "e", "error", "the target is gone"),
         check("ordering.p", "", "pass", "never shown"),
@@ -140,16 +140,16 @@ def test_rows_that_say_the_same_are_one_line() -> None:
     lines = markdown(report(), report("beta", checks=checks))
     assert section(lines, "## Failures") == [
         "### beta 1",
-        r"- `BIN-ORD-O` `ordering.x` (one-two, three): expected \[1, 2\] for one two, got 3",
-        r"- `BIN-ORD-O` `ordering.x` (four): expected \[4\] for four, got nothing",
-        '- `BIN-ORD-I` `ordering.y` (ra, rb, rc and 2 more): expected 2xx, got HTTP 400: {"error":"no a"}',
-        "- `BIN-ORD-I` `ordering.y` (z): expected 2xx, got HTTP 500: x",
+        r"- `BIN-ORDER-O` `ordering.x` (one-two, three): expected \[1, 2\] for one two, got 3",
+        r"- `BIN-ORDER-O` `ordering.x` (four): expected \[4\] for four, got nothing",
+        '- `BIN-ORDER-I` `ordering.y` (ra, rb, rc and 2 more): expected 2xx, got HTTP 400: {"error":"no a"}',
+        "- `BIN-ORDER-I` `ordering.y` (z): expected 2xx, got HTTP 500: x",
     ]
-    assert section(lines, "## Advice") == ["### beta 1", "- `BIN-NEG-EXTRA` `ordering.y` (w): expected less"]
+    assert section(lines, "## Advice") == ["### beta 1", "- `BIN-BODY-LONG` `ordering.y` (w): expected less"]
     assert section(lines, "## Blocked, or in error") == [
         "### beta 1",
-        "- `BIN-ORD-O` `ordering.z` (blocked): it rests on nothing",
-        "- `BIN-ORD-O` `ordering.z` (e) (error): the target is gone",
+        "- `BIN-ORDER-O` `ordering.z` (blocked): it rests on nothing",
+        "- `BIN-ORDER-O` `ordering.z` (e) (error): the target is gone",
     ]
 
 
@@ -157,12 +157,12 @@ def test_observations_are_summed_up() -> None:
     def seen(identity: str, *texts: str) -> list[Report]:
         return [check("o.x", str(k), "observed", observation=t, requirements=[identity]) for k, t in enumerate(texts)]
 
-    one = report(checks=[*seen("UNKNOWN", "a"), *seen("BIN-BDO-L", "JSON", "binary data", "JSON")])
-    two = report("beta", checks=seen("BIN-BDO-L", "HTTP 400: no", "HTTP 400: never", "1", "2", "3", "4"))
+    one = report(checks=[*seen("UNKNOWN", "a"), *seen("BIN-ALL-TRUE-LISTED", "JSON", "binary data", "JSON")])
+    two = report("beta", checks=seen("BIN-ALL-TRUE-LISTED", "HTTP 400: no", "HTTP 400: never", "1", "2", "3", "4"))
     assert section(markdown(one, two), "## Observations")[1:] == [
         "| requirement | check | alpha 1 | beta 1 |",
         "|---|---|---|---|",
-        "| `BIN-BDO-L` | `o.x` | JSON (2)<br>binary data | HTTP 400 (2)<br>1<br>2<br>3<br>and 1 more |",
+        "| `BIN-ALL-TRUE-LISTED` | `o.x` | JSON (2)<br>binary data | HTTP 400 (2)<br>1<br>2<br>3<br>and 1 more |",
         "| `UNKNOWN` | `o.x` | a |  |",
     ]
 

@@ -130,18 +130,21 @@ def test_hostile_text_stays_text_in_html(hostile: Report) -> None:
 
 def test_html_says_what_markdown_says() -> None:
     one = report(
-        requirements=[requirement("BIN-ORD-O", "MUST", "pass"), requirement("OIP-META", "MUST", "fail", "metadata")],
+        requirements=[
+            requirement("BIN-ORDER-O", "MUST", "pass"),
+            requirement("OIP-SERVER-METADATA", "MUST", "fail", "metadata"),
+        ],
         checks=[check("o.x", str(k), "observed", observation=t) for k, t in enumerate(("JSON", "JSON", "text"))],
     )
-    two = report("beta", checks=[check("ordering.y", "r", "fail", "expected less", "BIN-ORD-I")])
+    two = report("beta", checks=[check("ordering.y", "r", "fail", "expected less", "BIN-ORDER-I")])
     page = tags(comparison_html.render(compare([("one", one), ("two", two)])))
     shown = re.sub(r"\s+", " ", page.text)
     assert "br" in page.seen
     for said in (
         "alpha 1beta 1",
-        "BIN-ORD-O MUSTThe binary data of an answer follow the order",
+        "BIN-ORDER-O MUSTThe binary data of an answer follow the order",
         "of strings.FAIL-",
-        "BIN-ORD-Oo.xJSON (2)text",
-        "Failures beta 1 BIN-ORD-I ordering.y (r): expected less",
+        "BIN-ORDER-Oo.xJSON (2)text",
+        "Failures beta 1 BIN-ORDER-I ordering.y (r): expected less",
     ):
         assert said in shown, said

@@ -139,7 +139,7 @@ def test_a_failure_is_shown_with_all_that_a_reader_needs() -> None:
     (finding,) = failures.findall("article")
     shown = text(finding)
     for part in (
-        "ordering.x", "Bytes follow the JSON.", "MUST BIN-ORD-O", "Bytes follow outputs .", 'Document, "S"',
+        "ordering.x", "Bytes follow the JSON.", "MUST BIN-ORDER-O", "Bytes follow outputs .", 'Document, "S"',
         "POST /v2, 164 bytes", "OUT0 INT32 [2] = [1, 2]", "[3, 4]: element 0 differs",
         "0060 03 00 .. <- tensor 0 OUT0", "curl -sS http://h/v2",
         "pytest --target-url=http://127.0.0.1:8000 -k ordering.x",
@@ -156,7 +156,7 @@ def test_advice_and_observations_and_what_is_not_judged_have_sections_of_their_o
     assert "ordering.advice" in text(by_id(page, "advice"))
     assert "ordering.advice" not in text(by_id(page, "failures"))
     observations = text(by_id(page, "observations"))
-    assert "BIN-BDO-L JSON, no inference header" in observations
+    assert "BIN-ALL-TRUE-LISTED JSON, no inference header" in observations
     assert "ordering.open" in observations
     assert "m answers no plain request" in text(by_id(page, "stuck"))
     unjudged = text(by_id(page, "unjudged"))
@@ -169,24 +169,27 @@ def test_every_requirement_stands_there_with_its_checks() -> None:
     page = parsed(NONCONFORMANT)
     entries = {entry.get("id"): entry for entry in page.iter("details") if (entry.get("id") or "").startswith("req-")}
     assert list(entries) == [f"req-{entry['id']}" for entry in NONCONFORMANT["requirements"]]
-    shown = text(entries["req-BIN-ORD-O"])
-    assert shown.startswith("\u2717 failed BIN-ORD-O MUST The binary data of an answer follow the order")
-    (source,) = ledger.requirement("BIN-ORD-O").sources
+    shown = text(entries["req-BIN-ORDER-O"])
+    assert shown.startswith("\u2717 failed BIN-ORDER-O MUST The binary data of an answer follow the order")
+    (source,) = ledger.requirement("BIN-ORDER-O").sources
     assert str(source) in shown
-    assert [link.get("href") for link in entries["req-BIN-ORD-O"].findall("./p/a")] == [source.url]
+    assert [link.get("href") for link in entries["req-BIN-ORDER-O"].findall("./p/a")] == [source.url]
     assert "\u2717 failed 2 rows: four, five evidence" in shown
     assert "\u2713 passed 3 rows: one, two, three" in shown
-    assert entries["req-BIN-ORD-O"].findall("./ul//a")[0].get("href") == "#finding-1"
+    assert entries["req-BIN-ORDER-O"].findall("./ul//a")[0].get("href") == "#finding-1"
 
 
 @pytest.mark.parametrize(
     ("source", "urls"),
-    [(ledger.requirement("BIN-ORD-O").source, [ledger.requirement("BIN-ORD-O").sources[0].url]), ('Document, "S"', [])],
+    [
+        (ledger.requirement("BIN-ORDER-O").source, [ledger.requirement("BIN-ORDER-O").sources[0].url]),
+        ('Document, "S"', []),
+    ],
 )
 def test_a_finding_links_to_its_sources_where_they_are_the_ledgers_own(source: str, urls: list[str]) -> None:
     """A report may come from anybody: its own URLs are nowhere a link."""
     unmet = failure(source=source, source_urls=["https://evil.example", "javascript:alert(1)"])
-    made = report("nonconformant", requirements=[requirement("BIN-ORD-O", "MUST", "fail")], checks=[
+    made = report("nonconformant", requirements=[requirement("BIN-ORDER-O", "MUST", "fail")], checks=[
         check(outcome="fail", failure=unmet),
     ])  # fmt: skip
     page = parsed(made)
@@ -216,17 +219,19 @@ def test_under_a_baseline_the_difference_comes_first() -> None:
 
 
 def test_requirements_that_were_not_run_say_so() -> None:
-    assert text(by_id(parsed(CUT_SHORT), "req-BIN-ORD-I")).startswith("\u2013 not run BIN-ORD-I MUST")
+    assert text(by_id(parsed(CUT_SHORT), "req-BIN-ORDER-I")).startswith("\u2013 not run BIN-ORDER-I MUST")
 
 
 def test_what_was_not_judged_over_grpc_does_not_count_over_http() -> None:
-    over_grpc = requirement("GRPC-EP", "MUST", "not_applicable", area="grpc", extension="protocol", checks=[])
+    over_grpc = requirement(
+        "OIP-ENDPOINTS/grpc", "MUST", "not_applicable", area="grpc", extension="protocol", checks=[]
+    )
     page = parsed(report(requirements=[*CONFORMANT["requirements"], over_grpc]))
     summary = text(by_id(page, "summary"))
     assert "2 of 2 MUSTs met." in summary
     assert "MUST 2 passed Checks" in summary
     assert "Every check was judged." in text(by_id(page, "unjudged"))
-    assert text(by_id(page, "req-GRPC-EP")).startswith("\u2013 n/a GRPC-EP MUST")
+    assert text(by_id(page, "req-OIP-ENDPOINTS/grpc")).startswith("\u2013 n/a OIP-ENDPOINTS/grpc MUST")
 
 
 def test_many_rows_of_one_check_stay_short() -> None:

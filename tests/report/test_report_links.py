@@ -13,7 +13,7 @@ from conformance.terms.verdict import of_requirements
 from tests.support.made_reports import NONCONFORMANT, check, failure, report, requirement
 
 REPOSITORY = "https://host/project"
-PATH = "docs/requirements/ordering.md#BIN-ORD-O"
+PATH = "docs/requirements/ordering.md#BIN-ORDER-O"
 URL = f"{REPOSITORY}/blob/main/{PATH}"
 
 
@@ -44,20 +44,20 @@ def pages_of(lines: list[str]) -> list[str]:
 
 @pytest.mark.usefixtures("_public")
 def test_the_terminal_names_the_page_of_a_requirement_once() -> None:
-    results = [unmet("ordering.a", "BIN-ORD-O"), unmet("ordering.b", "BIN-ORD-O"), unmet("raw.c", "RAW-ONE")]
+    results = [unmet("ordering.a", "BIN-ORDER-O"), unmet("ordering.b", "BIN-ORDER-O"), unmet("raw.c", "RAW-ONE-INPUT")]
     lines = list(terminal.failures(results, "pytest"))
-    assert pages_of(lines) == [URL, ledger.requirement("RAW-ONE").link]
+    assert pages_of(lines) == [URL, ledger.requirement("RAW-ONE-INPUT").link]
     assert lines.index(f"      Page      {URL}") < lines.index("      A claim.", 2)
 
 
 @pytest.mark.usefixtures("_private")
 def test_advice_names_the_page_once() -> None:
-    advised = [unmet(f"sizes.{name}", "BIN-NEG-EXTRA", Outcome.ADVISORY) for name in "ab"]
-    assert pages_of(list(terminal.advice(advised))) == ["docs/requirements/sizes.md#BIN-NEG-EXTRA"]
+    advised = [unmet(f"sizes.{name}", "BIN-BODY-LONG", Outcome.ADVISORY) for name in "ab"]
+    assert pages_of(list(terminal.advice(advised))) == ["docs/requirements/sizes.md#BIN-BODY-LONG"]
 
 
 def test_a_row_that_is_blocked_has_no_page() -> None:
-    blocked = CheckResult("a.b", "", "A claim.", "a", "raw", Outcome.BLOCKED, ["RAW-ONE"], message="because")
+    blocked = CheckResult("a.b", "", "A claim.", "a", "raw", Outcome.BLOCKED, ["RAW-ONE-INPUT"], message="because")
     assert pages_of(list(terminal.failures([blocked], "pytest"))) == []
 
 
@@ -68,7 +68,7 @@ def test_a_row_that_is_blocked_has_no_page() -> None:
 def test_the_json_report_has_the_url_of_each_requirement() -> None:
     found = {entry["id"]: entry["url"] for entry in of_requirements([])}
     assert found == {entry.id: entry.link for entry in ledger.load().values()}
-    assert found["BIN-ORD-O"] == URL
+    assert found["BIN-ORDER-O"] == URL
 
 
 @pytest.mark.usefixtures("_public")
@@ -87,7 +87,7 @@ def test_pages_show_the_path_and_no_link_where_there_is_no_url() -> None:
 
 @pytest.mark.usefixtures("_public")
 def test_the_url_of_a_foreign_report_is_not_believed() -> None:
-    forged = requirement("BIN-ORD-O", "MUST", "fail", url="javascript:alert(1)")
+    forged = requirement("BIN-ORDER-O", "MUST", "fail", url="javascript:alert(1)")
     unknown = requirement("BIN-UNKNOWN", "MUST", "fail", url="https://evil.example/")
     made = report(
         "nonconformant",

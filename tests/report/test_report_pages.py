@@ -101,7 +101,7 @@ def test_a_failure_in_markdown() -> None:
         "",
         "Bytes follow the JSON.",
         "",
-        '`BIN-ORD-O` MUST: Bytes follow `outputs`. (Document, "S"; `docs/requirements/ordering.md#BIN-ORD-O`)',
+        '`BIN-ORDER-O` MUST: Bytes follow `outputs`. (Document, "S"; `docs/requirements/ordering.md#BIN-ORDER-O`)',
         "",
         "```text",
         "Sent      POST /v2, 164 bytes",
@@ -118,8 +118,8 @@ def test_a_failure_in_markdown() -> None:
         "- `ordering.x [five]`: `expected a, got b`",
         "",
     ]
-    assert "- `BIN-NEG-EXTRA` `ordering.advice`: Bytes follow the JSON. `expected a, got b`" in page
-    assert "- `BIN-BDO-L` `JSON, no inference header` (`ordering.open`)" in page
+    assert "- `BIN-BODY-LONG` `ordering.advice`: Bytes follow the JSON. `expected a, got b`" in page
+    assert "- `BIN-ALL-TRUE-LISTED` `JSON, no inference header` (`ordering.open`)" in page
     assert "- `no model for the role multi`: 1 check" in page
 
 
@@ -136,8 +136,8 @@ def test_under_a_baseline_the_difference_comes_first() -> None:
     titles = [command.split("::")[1] for command in commands(GATED)]
     assert titles == [
         "error title=oip-conformance baseline",
-        "error title=oip-conformance MUST BIN-ORD-O",  # new
-        "error title=oip-conformance MUST BIN-ORD-O",  # fixed
+        "error title=oip-conformance MUST BIN-ORDER-O",  # new
+        "error title=oip-conformance MUST BIN-ORDER-O",  # fixed
     ]
 
 
@@ -164,7 +164,7 @@ def test_the_markdown_page_keeps_its_limit_and_says_what_it_left_out(limit: int)
     assert limit * 0.5 < len(page.encode()) <= limit
     shown = page.count("### `ordering.x-")
     assert f"\n{500 - shown} more failures are left out: the page may not be longer." in page
-    advised = page.count("- `BIN-ORD-O` `ordering.a-")
+    advised = page.count("- `BIN-ORDER-O` `ordering.a-")
     assert advised > 0
     assert f"\n{500 - advised} more pieces of advice are left out" in page
 
@@ -242,11 +242,11 @@ def commands(made: Report) -> list[str]:
 
 def test_annotations() -> None:
     assert commands(NONCONFORMANT) == [
-        "::error title=oip-conformance MUST BIN-ORD-O::ordering.x [four]: Bytes follow the JSON."
+        "::error title=oip-conformance MUST BIN-ORDER-O::ordering.x [four]: Bytes follow the JSON."
         " expected a, got b (and 1 other row)",
-        "::error title=oip-conformance MUST BIN-IHCL-O::ordering.stuck [a]: Bytes follow the JSON."
+        "::error title=oip-conformance MUST BIN-HEADER-O::ordering.stuck [a]: Bytes follow the JSON."
         " m answers no plain request (and 1 other row)",
-        "::warning title=oip-conformance SHOULD BIN-NEG-EXTRA::ordering.advice: Bytes follow the JSON."
+        "::warning title=oip-conformance SHOULD BIN-BODY-LONG::ordering.advice: Bytes follow the JSON."
         " expected a, got b",
     ]
     assert commands(CONFORMANT) == []
@@ -278,7 +278,7 @@ def test_hostile_text_in_annotations() -> None:
     assert len(lines) == 4
     for line in lines:
         assert not set(line) & (UNSAFE | {"\n"})
-        assert re.match("::(error|warning) title=oip-conformance MUST BIN-ORD-O::", line)
+        assert re.match("::(error|warning) title=oip-conformance MUST BIN-ORDER-O::", line)
         assert "##[" not in line
         assert len(line) < 2000
 

@@ -46,7 +46,7 @@ def test_a_baseline_is_written_passes_and_notices_a_fix(tmp_path: Path, faulty: 
     report = report_of(tmp_path)
     assert (report["verdict"], report["gate"]["passed"]) == ("nonconformant", True)
     assert f"known failures{known:6}" in unchanged.stdout
-    assert "BIN-ORD-O" in {r["id"] for r in report["requirements"] if r["verdict"] == "known_failure"}
+    assert "BIN-ORDER-O" in {r["id"] for r in report["requirements"] if r["verdict"] == "known_failure"}
 
     fixed = judge(tmp_path, f"--target-url={small}", *WHOLE)
     assert fixed.returncode == 1

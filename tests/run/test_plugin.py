@@ -232,7 +232,7 @@ def test_secrets_appear_nowhere(tmp_path: Path, reference: str) -> None:
 
 def test_junit_names_the_requirements(tmp_path: Path, reference: str) -> None:
     judge(tmp_path, f"--target-url={reference}", "-k", ORDER, "--junitxml=j.xml")
-    assert '<property name="requirements" value="BIN-ORD-O"' in (tmp_path / "j.xml").read_text()
+    assert '<property name="requirements" value="BIN-ORDER-O"' in (tmp_path / "j.xml").read_text()
 
 
 def test_profiles_differ_in_what_they_run(tmp_path: Path, reference: str) -> None:

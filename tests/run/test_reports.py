@@ -132,7 +132,7 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
             f"--target-header=X-Key: {TOKEN}-key",
             "--target-extension=binary_tensor_data",
             "-k",
-            "metadata or headers or OIP-ERR or octet_stream",
+            "metadata or headers or OIP-ERROR or octet_stream",
             "--conformance-evidence=evidence",
             "--junitxml=j.xml",
             *ALL_REPORTS,
@@ -286,7 +286,7 @@ def test_junit_has_failures_and_no_errors(tmp_path: Path, workers: tuple[str, ..
     failed = by_label["metadata.binary-tensor-data-is-listed [beside-raw-requests]"].find("failure")
     assert failed is not None
     assert failed.attrib["message"] == (
-        "MUST BIN-META: expected binary_tensor_data among the extensions in server metadata, got extensions []"
+        "MUST BIN-LISTED: expected binary_tensor_data among the extensions in server metadata, got extensions []"
     )
     for part in ("Requires", "Source", "Sent      GET /v2", "Repeat    curl", "Rerun     pytest --target-url="):
         assert part in (failed.text or "")

@@ -29,7 +29,7 @@ def requirement(identity: str, level: str, verdict: str, **changes: Any) -> Repo
     } | changes  # fmt: skip
 
 
-def failure(requirement: str = "BIN-ORD-O", **changes: Any) -> Report:
+def failure(requirement: str = "BIN-ORDER-O", **changes: Any) -> Report:
     return {
         "requirement": requirement, "level": "MUST", "statement": "Bytes follow `outputs`.", "source": 'Document, "S"',
         "expected": "OUT0 INT32 [2] = [1, 2]", "actual": "[3, 4]: element 0 differs", "sent": "POST /v2, 164 bytes",
@@ -42,7 +42,7 @@ def check(identity: str = "ordering.x", row: str = "", outcome: str = "pass", **
     unmet = failure() if outcome in ("fail", "advisory") else None
     return {
         "id": identity, "row": row, "claim": "Bytes follow the JSON.", "area": "ordering", "outcome": outcome,
-        "requirements": ["BIN-ORD-O"], "message": "expected a, got b" if unmet else "", "observation": "",
+        "requirements": ["BIN-ORDER-O"], "message": "expected a, got b" if unmet else "", "observation": "",
         "duration_s": 0.5, "exchanges": [0], "failure": unmet, "reason": None,
     } | changes  # fmt: skip
 
@@ -66,7 +66,7 @@ def report(verdict: str = "conformant", *, complete: bool = True, **changes: Any
             "binary_tensor_data": {"offered": True, "verdict": verdict, "counts": {}},
             "raw": {"offered": False, "verdict": "not_applicable", "counts": {}},
         },
-        "requirements": [requirement("BIN-ORD-O", "MUST", "pass"), requirement("BIN-ORD-I", "MUST", "pass")],
+        "requirements": [requirement("BIN-ORDER-O", "MUST", "pass"), requirement("BIN-ORDER-I", "MUST", "pass")],
         "checks": [check()],
     } | changes  # fmt: skip
     made["footer"] = {"complete": complete, "checks": len(made["checks"]), "digest": digest(made)}
@@ -81,22 +81,23 @@ NONCONFORMANT = report(
     "nonconformant",
     why=["2 checks failed"],
     requirements=[
-        requirement("BIN-ORD-O", "MUST", "fail"),
-        requirement("BIN-ORD-I", "MUST", "not_applicable"),
-        requirement("BIN-IHCL-O", "MUST", "blocked"),
-        requirement("BIN-NEG-EXTRA", "SHOULD", "advisory"),
-        requirement("BIN-BDO-L", "OBSERVE", "observed"),
+        requirement("BIN-ORDER-O", "MUST", "fail"),
+        requirement("BIN-ORDER-I", "MUST", "not_applicable"),
+        requirement("BIN-HEADER-O", "MUST", "blocked"),
+        requirement("BIN-BODY-LONG", "SHOULD", "advisory"),
+        requirement("BIN-ALL-TRUE-LISTED", "OBSERVE", "observed"),
     ],
     checks=[
         *(check(row=name) for name in ("one", "two", "three")),
         check(row="four", outcome="fail"),
         check(row="five", outcome="fail"),
-        check("ordering.stuck", "a", "blocked", requirements=["BIN-IHCL-O"], message="m answers no plain request"),
-        check("ordering.stuck", "b", "blocked", requirements=["BIN-IHCL-O"], message="m answers no plain request"),
-        check("ordering.advice", "", "advisory", requirements=["BIN-NEG-EXTRA"],
-              failure=failure("BIN-NEG-EXTRA", level="SHOULD")),
-        check("ordering.open", "", "observed", requirements=["BIN-BDO-L"], observation="JSON, no inference header"),
-        check("ordering.absent", "", "not_applicable", requirements=["BIN-ORD-I"],
+        check("ordering.stuck", "a", "blocked", requirements=["BIN-HEADER-O"], message="m answers no plain request"),
+        check("ordering.stuck", "b", "blocked", requirements=["BIN-HEADER-O"], message="m answers no plain request"),
+        check("ordering.advice", "", "advisory", requirements=["BIN-BODY-LONG"],
+              failure=failure("BIN-BODY-LONG", level="SHOULD")),
+        check("ordering.open", "", "observed", requirements=["BIN-ALL-TRUE-LISTED"],
+              observation="JSON, no inference header"),
+        check("ordering.absent", "", "not_applicable", requirements=["BIN-ORDER-I"],
               message="no model for the role multi",
               reason={"kind": "no_model", "subject": "multi"}),
         check("ordering.large", "", "not_applicable", message="too large for the target: HTTP 413"),
@@ -106,8 +107,8 @@ NONCONFORMANT = report(
 CUT_SHORT = report(
     "incomplete", complete=False, why=["2 checks not run: interrupted", "1 check failed"],
     requirements=[
-        requirement("BIN-ORD-O", "MUST", "fail"),
-        requirement("BIN-ORD-I", "MUST", "not_applicable", checks=[]),
+        requirement("BIN-ORDER-O", "MUST", "fail"),
+        requirement("BIN-ORDER-I", "MUST", "not_applicable", checks=[]),
     ],
     checks=[check(outcome="fail")],
 )  # fmt: skip
@@ -116,10 +117,10 @@ GATED = report(
     "nonconformant", why=["3 checks failed"],
     gate={"passed": False, "known": ["ordering.x [old]"], "new": ["ordering.x [new]"], "fixed": ["ordering.x [met]"],
           "stale": ["ordering.gone[*]: names nothing"]},
-    requirements=[requirement("BIN-ORD-O", "MUST", "fail"), requirement("BIN-ORD-I", "MUST", "known_failure")],
+    requirements=[requirement("BIN-ORDER-O", "MUST", "fail"), requirement("BIN-ORDER-I", "MUST", "known_failure")],
     checks=[
         check(row="new", outcome="fail"),
-        check(row="old", outcome="known_failure", requirements=["BIN-ORD-I"], failure=failure("BIN-ORD-I")),
+        check(row="old", outcome="known_failure", requirements=["BIN-ORDER-I"], failure=failure("BIN-ORDER-I")),
         check(row="met", outcome="fixed", message="listed as a known failure, and met"),
     ],
 )  # fmt: skip

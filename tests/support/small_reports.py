@@ -20,7 +20,7 @@ def check(identity: str, row: str, outcome: str, message: str = "", unmet: str =
     failure = dict.fromkeys(("statement", "source", "expected", "actual", "sent", "repeat"), "")
     return {
         "id": identity, "row": row, "claim": "", "area": "ordering", "outcome": outcome, "message": message,
-        "reason": None, "requirements": ["BIN-ORD-O"], "observation": "", "duration_s": 0, "exchanges": [],
+        "reason": None, "requirements": ["BIN-ORDER-O"], "observation": "", "duration_s": 0, "exchanges": [],
         "failure": failure | {"requirement": unmet, "level": "MUST", "bytes": []} if unmet else None,
     } | more  # fmt: skip
 

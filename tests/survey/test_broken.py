@@ -134,7 +134,7 @@ def test_a_server_with_extensions_is_advised_to_refuse_others_as_the_clients_fau
     with Session(Target(Settings("http://127.0.0.1:9")), found) as judge:
         (result,) = [judge.judge(check, row) for check, row in collected_rows("quick") if check.id == SURVEY]
     assert result.outcome is outcome
-    assert result.failure is None or result.failure.requirement == "OIP-ERR-STATUS"
+    assert result.failure is None or result.failure.requirement == "OIP-ERROR-STATUS"
 
 
 def test_a_role_is_not_lost_for_one_answer_that_did_not_come() -> None:

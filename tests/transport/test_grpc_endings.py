@@ -151,7 +151,7 @@ def test_a_call_without_a_status_is_no_refusal_and_says_so_by_name() -> None:
     (reply,) = asked(reset(2))
     with pytest.raises(Unmet) as found:
         expect(reply).refused("a wrong size")
-    assert found.value.requirement == "GRPC-ERR"
+    assert found.value.requirement == "OIP-REFUSAL/grpc"
 
 
 def test_calls_in_flight_together_each_get_their_own() -> None:

@@ -34,10 +34,10 @@ HALVES = (1.5, -2.25, 1024.0)
 ASYMMETRIC_ROWS = [Row(role.removeprefix("identity_").upper(), (x, ()), role=role) for role, x in ASYMMETRIC.items()]
 
 
-@check("bytes.inputs-are-little-endian", answers="BIN-ENC-LE-I")
+@check("bytes.inputs-are-little-endian", answers="BIN-LITTLE-ENDIAN-I")
 @rows(
     *ASYMMETRIC_ROWS,
-    Row("FP16", (HALVES, [1.05859375]), role="cast_fp16_fp32", answers=("BIN-ENC-LE-I", "BIN-ENC-FP16-I")),
+    Row("FP16", (HALVES, [1.05859375]), role="cast_fp16_fp32", answers=("BIN-LITTLE-ENDIAN-I", "BIN-DATATYPES-I")),
     Row("INT32-cast", ((0x010203, -0x010203, 1), [0x010100]), role="cast_int32_fp32"),
 )
 def inputs_are_little_endian(
@@ -47,10 +47,10 @@ def inputs_are_little_endian(
     _expect_little_endian(target, model, values, in_either_order, "read")
 
 
-@check("bytes.outputs-are-little-endian", answers="BIN-ENC-LE-O")
+@check("bytes.outputs-are-little-endian", answers="BIN-LITTLE-ENDIAN-O")
 @rows(
     *ASYMMETRIC_ROWS,
-    Row("FP16", (HALVES, [1.05859375]), role="cast_fp32_fp16", answers=("BIN-ENC-LE-O", "BIN-ENC-FP16-O")),
+    Row("FP16", (HALVES, [1.05859375]), role="cast_fp32_fp16", answers=("BIN-LITTLE-ENDIAN-O", "BIN-DATATYPES-O")),
     Row("FP32-cast", ((0x010203, -0x010203, 1), [8_388_683]), role="cast_int32_fp32"),
 )
 def outputs_are_little_endian(

@@ -14,14 +14,14 @@ from conformance.transport.target import Target
 DRAWN = tuple(Row(role, role=role) for role in ("rank2", "rank3", "rank4", "rank2_bytes"))
 
 
-@check("bytes.drawn-shapes-are-read", answers="BIN-ENC-ROW-I", explores=True)
+@check("bytes.drawn-shapes-are-read", answers="BIN-ROW-MAJOR-I", explores=True)
 @rows(*DRAWN, Row("weighted_sum", role="weighted_sum"))
 def drawn_shapes_are_read(target: Target, model: Model) -> None:
     """A binary input of any shape is read row by row."""
     _explore(target, model, "read")
 
 
-@check("bytes.drawn-shapes-are-written", answers="BIN-ENC-ROW-O", explores=True)
+@check("bytes.drawn-shapes-are-written", answers="BIN-ROW-MAJOR-O", explores=True)
 @rows(*DRAWN)
 def drawn_shapes_are_written(target: Target, model: Model) -> None:
     """A binary output of any shape is written row by row."""

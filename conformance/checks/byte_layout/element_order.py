@@ -36,19 +36,19 @@ RANKS = (
 )
 
 
-@check("bytes.inputs-are-row-major", answers="BIN-ENC-ROW-I")
+@check("bytes.inputs-are-row-major", answers="BIN-ROW-MAJOR-I")
 @rows(
     *RANKS,
     Row("weighted", ([3, 5],), role="weighted_sum"),
-    Row("BYTES", ([2, 3],), role="rank2_bytes", answers=("BIN-ENC-ROW-I", "BIN-ENC-BYTES-I")),
+    Row("BYTES", ([2, 3],), role="rank2_bytes", answers=("BIN-ROW-MAJOR-I", "BIN-BYTES-I")),
 )
 def inputs_are_row_major(target: Target, model: Model, shape: list[int]) -> None:
     """The elements of a binary input are read row by row, in every rank."""
     _expect_row_major(target, model, shape, "read")
 
 
-@check("bytes.outputs-are-row-major", answers="BIN-ENC-ROW-O")
-@rows(*RANKS, Row("BYTES", ([2, 3],), role="rank2_bytes", answers=("BIN-ENC-ROW-O", "BIN-ENC-BYTES-O")))
+@check("bytes.outputs-are-row-major", answers="BIN-ROW-MAJOR-O")
+@rows(*RANKS, Row("BYTES", ([2, 3],), role="rank2_bytes", answers=("BIN-ROW-MAJOR-O", "BIN-BYTES-O")))
 def outputs_are_row_major(target: Target, model: Model, shape: list[int]) -> None:
     """The elements of a binary output are written row by row, in every rank."""
     _expect_row_major(target, model, shape, "written")

@@ -65,18 +65,21 @@ def reaching_into_the_next(multi: Model) -> Message:
 
 
 REFUSALS: tuple[Refusal, ...] = (
-    *[Refusal(fault, "BIN-NEG-FRAME", "identity_bytes", misframed(shape, data)) for fault, shape, data in MISFRAMED],
-    Refusal("reaching-into-the-next-tensor", "BIN-NEG-FRAME", "multi", reaching_into_the_next),
+    *[
+        Refusal(fault, "BIN-BYTES-MISFRAMED", "identity_bytes", misframed(shape, data))
+        for fault, shape, data in MISFRAMED
+    ],
+    Refusal("reaching-into-the-next-tensor", "BIN-BYTES-MISFRAMED", "multi", reaching_into_the_next),
     Refusal(
         "fewer-elements-than-rows",
-        "BIN-NEG-FRAME",
+        "BIN-BYTES-MISFRAMED",
         "rank2_bytes",
         misframed([2, 2], "01000000 61 01000000 62 01000000 63"),
     ),
 )
 
 
-@check("bytes.misframed-strings-are-refused", answers="BIN-NEG-FRAME")
+@check("bytes.misframed-strings-are-refused", answers="BIN-BYTES-MISFRAMED")
 @rows(*refusal_rows(REFUSALS))
 def misframed_strings_are_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """A BYTES input whose length prefixes do not add up is refused."""

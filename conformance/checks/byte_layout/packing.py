@@ -27,14 +27,14 @@ ODD = (
 )
 
 
-@check("bytes.inputs-are-packed", answers="BIN-ENC-PACK-I")
+@check("bytes.inputs-are-packed", answers="BIN-PACKED-I")
 @rows(*ODD)
 def inputs_are_packed(target: Target, model: Model, shape: list[int]) -> None:
     """Nothing is expected between or after the elements of a binary input."""
     expect_side(target, model, [_small(model, shape)], "read")
 
 
-@check("bytes.outputs-are-packed", answers="BIN-ENC-PACK-O")
+@check("bytes.outputs-are-packed", answers="BIN-PACKED-O")
 @rows(*ODD)
 def outputs_are_packed(target: Target, model: Model, shape: list[int]) -> None:
     """Nothing lies between or after the elements of a binary output."""
@@ -54,14 +54,14 @@ IN_EITHER_ORDER = np.array([0x41424241, 0xC14343C1, 0x3F44443F], dtype="<u4").vi
 ODD_STRINGS = (("one-byte", [1]), ("one-to-seven", [1, 2, 3, 4, 5, 6, 7]))
 
 
-@check("bytes.input-strings-are-packed", answers=("BIN-ENC-PACK-I", "BIN-ENC-BYTES-I"), role="string_length")
+@check("bytes.input-strings-are-packed", answers=("BIN-PACKED-I", "BIN-BYTES-I"), role="string_length")
 @rows(*ODD_STRINGS)
 def input_strings_are_packed(target: Target, model: Model, lengths: list[int]) -> None:
     """Nothing is expected between the BYTES elements of a binary input."""
     _expect_packed_strings(target, model, lengths, "read")
 
 
-@check("bytes.output-strings-are-packed", answers=("BIN-ENC-PACK-O", "BIN-ENC-BYTES-O"), role="identity_bytes")
+@check("bytes.output-strings-are-packed", answers=("BIN-PACKED-O", "BIN-BYTES-O"), role="identity_bytes")
 @rows(*ODD_STRINGS)
 def output_strings_are_packed(target: Target, model: Model, lengths: list[int]) -> None:
     """Nothing lies between the BYTES elements of a binary output."""
@@ -74,14 +74,14 @@ def _expect_packed_strings(target: Target, model: Model, lengths: Sequence[int],
     expect_beyond(target, model, [tensor], side, [model.tensor([b"eight by"])])
 
 
-@check("bytes.input-tensors-are-packed", answers="BIN-ENC-PACK-I", role="multi")
+@check("bytes.input-tensors-are-packed", answers="BIN-PACKED-I", role="multi")
 @rows(*[(f"BOOL-{count}", count) for count in (1, 2, 3, 5)])
 def input_tensors_are_packed(target: Target, multi: Model, count: int) -> None:
     """A wider tensor follows an odd number of bytes at once in a request."""
     _expect_behind_bools(target, multi, count, "read")
 
 
-@check("bytes.output-tensors-are-packed", answers="BIN-ENC-PACK-O", role="multi")
+@check("bytes.output-tensors-are-packed", answers="BIN-PACKED-O", role="multi")
 @rows(*[(f"BOOL-{count}", count) for count in (1, 2, 3, 5)])
 def output_tensors_are_packed(target: Target, multi: Model, count: int) -> None:
     """A wider tensor follows an odd number of bytes at once in an answer."""

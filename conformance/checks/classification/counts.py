@@ -20,7 +20,7 @@ from conformance.wire.request import Form, Output
 # --- what is asked for ----------------------------------------------------------------------------------------------
 
 
-@check("classification.parameter-is-taken", answers="CLS-HTTP-NUM")
+@check("classification.parameter-is-taken", answers="CLS-PARAMETER")
 @rows(
     Row("scores", (SCORES,), role="scores"),
     Row("labelled", (SCORES,), role="scores_labelled"),
@@ -29,7 +29,7 @@ from conformance.wire.request import Form, Output
     Row("integers", ((5, -7, 9),), role="identity_int32"),
     Row("documented", (DOCUMENTED,), role="documented_scores"),
 )
-@check("grpc.parameter-is-taken", answers="GRPC-CLS-PARAM", over=(GRPC,))
+@check("grpc.parameter-is-taken", answers="CLS-PARAMETER/grpc", over=(GRPC,))
 @rows(
     *both_forms(
         Row("scores", (SCORES,), role="scores"),
@@ -56,9 +56,9 @@ _LISTS = (
 )
 
 
-@check("classification.parameter-is-taken-in-any-place", answers="CLS-HTTP-NUM", role="scores_two_outputs")
+@check("classification.parameter-is-taken-in-any-place", answers="CLS-PARAMETER", role="scores_two_outputs")
 @rows(*_LISTS)
-@check("grpc.parameter-is-taken-in-any-place", answers="GRPC-CLS-PARAM", role="scores_two_outputs", over=(GRPC,))
+@check("grpc.parameter-is-taken-in-any-place", answers="CLS-PARAMETER/grpc", role="scores_two_outputs", over=(GRPC,))
 @rows(*both_forms(*_LISTS))
 def parameter_is_taken_in_any_place(
     target: Peer, model: Model, name: str, listed: Sequence[str], send: Form = "json"
@@ -79,9 +79,9 @@ def _is_plain_wrong(target: Peer, model: Model, listed: Sequence[str], send: For
     return not holds(lambda: expect(reply).tensors(right))
 
 
-@check("classification.each-output-has-its-count", answers="CLS-HTTP-NUM", role="scores_two_outputs")
+@check("classification.each-output-has-its-count", answers="CLS-PARAMETER", role="scores_two_outputs")
 @rows(("declared-order", ("SCORES", "RANKS")), ("other-order", ("RANKS", "SCORES")))
-@check("grpc.each-output-has-its-count", answers="GRPC-CLS-PARAM", role="scores_two_outputs", over=(GRPC,))
+@check("grpc.each-output-has-its-count", answers="CLS-PARAMETER/grpc", role="scores_two_outputs", over=(GRPC,))
 @rows(*both_forms(Row("declared-order", (("SCORES", "RANKS"),)), Row("other-order", (("RANKS", "SCORES"),))))
 def each_output_has_its_count(target: Peer, model: Model, order: Sequence[str], send: Form = "json") -> None:
     """Two outputs classified in one request each go by their own number."""
@@ -120,7 +120,7 @@ def as_many_as_asked(target: Target, model: Model, values: Any, count: int) -> N
         raise Unmet(f"{classes_of(count)} of {scored(model)}", classes_of(last), reply)
 
 
-@check("grpc.as-many-classes-as-asked", answers="GRPC-CLS-COUNT", over=(GRPC,))
+@check("grpc.as-many-classes-as-asked", answers="CLS-COUNT/grpc", over=(GRPC,))
 @rows(
     *both_forms(
         *[Row(f"{count}-of-4", (SCORES, count), role="scores") for count in (1, 2, 3, 4)],

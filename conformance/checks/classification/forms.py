@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import Any
 
-from conformance.checks.support.binary_sides import is_right, is_right_alone
+from conformance.checks.support.class_forms import UNWRITTEN, are_written, expect_texts
 from conformance.checks.support.classes import ITEMS, SCORES, TAKEN, ask, both_forms, classified, scored, texts
 from conformance.expect import attribution
 from conformance.expect.difference import difference
@@ -15,12 +14,9 @@ from conformance.expect.unmet import Unmet, about, blocked_where, holds
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
 from conformance.terms.extensions import BINARY, GRPC
-from conformance.terms.text import element
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.transport.target import Target
-from conformance.wire import strings
-from conformance.wire.outputs import Output as ReadOutput
 from conformance.wire.request import ABSENT, Form, Output
 from conformance.wire.tensor import Tensor
 
@@ -73,18 +69,32 @@ def _expect_stays(target: Target, model: Model, reply: Reply, plain: Output) -> 
     raise Unmet(found.expected, found.actual, reply, offset=found.offset, requirement=about)
 
 
-@check("classification.binary-data-is-obeyed", answers="CLS-BIN")
+@check("classification.binary-data-is-obeyed", answers="CLS-BINARY")
 @rows(
     Row("true", (SCORES, True, ABSENT), role="scores", needs=BINARY),
     Row("true-labelled", (SCORES, True, ABSENT), role="scores_odd_labels", needs=BINARY),
     Row("true-batch", (ITEMS, True, ABSENT), role="scores_batching_labelled", needs=BINARY),
     Row("true-integers", ((5, -7, 9), True, ABSENT), role="identity_int64", needs=BINARY),
-    Row("true-over-false", (SCORES, True, False, "BIN-BDO-OVT"), "scores", ("CLS-BIN", "BIN-BDO-OVT"), needs=BINARY),
-    Row("false", (SCORES, False, ABSENT, "BIN-OUT-F"), "scores", ("CLS-BIN", "BIN-OUT-F"), needs=BINARY),
-    Row("false-over-true", (SCORES, False, True, "BIN-BDO-OVF"), "scores", ("CLS-BIN", "BIN-BDO-OVF"), needs=BINARY),
+    Row(
+        "true-over-false",
+        (SCORES, True, False, "BIN-TRUE-OVERRIDES"),
+        "scores",
+        ("CLS-BINARY", "BIN-TRUE-OVERRIDES"),
+        needs=BINARY,
+    ),
+    Row(
+        "false", (SCORES, False, ABSENT, "BIN-OUTPUT-FALSE"), "scores", ("CLS-BINARY", "BIN-OUTPUT-FALSE"), needs=BINARY
+    ),
+    Row(
+        "false-over-true",
+        (SCORES, False, True, "BIN-FALSE-OVERRIDES"),
+        "scores",
+        ("CLS-BINARY", "BIN-FALSE-OVERRIDES"),
+        needs=BINARY,
+    ),
 )
 def binary_data_is_obeyed(
-    target: Target, model: Model, values: Any, binary: bool, for_all: Any, requirement: str = "CLS-BIN"
+    target: Target, model: Model, values: Any, binary: bool, for_all: Any, requirement: str = "CLS-BINARY"
 ) -> None:
     """Classes come as binary BYTES elements where binary_data is true, and as JSON where it is false."""
     name, tensors = scored(model), [model.tensor(values)]
@@ -96,23 +106,8 @@ def binary_data_is_obeyed(
             expect(reply, requirement).forms({name: "binary" if binary else "json"}, asked)
         return  # the server does so with any output, which is for the checks of the parameter itself
     right = texts(ask(target, model, tensors, Output(name, classification=2)), name)
-    with blocked_where(lambda: not _are_written(target, right, reply.answer.output(name)), _UNWRITTEN):
-        _expect_texts(reply, name, right)
-
-
-_UNWRITTEN = "the same texts are wrong as binary data, too, where they are no classes"
-
-
-def _are_written(target: Target, right: Sequence[str], found: ReadOutput | None) -> bool:
-    """Say whether a model that returns BYTES writes these texts right in one dimension, and in the shape of the classes."""
-    octets = [text.encode("utf-8", "surrogateescape") for text in right]
-    matrices = target.model("rank2_bytes")
-    shape = found.shape if found else None
-    if matrices is not None and shape is not None and len(shape) == 2 and prod(shape) == len(octets):
-        square = matrices.tensor(octets, shape)
-        if not is_right(target, matrices, [square], "written"):
-            return False
-    return is_right_alone(target, Tensor.of("INPUT", "BYTES", octets), "written")
+    with blocked_where(lambda: not are_written(target, right, reply.answer.output(name)), UNWRITTEN):
+        expect_texts(reply, name, right)
 
 
 def _plain_obeys(target: Target, model: Model, tensors: Sequence[Tensor], binary: bool, for_all: Any) -> bool:
@@ -122,40 +117,7 @@ def _plain_obeys(target: Target, model: Model, tensors: Sequence[Tensor], binary
     return reply.succeeded and output is not None and output.binary == binary
 
 
-def _expect_texts(reply: Reply, name: str, right: Sequence[str], requirement: str | None = None) -> None:
-    """Expect an answer of one output to hold these texts, as binary data or as JSON."""
-    expected = f"{_listed(right)}, as without binary_data"
-    if expect(reply).output(name).binary:
-        tail = reply.body[reply.answer.json_end :]
-        if tail != strings.encode([text.encode("utf-8", "surrogateescape") for text in right]):
-            actual = f"{len(tail)} bytes that are not these as BYTES elements: {element(tail, 24)}"
-            raise Unmet(expected, actual, reply, requirement=requirement, offset=reply.answer.json_end)
-    elif texts(reply, name) != list(right):
-        raise Unmet(expected, _listed(texts(reply, name)), reply, requirement=requirement)
-
-
-def _listed(found: Sequence[str]) -> str:
-    texts = [element(text.encode("utf-8", "surrogateescape")) for text in found[:8]]
-    return ", ".join(texts) + (", ..." if len(found) > 8 else "")
-
-
-@check("classification.binary-data-output", answers="CLS-BDO")
-@rows(
-    Row("scores", (SCORES,), role="scores", needs=BINARY),
-    Row("batch", (ITEMS,), role="scores_batching_labelled", needs=BINARY),
-)
-def binary_data_output(target: Target, model: Model, values: Any) -> str:
-    """Under binary_data_output true, classes without binary_data come in one of the two forms."""
-    name, tensors = scored(model), [model.tensor(values)]
-    wanted = [Output(name, classification=2)]
-    reply = classified(target, model.request(tensors, send="json", outputs=wanted, binary_data_output=True))
-    right = texts(ask(target, model, tensors, *wanted), name)
-    with blocked_where(lambda: not _are_written(target, right, reply.answer.output(name)), _UNWRITTEN):
-        _expect_texts(reply, name, right, "CLS-BIN")
-    return "binary data" if expect(reply).output(name).binary else "JSON"
-
-
-@check("grpc.other-outputs-stay", answers="GRPC-CLS-ONLY", role="scores_two_outputs", over=(GRPC,))
+@check("grpc.other-outputs-stay", answers="CLS-ONLY/grpc", role="scores_two_outputs", over=(GRPC,))
 @rows(
     *both_forms(
         Row("integers", ("RANKS", ("SCORES", "RANKS"))),

@@ -46,7 +46,7 @@ from conformance.wire.tensor import Tensor
 # --- numbers beyond the classes, and what is no number --------------------------------------------------------------
 
 
-@check("classification.no-class-is-made-up", answers="CLS-CLAMP")
+@check("classification.no-class-is-made-up", answers="CLS-COUNT-ABOVE")
 @rows(
     Row("5-of-4", (SCORES, 5), role="scores"),
     Row("100-of-4", (SCORES, 100), role="scores_labelled"),
@@ -55,7 +55,7 @@ from conformance.wire.tensor import Tensor
     Row("2-of-1", ((5,), 2), role="identity_int32"),
     Row("batch", (ITEMS, 5), role="scores_batching"),
 )
-@check("grpc.no-class-is-made-up", answers="GRPC-CLS-CLAMP", over=(GRPC,))
+@check("grpc.no-class-is-made-up", answers="CLS-COUNT-ABOVE/grpc", over=(GRPC,))
 @rows(
     Row("5-of-4", (SCORES, 5), role="scores"),
     Row("100-of-4", (SCORES, 100), role="scores_labelled"),
@@ -71,8 +71,8 @@ def no_class_is_made_up(target: Peer, model: Model, values: Any, count: int) -> 
         expect_each_once(reply, model, name, tensor)
 
 
-@check("classification.number-0", answers="CLS-ZERO", role="scores")
-@check("grpc.number-0", answers="GRPC-CLS-ZERO", role="scores", over=(GRPC,))
+@check("classification.number-0", answers="CLS-COUNT-ZERO", role="scores")
+@check("grpc.number-0", answers="CLS-COUNT-ZERO/grpc", role="scores", over=(GRPC,))
 def number_0(target: Peer, model: Model) -> str:
     """A server asked for 0 classes does something of its own choice."""
     reply = ask(target, model, model.sample(), Output("SCORES", classification=0))
@@ -85,7 +85,7 @@ def number_0(target: Peer, model: Model) -> str:
     return f"{size} classes, {shown_shape(output.shape)}" if size else f"no classes, {shown_shape(output.shape)}"
 
 
-@check("classification.number-with-a-point", answers="CLS-FLOAT", role="scores")
+@check("classification.number-with-a-point", answers="CLS-COUNT-AS-FLOAT", role="scores")
 def number_with_a_point(target: Target, model: Model) -> str:
     """A number of classes written as 2.0 is 2, or refused."""
     reply = ask(target, model, [model.tensor(SCORES)], Output("SCORES", classification=2.0))
@@ -105,10 +105,10 @@ def _wrong_number(value: Any) -> Any:
 
 
 REFUSALS: tuple[Refusal, ...] = (
-    Refusal("negative-number-of-classes", "CLS-NEG", "scores", _wrong_number(-1)),
-    Refusal("fraction-of-a-class", "CLS-NEG", "scores", _wrong_number(2.5)),
-    Refusal("number-of-classes-as-string", "CLS-NEG", "scores", _wrong_number("2")),
-    Refusal("number-of-classes-true", "CLS-NEG", "scores", _wrong_number(True)),
+    Refusal("negative-number-of-classes", "CLS-COUNT-WRONG", "scores", _wrong_number(-1)),
+    Refusal("fraction-of-a-class", "CLS-COUNT-WRONG", "scores", _wrong_number(2.5)),
+    Refusal("number-of-classes-as-string", "CLS-COUNT-WRONG", "scores", _wrong_number("2")),
+    Refusal("number-of-classes-true", "CLS-COUNT-WRONG", "scores", _wrong_number(True)),
 )
 
 
@@ -125,7 +125,7 @@ def _parameter(**choice: object) -> Edit:
 
 
 def _wrong_parameter(fault: str, **choice: object) -> Refusal:
-    return faulty_call(fault, "GRPC-CLS-NEG", "scores", _parameter(**choice), classes=2)
+    return faulty_call(fault, "CLS-COUNT-WRONG/grpc", "scores", _parameter(**choice), classes=2)
 
 
 REFUSALS_OVER_GRPC: tuple[Refusal, ...] = (
@@ -139,9 +139,9 @@ REFUSALS_OVER_GRPC: tuple[Refusal, ...] = (
 )
 
 
-@check("classification.what-is-no-number-is-refused", answers="CLS-NEG")
+@check("classification.what-is-no-number-is-refused", answers="CLS-COUNT-WRONG")
 @rows(*refusal_rows(REFUSALS))
-@check("grpc.wrong-parameter-is-refused", answers="GRPC-CLS-NEG", over=(GRPC,))
+@check("grpc.wrong-parameter-is-refused", answers="CLS-COUNT-WRONG/grpc", over=(GRPC,))
 @rows(*refusal_rows(REFUSALS_OVER_GRPC))
 def what_is_no_number_is_refused(target: Peer, model: Model, refusal: Refusal) -> None:
     """A count that is negative, a fraction, a string or a boolean is refused."""
@@ -160,7 +160,7 @@ _SHORT_FLOATS = (
 
 @check("classification.short-floats-right-or-refused", answers="CLS-FP16")
 @rows(*_SHORT_FLOATS)
-@check("grpc.short-floats-right-or-refused", answers="GRPC-CLS-FP16", over=(GRPC,))
+@check("grpc.short-floats-right-or-refused", answers="CLS-FP16/grpc", over=(GRPC,))
 @rows(*_SHORT_FLOATS)
 def short_floats_right_or_refused(target: Peer, model: Model, values: Any) -> None:
     """Scores of 16 bits are classified rightly or refused."""
@@ -168,7 +168,7 @@ def short_floats_right_or_refused(target: Peer, model: Model, values: Any) -> No
 
 
 @check("classification.bool-right-or-refused", answers="CLS-BOOL", role="identity_bool")
-@check("grpc.bool-right-or-refused", answers="GRPC-CLS-BOOL", role="identity_bool", over=(GRPC,))
+@check("grpc.bool-right-or-refused", answers="CLS-BOOL/grpc", role="identity_bool", over=(GRPC,))
 def bool_right_or_refused(target: Peer, model: Model) -> None:
     """BOOL scores are refused, or at least ranked."""
     _expect_right_or_refused(target, model, (False, True, False, True), "json")
@@ -226,7 +226,7 @@ _NAN = {
 
 @check("classification.nan-somewhere", answers="CLS-NAN", role="scores")
 @rows(*[Row(name, (values,), needs=BINARY) for name, values in _NAN.items()])
-@check("grpc.nan-somewhere", answers="GRPC-CLS-NAN", role="scores", over=(GRPC,))
+@check("grpc.nan-somewhere", answers="CLS-NAN/grpc", role="scores", over=(GRPC,))
 @rows(*[Row(name, (values,)) for name, values in _NAN.items()])
 def nan_somewhere(target: Peer, model: Model, values: tuple[float, ...]) -> str:
     """A NaN among the scores stands anywhere, or is refused."""

@@ -32,7 +32,7 @@ from conformance.wire.request import Form
     Row("8-items", ([[10.0 + (k * 13 + n * 8) % 101 for k in range(4)] for n in range(8)], 3), role="scores_batching"),
     Row("2x2-items", ((((10, 40), (20, 30)), ((35, 5), (25, 15))), 3), role="scores_batching_rank2"),
 )
-@check("grpc.items-are-ranked-apart", answers="GRPC-CLS-BATCH", over=(GRPC,))
+@check("grpc.items-are-ranked-apart", answers="CLS-BATCH/grpc", over=(GRPC,))
 @rows(
     *both_forms(
         Row("2-items", (ITEMS, 4), role="scores_batching"),
@@ -71,7 +71,7 @@ RANKED: tuple[tuple[str, str, tuple[float, ...]], ...] = (
 )
 
 
-@check("classification.highest-come-first", answers="CLS-TOPN")
+@check("classification.highest-come-first", answers="CLS-HIGHEST")
 @rows(
     *[Row(identity, (values, None), role=role) for identity, role, values in RANKED],
     *[Row(f"{count}-of-4", (SCORES, count), role="scores") for count in (1, 2, 3)],
@@ -103,14 +103,14 @@ _TIES = (
     Row("6-of-20", (tuple(k % 2 for k in range(20)), 6), role="identity_uint8"),
     Row("batch-of-1", (((2.0, 1.0, 2.0, 1.0),), 3), role="scores_batching"),
 )
-@check("grpc.ties-in-any-order", answers="GRPC-CLS-TIES", over=(GRPC,))
+@check("grpc.ties-in-any-order", answers="CLS-TIES/grpc", over=(GRPC,))
 @rows(*both_forms(*_TIES))
 def ties_in_any_order(target: Peer, model: Model, values: Any, count: int, send: Form = "json") -> None:
     """Among equal scores no index comes twice, and the values never increase."""
     Classified.of(target, model, values, count, send=send).expect_rule(each(class_texts.ties_in_order))
 
 
-@check("grpc.highest-classes-come-first", answers="GRPC-CLS-TOPN", over=(GRPC,))
+@check("grpc.highest-classes-come-first", answers="CLS-HIGHEST/grpc", over=(GRPC,))
 @rows(
     *both_forms(
         Row("uint8", ((3, 200, 127, 128, 0, 255), None), role="identity_uint8"),

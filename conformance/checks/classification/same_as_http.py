@@ -38,7 +38,7 @@ _SAME: tuple[tuple[str, Any], ...] = (
 )
 
 
-@check("grpc.classes-are-those-of-http", answers="GRPC-CLS-DOORS", over=(GRPC, HTTP))
+@check("grpc.classes-are-those-of-http", answers="GRPC-CLS-SAME-AS-HTTP", over=(GRPC, HTTP))
 @rows(*[Row(role, (values,), role=role, needs=CLASSES) for role, values in _SAME])
 def classes_are_those_of_http(target: GrpcTarget, model: Model, values: Any) -> None:
     """The same request for classes gives the same classes over gRPC as over HTTP."""

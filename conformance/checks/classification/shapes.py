@@ -44,7 +44,7 @@ from conformance.wire.request import Form, Output
     Row("labelled", (SCORES,), role="scores_labelled"),
     Row("documented", (DOCUMENTED,), role="documented_scores_labelled"),
 )
-@check("grpc.classes-are-bytes", answers="GRPC-CLS-TYPE", over=(GRPC,))
+@check("grpc.classes-are-bytes", answers="CLS-TYPE/grpc", over=(GRPC,))
 @rows(
     *both_forms(
         Row("fp32", (SCORES,), role="scores"),
@@ -64,7 +64,7 @@ def datatype_is_bytes(target: Peer, model: Model, values: Any, send: Form = "jso
         raise Unmet(f"datatype BYTES of the classes in {name}", found, reply)
 
 
-@check("classification.shape-is-count", answers=("CLS-SHAPE-NB", "CLS-SHAPE-SHOWN"))
+@check("classification.shape-is-count", answers=("CLS-SHAPE", "CLS-SHAPE-SHOWN"))
 @rows(
     Row("1-of-4", (SCORES, 1), role="scores"),
     Row("4-of-4", (SCORES, 4), role="scores"),
@@ -91,7 +91,7 @@ def _expect_unbatched(reply: Reply, name: str, count: int, shape: tuple[int, ...
     )
 
 
-@check("classification.shape-is-batch-and-count", answers="CLS-SHAPE-B")
+@check("classification.shape-is-batch-and-count", answers="CLS-SHAPE-BATCH")
 @rows(
     Row("batch-1", (ITEMS[:1], 2), role="scores_batching"),
     Row("batch-2", (ITEMS, 3), role="scores_batching"),
@@ -111,15 +111,18 @@ def shape_is_batch_and_count(target: Target, model: Model, values: Any, count: i
         raise Unmet(f"shape [{len(values)}, {count}] of the classes in {scored(model)}", shown_shape(shape), reply)
 
 
-@check("grpc.classes-have-their-shape", answers=("GRPC-CLS-SHAPE", "GRPC-CLS-SHAPE-SHOWN"), over=(GRPC,))
+BATCH_OVER_GRPC = ("CLS-SHAPE-BATCH/grpc",)
+
+
+@check("grpc.classes-have-their-shape", answers=("CLS-SHAPE/grpc", "CLS-SHAPE-SHOWN/grpc"), over=(GRPC,))
 @rows(
     *both_forms(
         Row("1-of-4", (SCORES, 1), role="scores"),
         Row("4-of-4", (SCORES, 4), role="scores"),
         Row("documented", (DOCUMENTED, 2), role="documented_scores"),
-        Row("batch-1", (ITEMS[:1], 2), role="scores_batching"),
-        Row("batch-2", (ITEMS, 3), role="scores_batching"),
-        Row("rank-2-items", (SQUARES, 2), role="scores_batching_rank2"),
+        Row("batch-1", (ITEMS[:1], 2), role="scores_batching", answers=BATCH_OVER_GRPC),
+        Row("batch-2", (ITEMS, 3), role="scores_batching", answers=BATCH_OVER_GRPC),
+        Row("rank-2-items", (SQUARES, 2), role="scores_batching_rank2", answers=BATCH_OVER_GRPC),
     )
 )
 def classes_have_their_shape(target: GrpcTarget, model: Model, values: Any, count: int, send: Form) -> None:
@@ -148,7 +151,7 @@ _MATRICES = (
 
 @check("classification.scores-of-several-dimensions", answers=("CLS-SHAPE-MATRIX", "CLS-INDEX"))
 @rows(*_MATRICES)
-@check("grpc.scores-of-several-dimensions", answers=("GRPC-CLS-SHAPE-MATRIX", "GRPC-CLS-INDEX"), over=(GRPC,))
+@check("grpc.scores-of-several-dimensions", answers=("CLS-SHAPE-MATRIX/grpc", "CLS-INDEX/grpc"), over=(GRPC,))
 @rows(*both_forms(*_MATRICES))
 def scores_of_several_dimensions(target: Peer, model: Model, values: Any, send: Form = "json") -> str:
     """Classes of a matrix, of a model that does not batch, are one ranking, or one for each row of it."""

@@ -32,7 +32,7 @@ from conformance.wire.finding import shown as quoted
 from conformance.wire.request import Form, Output
 
 
-@check("classification.text-is-value-index-label", answers="CLS-FMT")
+@check("classification.text-is-value-index-label", answers="CLS-FORMAT")
 @rows(
     Row("floats", (SCORES,), role="scores"),
     Row("integers", ((5, -7, 9),), role="identity_int32"),
@@ -42,7 +42,7 @@ from conformance.wire.request import Form, Output
     Row("tiny-and-huge", ((2.0**-900, 2.0**900, -(2.0**900)),), role="identity_fp64"),
     Row("documented", (DOCUMENTED,), role="documented_scores_labelled"),
 )
-@check("grpc.class-is-value-index-label", answers="GRPC-CLS-FMT", over=(GRPC,))
+@check("grpc.class-is-value-index-label", answers="CLS-FORMAT/grpc", over=(GRPC,))
 @rows(
     *both_forms(
         Row("floats", (SCORES,), role="scores"),
@@ -84,7 +84,7 @@ def text_is_value_index_label(target: Peer, model: Model, values: Any, send: For
     Row("documented", (DOCUMENTED,), role="documented_scores"),
     Row("documented-labelled", (DOCUMENTED,), role="documented_scores_labelled"),
 )
-@check("grpc.class-value-is-the-score", answers="GRPC-CLS-VALUE", over=(GRPC,))
+@check("grpc.class-value-is-the-score", answers="CLS-VALUE/grpc", over=(GRPC,))
 @rows(
     *both_forms(
         Row("uint64", ((2**53 + 1, 2**63, 2**64 - 1),), role="identity_uint64"),
@@ -110,7 +110,7 @@ def value_is_the_score(target: Peer, model: Model, values: Any, send: Form = "js
     Row("fp64", ((0.1, 1 / 3, 123456789.125, 2.0**-40),), role="identity_fp64"),
     Row("documented", (DOCUMENTED,), role="documented_scores"),
 )
-@check("grpc.class-value-says-all-of-the-score", answers="GRPC-CLS-VALUE-EXACT", over=(GRPC,))
+@check("grpc.class-value-says-all-of-the-score", answers="CLS-VALUE-EXACT/grpc", over=(GRPC,))
 @rows(
     *both_forms(
         Row("integers", ((5, -7, 123456789),), role="identity_int32"),
@@ -132,7 +132,7 @@ def value_says_all_of_the_score(target: Peer, model: Model, values: Any, send: F
     Row("batch-of-1", (ITEMS[:1],), role="scores_batching"),
     Row("documented", (DOCUMENTED,), role="documented_scores"),
 )
-@check("grpc.class-index-counts-from-0", answers="GRPC-CLS-INDEX", over=(GRPC,))
+@check("grpc.class-index-counts-from-0", answers="CLS-INDEX/grpc", over=(GRPC,))
 @rows(
     *both_forms(
         Row("floats", (SCORES,), role="scores"),
@@ -162,17 +162,10 @@ _LABELLED = (
 @rows(*_LABELLED)
 def label_follows_its_index(target: Target, model: Model, values: Any, name: str | None = None) -> None:
     """The label of the index stands behind it."""
-    case = Classified.of(target, model, values, name=name)
-
-    def is_labelled(entry: ClassText, scores: Scores) -> bool:
-        # Index or value may be wrong, which is for other checks: the label of either will do.
-        labels = {_label(case.labels, entry.index), _label(case.labels, class_texts.nearest(entry, scores))}
-        return None in labels or entry.label in labels
-
-    case.expect_rule(each(lambda listed, scores: all(is_labelled(entry, scores) for entry in listed)), _labels(case))
+    _expect_labels(Classified.of(target, model, values, name=name))
 
 
-@check("classification.no-label-no-colon", answers="CLS-NOLABEL")
+@check("classification.no-label-no-colon", answers="CLS-NO-LABEL")
 @rows(
     Row("none", (SCORES,), role="scores"),
     Row("none-batching", (ITEMS,), role="scores_batching"),
@@ -183,40 +176,63 @@ def label_follows_its_index(target: Target, model: Model, values: Any, name: str
 )
 def no_label_no_colon(target: Target, model: Model, values: Any, name: str | None = None) -> None:
     """A class without a label ends with its index."""
-    case = Classified.of(target, model, values, name=name)
-
-    def is_bare(entry: ClassText, scores: Scores) -> bool:
-        places = (entry.index, class_texts.nearest(entry, scores))
-        return entry.label is None or any(_label(case.labels, place) is not None for place in places)
-
-    case.expect_rule(each(lambda listed, scores: all(is_bare(entry, scores) for entry in listed)), _labels(case))
+    _expect_no_labels(Classified.of(target, model, values, name=name))
 
 
-@check("grpc.class-label-is-that-of-its-index", answers="GRPC-CLS-LABEL", over=(GRPC,))
+@check("grpc.class-label-is-that-of-its-index", answers="CLS-LABEL/grpc", over=(GRPC,))
 @rows(
     *both_forms(
         Row("all", (SCORES, None), role="scores_labelled"),
         Row("some", (SCORES, None), role="scores_some_labels"),
         Row("odd", (SCORES, None), role="scores_odd_labels"),
-        Row("none", (SCORES, None), role="scores"),
         Row("batch", (ITEMS, None), role="scores_batching_labelled"),
         Row("second-output", (SCORES, "RANKS"), role="scores_two_outputs"),
-        Row("other-output-has-them", (SCORES, "SCORES"), role="scores_two_outputs"),
         Row("documented", (DOCUMENTED, None), role="documented_scores_labelled"),
     )
 )
 def class_label_is_that_of_its_index(
     target: GrpcTarget, model: Model, values: Any, name: str | None, send: Form
 ) -> None:
-    """The label of the index stands behind it, and nothing where it has none."""
-    case = Classified.of(target, model, values, name=name, send=send)
+    """The label of the index stands behind it."""
+    _expect_labels(Classified.of(target, model, values, name=name, send=send))
 
-    def is_right(entry: ClassText, scores: Scores) -> bool:
+
+@check("grpc.class-without-a-label-ends-with-its-index", answers="CLS-NO-LABEL/grpc", over=(GRPC,))
+@rows(
+    *both_forms(
+        Row("none", (SCORES, None), role="scores"),
+        Row("none-batching", (ITEMS, None), role="scores_batching"),
+        Row("some", (SCORES, None), role="scores_some_labels"),
+        Row("other-output-has-them", (SCORES, "SCORES"), role="scores_two_outputs"),
+        Row("documented", (DOCUMENTED, None), role="documented_scores"),
+    )
+)
+def class_without_a_label_ends_with_its_index(
+    target: GrpcTarget, model: Model, values: Any, name: str | None, send: Form
+) -> None:
+    """A class without a label ends with its index."""
+    _expect_no_labels(Classified.of(target, model, values, name=name, send=send))
+
+
+def _expect_labels(case: Classified) -> None:
+    """Expect the label of its index behind each class that has one."""
+
+    def is_labelled(entry: ClassText, scores: Scores) -> bool:
         # Index or value may be wrong, which is for other checks: the label of either will do.
-        places = (entry.index, class_texts.nearest(entry, scores))
-        return entry.label in [_label(case.labels, place) for place in places]
+        labels = {_label(case.labels, entry.index), _label(case.labels, class_texts.nearest(entry, scores))}
+        return None in labels or entry.label in labels
 
-    case.expect_rule(each(lambda listed, scores: all(is_right(entry, scores) for entry in listed)), _labels(case))
+    case.expect_rule(each(lambda listed, scores: all(is_labelled(entry, scores) for entry in listed)), _labels(case))
+
+
+def _expect_no_labels(case: Classified) -> None:
+    """Expect nothing behind the index of each class that has no label."""
+
+    def is_bare(entry: ClassText, scores: Scores) -> bool:
+        places = (entry.index, class_texts.nearest(entry, scores))
+        return entry.label is None or any(_label(case.labels, place) is not None for place in places)
+
+    case.expect_rule(each(lambda listed, scores: all(is_bare(entry, scores) for entry in listed)), _labels(case))
 
 
 def _label(labels: Sequence[str], index: int) -> str | None:

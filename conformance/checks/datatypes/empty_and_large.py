@@ -31,7 +31,7 @@ EMPTY = (
 )
 
 
-@check("datatypes.empty-inputs-are-read", answers="BIN-ENC-ALL-I")
+@check("datatypes.empty-inputs-are-read", answers="BIN-DATATYPES-I")
 @rows(
     *EMPTY,
     Row("BOOL", ([0],), role="identity_bool"),
@@ -45,11 +45,11 @@ def empty_inputs_are_read(target: Target, model: Model, shape: list[int]) -> str
     return _expect_empty(target, model, shape, "read")
 
 
-@check("datatypes.empty-outputs-are-written", answers="BIN-ENC-ALL-O")
+@check("datatypes.empty-outputs-are-written", answers="BIN-DATATYPES-O")
 @rows(
     *EMPTY,
     Row("BOOL", ([0],), role="identity_bool"),
-    Row("BYTES", ([0],), role="identity_bytes", answers=("BIN-ENC-BYTES-O", "BIN-ENC-ALL-O")),
+    Row("BYTES", ([0],), role="identity_bytes", answers=("BIN-BYTES-O", "BIN-DATATYPES-O")),
 )
 def empty_outputs_are_written(target: Target, model: Model, shape: list[int]) -> str | None:
     """A binary output without elements is zero bytes."""
@@ -71,7 +71,7 @@ def _expect_empty(target: Target, model: Model, shape: Sequence[int], side: Side
     return None
 
 
-@check("datatypes.large-inputs-are-read", answers="BIN-ENC-ALL-I", role="weighted_sum")
+@check("datatypes.large-inputs-are-read", answers="BIN-DATATYPES-I", role="weighted_sum")
 @rows(
     ("64KiB-less-one", 64 * KIB // 4 - 1),
     ("64KiB", 64 * KIB // 4),
@@ -84,10 +84,10 @@ def large_inputs_are_read(target: Target, model: Model, count: int) -> None:
     expect_side(target, model, [model.tensor(values, [count, 1])], "read")
 
 
-@check("datatypes.large-outputs-are-written", answers="BIN-ENC-ALL-O", role="emit")
+@check("datatypes.large-outputs-are-written", answers="BIN-DATATYPES-O", role="emit")
 @rows(
     ("40KB-of-numbers", [10_000, 0], "NUMBERS"),
-    Row("89KB-of-strings", ([0, 10_000], "TEXTS"), answers=("BIN-ENC-BYTES-O", "BIN-ENC-ALL-O")),
+    Row("89KB-of-strings", ([0, 10_000], "TEXTS"), answers=("BIN-BYTES-O", "BIN-DATATYPES-O")),
 )
 def large_outputs_are_written(target: Target, emit: Model, counts: list[int], name: str) -> None:
     """A large binary output is written whole, each element in its place."""
@@ -96,7 +96,7 @@ def large_outputs_are_written(target: Target, emit: Model, counts: list[int], na
     expect(reply).tensors([tensor for tensor in emit.expected(tensors) if tensor.name == name])
 
 
-@check("datatypes.large-tensors-survive", answers=("BIN-ENC-ALL-I", "BIN-ENC-ALL-O"))
+@check("datatypes.large-tensors-survive", answers=("BIN-DATATYPES-I", "BIN-DATATYPES-O"))
 @rows(
     *[
         Row(f"UINT8-{size}", (size,), role="identity_uint8", thorough=size != 64 * KIB)
@@ -110,4 +110,4 @@ def large_outputs_are_written(target: Target, emit: Model, counts: list[int], na
 def large_tensors_survive(target: Target, model: Model, count: int) -> None:
     """Tensors around 64 KiB and 1 MiB come back from binary data as binary data."""
     values = np.arange(count, dtype="<i8") * 7919 % (251 if _datatype(model) == "UINT8" else 65_521)
-    expect_return(target, model, [model.tensor(values)], "BIN-ENC-ALL-O")
+    expect_return(target, model, [model.tensor(values)], "BIN-DATATYPES-O")

@@ -38,21 +38,21 @@ PART = 4096  # elements
 EVERY = Row("every", (range(2**16), False), thorough=True)  # all bit patterns, NaN among them
 
 
-@check("datatypes.fp16-is-read", answers=("BIN-ENC-FP16-I", "BIN-ENC-ALL-I"), role="cast_fp16_fp32")
+@check("datatypes.fp16-is-read", answers="BIN-DATATYPES-I", role="cast_fp16_fp32")
 @rows(*half_rows("FP16"), EVERY)
 def fp16_is_read(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
     """A binary FP16 input is read as IEEE 754 binary16."""
     _expect_half_read(target, model, bits, in_json)
 
 
-@check("datatypes.fp16-is-written", answers=("BIN-ENC-FP16-O", "BIN-ENC-ALL-O"), role="cast_fp32_fp16")
+@check("datatypes.fp16-is-written", answers="BIN-DATATYPES-O", role="cast_fp32_fp16")
 @rows(*half_rows("FP16"), EVERY)
 def fp16_is_written(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
     """A binary FP16 output is written as IEEE 754 binary16."""
     _expect_half_written(target, model, bits, in_json)
 
 
-@check("datatypes.fp16-survives", answers=("BIN-ENC-FP16-I", "BIN-ENC-FP16-O", "BIN-ENC-ALL-I"), role="identity_fp16")
+@check("datatypes.fp16-survives", answers=("BIN-DATATYPES-I", "BIN-DATATYPES-O"), role="identity_fp16")
 @rows(*half_rows("FP16"), EVERY)
 def fp16_survives(target: Target, model: Model, bits: Sequence[int], _: bool) -> None:
     """FP16 elements come back from binary data as binary data, bit by bit."""
@@ -61,9 +61,9 @@ def fp16_survives(target: Target, model: Model, bits: Sequence[int], _: bool) ->
         expect_side(target, model, tensors, "both")
     except Unmet as unmet:
         if len(bits) > PART and _is_right_in_parts(target, model, tensors[0]):
-            unmet.requirement = "BIN-ENC-ALL-I"  # of tensors so large, whatever their datatype
+            unmet.requirement = "BIN-DATATYPES-I"  # of tensors so large, whatever their datatype
         elif _is_read_right(target, tensors[0], unmet):
-            unmet.requirement = "BIN-ENC-FP16-O"
+            unmet.requirement = "BIN-DATATYPES-O"
         raise
 
 
@@ -90,14 +90,14 @@ def _is_read_right(target: Target, tensor: Tensor, unmet: Unmet) -> bool:
     return False
 
 
-@check("datatypes.bf16-is-read", answers="BIN-ENC-BF16-I", role="cast_bf16_fp32")
+@check("datatypes.bf16-is-read", answers="BIN-BF16-I", role="cast_bf16_fp32")
 @rows(*half_rows("BF16"), EVERY)
 def bf16_is_read(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
     """A binary BF16 input is read as the upper half of FP32."""
     _expect_half_read(target, model, bits, in_json)
 
 
-@check("datatypes.bf16-is-written", answers="BIN-ENC-BF16-O", role="cast_fp32_bf16")
+@check("datatypes.bf16-is-written", answers="BIN-BF16-O", role="cast_fp32_bf16")
 @rows(*half_rows("BF16"), EVERY)
 def bf16_is_written(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
     """A binary BF16 output is written as the upper half of FP32."""
@@ -136,7 +136,7 @@ def _is_fp32_right(target: Target, elements: NDArray[Any]) -> bool:
     return is_right_alone(target, wide, "both")
 
 
-@check("datatypes.fp16-in-json-is-refused-or-right", answers="BIN-FP16-JSON")
+@check("datatypes.fp16-in-json-is-refused-or-right", answers="BIN-FP16-IN-JSON")
 @rows(
     Row("sent-and-cast", ("json", None), role="cast_fp16_fp32"),
     Row("sent", ("json", "binary"), role="identity_fp16"),

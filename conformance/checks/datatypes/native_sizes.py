@@ -20,14 +20,14 @@ from conformance.wire.tensor import Tensor
 # --- every datatype in its native size --------------------------------------------------------------------------------
 
 
-@check("datatypes.binary-inputs-are-read", answers="BIN-ENC-ALL-I")
+@check("datatypes.binary-inputs-are-read", answers="BIN-DATATYPES-I")
 @rows(*per_datatype(PLAIN))
 def binary_inputs_are_read(target: Target, model: Model) -> None:
     """A binary input holds each element in the native size of its datatype."""
     expect_survival(target, model, model.sample(), "read")
 
 
-@check("datatypes.binary-outputs-are-written", answers="BIN-ENC-ALL-O")
+@check("datatypes.binary-outputs-are-written", answers="BIN-DATATYPES-O")
 @rows(*per_datatype(PLAIN))
 def binary_outputs_are_written(target: Target, model: Model) -> None:
     """A binary output holds each element in the native size of its datatype."""
@@ -41,21 +41,21 @@ CORNERS = [
 ]
 
 
-@check("datatypes.corner-values-are-read", answers="BIN-ENC-ALL-I")
+@check("datatypes.corner-values-are-read", answers="BIN-DATATYPES-I")
 @rows(*CORNERS)
 def corner_values_are_read(target: Target, model: Model, group: str) -> None:
     """A binary input keeps every value of its datatype, the largest and smallest among them."""
     expect_survival(target, model, [_corner(model, group)], "read")
 
 
-@check("datatypes.corner-values-are-written", answers="BIN-ENC-ALL-O")
+@check("datatypes.corner-values-are-written", answers="BIN-DATATYPES-O")
 @rows(*CORNERS)
 def corner_values_are_written(target: Target, model: Model, group: str) -> None:
     """A binary output keeps every value of its datatype, the largest and smallest among them."""
     expect_survival(target, model, [_corner(model, group)], "written")
 
 
-@check("datatypes.values-beyond-json-survive", answers=("BIN-ENC-ALL-I", "BIN-ENC-ALL-O"))
+@check("datatypes.values-beyond-json-survive", answers=("BIN-DATATYPES-I", "BIN-DATATYPES-O"))
 @rows(
     *[
         Row(f"{datatype}-{group}", (group,), role=identity(datatype))
@@ -65,16 +65,16 @@ def corner_values_are_written(target: Target, model: Model, group: str) -> None:
 )
 def values_beyond_json_survive(target: Target, model: Model, group: str) -> None:
     """Signed zeros, infinities, NaN and the extremes come back from binary data as binary data."""
-    expect_return(target, model, [_corner(model, group)], "BIN-ENC-ALL-O")
+    expect_return(target, model, [_corner(model, group)], "BIN-DATATYPES-O")
 
 
-@check("datatypes.every-16-bit-value-survives", answers=("BIN-ENC-ALL-I", "BIN-ENC-ALL-O"))
+@check("datatypes.every-16-bit-value-survives", answers=("BIN-DATATYPES-I", "BIN-DATATYPES-O"))
 @rows(*[Row(datatype, role=identity(datatype), thorough=True) for datatype in ("UINT16", "INT16")])
 def every_16_bit_value_survives(target: Target, model: Model) -> None:
     """Each of the 65 536 values of a 16-bit integer comes back from binary data as binary data."""
     every = np.arange(2**16, dtype="<u2")
     tensors = [model.tensor(every.view("<i2" if _datatype(model) == "INT16" else "<u2"))]
-    expect_return(target, model, tensors, "BIN-ENC-ALL-O")
+    expect_return(target, model, tensors, "BIN-DATATYPES-O")
 
 
 def _corner(model: Model, group: str) -> Tensor:

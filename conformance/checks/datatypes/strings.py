@@ -26,29 +26,29 @@ MANY_STRINGS = (
 )
 
 
-@check("datatypes.strings-are-read", answers="BIN-ENC-BYTES-I", role="identity_bytes")
+@check("datatypes.strings-are-read", answers="BIN-BYTES-I", role="identity_bytes")
 @rows(*TEXT_ROWS)
 def strings_are_read(target: Target, model: Model, elements: Sequence[bytes]) -> None:
     """A binary BYTES element is its length in four bytes and then exactly its bytes, as JSON shows."""
     expect_survival(target, model, [model.tensor(elements)], "read")
 
 
-@check("datatypes.string-lengths-are-read", answers="BIN-ENC-BYTES-I", role="string_length")
+@check("datatypes.string-lengths-are-read", answers="BIN-BYTES-I", role="string_length")
 @rows(*TEXT_ROWS, *OCTET_ROWS, *MANY_STRINGS)
 def string_lengths_are_read(target: Target, model: Model, elements: Sequence[bytes]) -> None:
     """A binary BYTES element has as many bytes as its prefix says, whatever they are."""
     expect_side(target, model, [model.tensor(elements)], "read")
 
 
-@check("datatypes.strings-are-written", answers="BIN-ENC-BYTES-O", role="identity_bytes")
+@check("datatypes.strings-are-written", answers="BIN-BYTES-O", role="identity_bytes")
 @rows(*TEXT_ROWS)
 def strings_are_written(target: Target, model: Model, elements: Sequence[bytes]) -> None:
     """A BYTES element of a binary output is its length in four bytes and then exactly its bytes."""
     expect_survival(target, model, [model.tensor(elements)], "written")
 
 
-@check("datatypes.any-octets-survive", answers=("BIN-ENC-BYTES-I", "BIN-ENC-BYTES-O"), role="identity_bytes")
+@check("datatypes.any-octets-survive", answers=("BIN-BYTES-I", "BIN-BYTES-O"), role="identity_bytes")
 @rows(*OCTET_ROWS, *MANY_STRINGS)
 def any_octets_survive(target: Target, model: Model, elements: Sequence[bytes]) -> None:
     """BYTES elements that no JSON carries come back from binary data as binary data."""
-    expect_return(target, model, [model.tensor(elements)], "BIN-ENC-BYTES-O")
+    expect_return(target, model, [model.tensor(elements)], "BIN-BYTES-O")

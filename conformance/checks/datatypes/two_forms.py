@@ -18,7 +18,7 @@ from conformance.wire.tensor import Tensor
 EQUAL = (*per_datatype(JSON_CAPABLE), *[Row(role, role=role) for role in ("rank3", "rank2_bytes")])
 
 
-@check("datatypes.inputs-are-equal-in-both-forms", answers="BIN-EQ-I")
+@check("datatypes.inputs-are-equal-in-both-forms", answers="BIN-SAME-AS-JSON-I")
 @rows(*EQUAL, *[Row(role, role=role) for role in ("cast_int32_fp32", "string_length")])
 def inputs_are_equal_in_both_forms(target: Target, model: Model) -> None:
     """The same input gives the same outputs whether it comes as JSON or as binary data."""
@@ -28,7 +28,7 @@ def inputs_are_equal_in_both_forms(target: Target, model: Model) -> None:
     expect(by_binary).tensors(_outputs(by_json, model), through_json=True)
 
 
-@check("datatypes.outputs-are-equal-in-both-forms", answers="BIN-EQ-O")
+@check("datatypes.outputs-are-equal-in-both-forms", answers="BIN-SAME-AS-JSON-O")
 @rows(*EQUAL)
 def outputs_are_equal_in_both_forms(target: Target, model: Model) -> None:
     """An output has the same datatype, shape and values whether it is returned as JSON or as binary data."""

@@ -34,15 +34,15 @@ def _row(identity: str, refusal: Refusal, *, thorough: bool = False) -> Row:
     return Row(identity, (refusal.message,), role=refusal.role, thorough=thorough, needs=refusal.needs)
 
 
-@check("errors.good-request-after-a-refusal-is-answered-right", answers=("OIP-ALIVE", "HTTP-ISOLATION"))
+@check("errors.good-request-after-a-refusal-is-answered-right", answers=("OIP-ALIVE", "OIP-ISOLATION"))
 @rows(
     *[
-        _row(identity, refusal, thorough=refusal.requirement == "OIP-ERR-SIGNATURE")
+        _row(identity, refusal, thorough=refusal.requirement == "OIP-SIGNATURE")
         for identity, refusal in ALL.items()
         if refusal in REFUSALS or identity == _FIRST[refusal.requirement]
     ]
 )
-@check("grpc.good-call-after-a-refusal-is-answered-right", answers="GRPC-ALIVE", over=(GRPC,))
+@check("grpc.good-call-after-a-refusal-is-answered-right", answers="OIP-ALIVE/grpc", over=(GRPC,))
 @rows(*[_row(refusal.fault, refusal) for refusal in _FIRST_OVER_GRPC.values()])
 def good_request_after_a_refusal_is_answered_right(target: Peer, model: Model, message: Make) -> None:
     """A good request is answered after a refusal as it was before."""
@@ -122,7 +122,7 @@ def _dangerous(identity: str, make: Make, role: str, needs: tuple[str, ...] = ()
     _dangerous("data-nested-deeply", _nested_deeply, "identity_int32"),
     _dangerous("64-KiB-that-unpack-to-64-MiB", _packed_tightly, "identity_int32", thorough=True),
 )
-@check("grpc.server-outlives-what-has-ended-others", answers="GRPC-ALIVE", over=(GRPC,))
+@check("grpc.server-outlives-what-has-ended-others", answers="OIP-ALIVE/grpc", over=(GRPC,))
 @rows(
     _dangerous("classified-strings", _classified_over_grpc, "identity_bytes", CLASSES_OVER_GRPC),
     _dangerous("classes-of-no-elements", _classified_nothing_over_grpc, "identity_fp32", CLASSES_OVER_GRPC),

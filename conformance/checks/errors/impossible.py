@@ -13,51 +13,51 @@ from conformance.transport.peer import Peer
 from conformance.transport.target import Target
 
 
-@check("errors.impossible-request-has-an-error-status", answers="OIP-ERR-CODE")
-@rows(*refusal_rows(REFUSALS, "OIP-ERR-CODE"))
-@check("grpc.impossible-calls-are-refused", answers="GRPC-ERR", over=(GRPC,))
-@rows(*refusal_rows(REFUSALS_OVER_GRPC, "GRPC-ERR"))
+@check("errors.impossible-request-has-an-error-status", answers="OIP-REFUSAL")
+@rows(*refusal_rows(REFUSALS, "OIP-REFUSAL"))
+@check("grpc.impossible-calls-are-refused", answers="OIP-REFUSAL/grpc", over=(GRPC,))
+@rows(*refusal_rows(REFUSALS_OVER_GRPC, "OIP-REFUSAL/grpc"))
 def impossible_request_has_an_error_status(target: Peer, model: Model, refusal: Refusal) -> None:
     """A request that cannot be carried out is refused."""
     expect_refusal(target, model, refusal.message(model), refusal.described)
 
 
-@check("errors.text-beyond-json-is-refused", answers=("OIP-ERR-CODE", "OIP-JSON-STRICT"))
+@check("errors.text-beyond-json-is-refused", answers=("OIP-REFUSAL", "OIP-JSON-STRICT"))
 @rows(*[Row(row.id, row.values, role=row.role) for row in refusal_rows(REFUSALS, "OIP-JSON-STRICT")])
 def text_beyond_json_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """A request in more than JSON has, such as a comment, is refused, or read as its author meant it."""
     carried = refusal.carried(model)
-    must, should = "OIP-ERR-CODE", "OIP-JSON-STRICT"
+    must, should = "OIP-REFUSAL", "OIP-JSON-STRICT"
     expect_refusal_or_right(target, model, refusal.message(model), carried, refusal.described, must=must, should=should)
 
 
-@check("errors.input-against-the-metadata-is-refused", answers="OIP-ERR-SIGNATURE")
-@rows(*refusal_rows(REFUSALS, "OIP-ERR-SIGNATURE"))
-@check("grpc.input-against-the-metadata-is-refused", answers="GRPC-ERR-SIGNATURE", over=(GRPC,))
-@rows(*refusal_rows(REFUSALS_OVER_GRPC, "GRPC-ERR-SIGNATURE"))
+@check("errors.input-against-the-metadata-is-refused", answers="OIP-SIGNATURE")
+@rows(*refusal_rows(REFUSALS, "OIP-SIGNATURE"))
+@check("grpc.input-against-the-metadata-is-refused", answers="OIP-SIGNATURE/grpc", over=(GRPC,))
+@rows(*refusal_rows(REFUSALS_OVER_GRPC, "OIP-SIGNATURE/grpc"))
 def input_against_the_metadata_is_refused(target: Peer, model: Model, refusal: Refusal) -> None:
     """An input that contradicts the model's metadata, or that the model does not have, is refused."""
     expect_refusal(target, model, refusal.message(model), refusal.described)
 
 
-@check("errors.negative-dimension-is-refused", answers=("OIP-SIGNATURE-SAFE", "OIP-NEG-DIM"))
-@rows(*[Row(row.id, row.values, role=row.role) for row in refusal_rows(REFUSALS, "OIP-NEG-DIM")])
+@check("errors.negative-dimension-is-refused", answers=("OIP-SIGNATURE-SAFE", "OIP-DIMENSION-NEGATIVE"))
+@rows(*[Row(row.id, row.values, role=row.role) for row in refusal_rows(REFUSALS, "OIP-DIMENSION-NEGATIVE")])
 def negative_dimension_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """An input with a negative dimension in its shape is refused, or at the least its elements are right."""
     carried = refusal.carried(model)
-    must, should = "OIP-SIGNATURE-SAFE", "OIP-NEG-DIM"
+    must, should = "OIP-SIGNATURE-SAFE", "OIP-DIMENSION-NEGATIVE"
     expect_refusal_or_right(target, model, refusal.message(model), carried, refusal.described, must=must, should=should)
 
 
-@check("errors.incomplete-request-is-refused", answers="OIP-ERR-MEMBER")
-@rows(*refusal_rows(REFUSALS, "OIP-ERR-MEMBER"))
+@check("errors.incomplete-request-is-refused", answers="OIP-MEMBER-MISSING")
+@rows(*refusal_rows(REFUSALS, "OIP-MEMBER-MISSING"))
 def incomplete_request_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """An input without its name, shape or datatype, or an output without its name, is refused."""
     expect_refusal(target, model, refusal.message(model), refusal.described)
 
 
-@check("errors.repeated-tensor-is-refused", answers="OIP-ERR-TWICE")
-@rows(*refusal_rows(REFUSALS, "OIP-ERR-TWICE"))
+@check("errors.repeated-tensor-is-refused", answers="OIP-TWICE")
+@rows(*refusal_rows(REFUSALS, "OIP-TWICE"))
 def repeated_tensor_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """A request that gives an input twice, or lists an output twice, is refused."""
     expect_refusal(target, model, refusal.message(model), refusal.described)

@@ -45,20 +45,29 @@ def _as_floats(request: Pb) -> None:
 
 
 REFUSALS_OVER_GRPC: tuple[Refusal, ...] = (
-    faulty_call("unknown-model", "GRPC-ERR", "identity_int32", _model, unknown=True),
-    faulty_call("unknown-output", "GRPC-ERR", "identity_int32", _output, unknown=True),
-    faulty_call("needed-input-under-an-unknown-name", "GRPC-ERR", "identity_int32", _input, unknown=True),
-    faulty_call("no-inputs", "GRPC-ERR", "identity_int32", _inputs),
-    faulty_call("needed-input-missing", "GRPC-ERR", "add_sub", _without_the_last_input),
-    faulty_call("cut-message", "GRPC-ERR", "identity_int32", nothing, body=lambda body: body[:-2], unknown=True),
-    faulty_call("no-message", "GRPC-ERR", "identity_int32", nothing, body=lambda _: b"\xff\xff\xff", unknown=True),
+    faulty_call("unknown-model", "OIP-REFUSAL/grpc", "identity_int32", _model, unknown=True),
+    faulty_call("unknown-output", "OIP-REFUSAL/grpc", "identity_int32", _output, unknown=True),
+    faulty_call("needed-input-under-an-unknown-name", "OIP-REFUSAL/grpc", "identity_int32", _input, unknown=True),
+    faulty_call("no-inputs", "OIP-REFUSAL/grpc", "identity_int32", _inputs),
+    faulty_call("needed-input-missing", "OIP-REFUSAL/grpc", "add_sub", _without_the_last_input),
     faulty_call(
-        "json-for-a-message", "GRPC-ERR", "identity_int32", nothing, body=lambda _: b'{"inputs":[]}', unknown=True
+        "cut-message", "OIP-REFUSAL/grpc", "identity_int32", nothing, body=lambda body: body[:-2], unknown=True
     ),
-    faulty_call("another-datatype", "GRPC-ERR-SIGNATURE", "identity_int32", _as_floats),
-    faulty_call("unknown-datatype", "GRPC-ERR-SIGNATURE", "identity_int32", _datatype("INT33")),
-    faulty_call("another-shape", "GRPC-ERR-SIGNATURE", "fixed", set_shape(3, 2)),
-    faulty_call("another-rank", "GRPC-ERR-SIGNATURE", "fixed", set_shape(6)),
-    faulty_call("negative-shape", "GRPC-ERR-SIGNATURE", "identity_int32", set_shape(-3)),
-    faulty_call("further-input", "GRPC-ERR-SIGNATURE", "identity_int32", _further_input, unknown=True),
+    faulty_call(
+        "no-message", "OIP-REFUSAL/grpc", "identity_int32", nothing, body=lambda _: b"\xff\xff\xff", unknown=True
+    ),
+    faulty_call(
+        "json-for-a-message",
+        "OIP-REFUSAL/grpc",
+        "identity_int32",
+        nothing,
+        body=lambda _: b'{"inputs":[]}',
+        unknown=True,
+    ),
+    faulty_call("another-datatype", "OIP-SIGNATURE/grpc", "identity_int32", _as_floats),
+    faulty_call("unknown-datatype", "OIP-SIGNATURE/grpc", "identity_int32", _datatype("INT33")),
+    faulty_call("another-shape", "OIP-SIGNATURE/grpc", "fixed", set_shape(3, 2)),
+    faulty_call("another-rank", "OIP-SIGNATURE/grpc", "fixed", set_shape(6)),
+    faulty_call("negative-shape", "OIP-SIGNATURE/grpc", "identity_int32", set_shape(-3)),
+    faulty_call("further-input", "OIP-SIGNATURE/grpc", "identity_int32", _further_input, unknown=True),
 )

@@ -215,9 +215,12 @@ BEYOND_JSON: tuple[Entry, ...] = (
 
 REFUSALS: tuple[Refusal, ...] = (
     *[Refusal(fault, "OIP-JSON-STRICT", role, make, tensors=Model.sample) for fault, make, role in BEYOND_JSON],
-    *[Refusal(fault, "OIP-ERR-CODE", role, make) for fault, make, role in IMPOSSIBLE],
-    *[Refusal(fault, "OIP-ERR-SIGNATURE", role, make) for fault, make, role in CONTRADICTING],
-    *[Refusal(fault, "OIP-NEG-DIM", role, make, tensors=counted(shape)) for fault, make, role, shape in NEGATIVE],
-    *[Refusal(fault, "OIP-ERR-MEMBER", role, make) for fault, make, role in INCOMPLETE],
-    *[Refusal(fault, "OIP-ERR-TWICE", role, make) for fault, make, role in REPEATED],
+    *[Refusal(fault, "OIP-REFUSAL", role, make) for fault, make, role in IMPOSSIBLE],
+    *[Refusal(fault, "OIP-SIGNATURE", role, make) for fault, make, role in CONTRADICTING],
+    *[
+        Refusal(fault, "OIP-DIMENSION-NEGATIVE", role, make, tensors=counted(shape))
+        for fault, make, role, shape in NEGATIVE
+    ],
+    *[Refusal(fault, "OIP-MEMBER-MISSING", role, make) for fault, make, role in INCOMPLETE],
+    *[Refusal(fault, "OIP-TWICE", role, make) for fault, make, role in REPEATED],
 )

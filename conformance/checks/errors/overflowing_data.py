@@ -11,7 +11,7 @@ from conformance.terms.check import Row, check, rows
 from conformance.transport.target import Target
 
 
-@check("errors.data-that-fill-no-such-shape-are-refused", answers="OIP-ERR-CODE")
+@check("errors.data-that-fill-no-such-shape-are-refused", answers="OIP-REFUSAL")
 @rows(
     *[
         Row(name, (shape, data), role=role, dangerous=True)

@@ -19,19 +19,19 @@ from conformance.transport.target import Target
 from conformance.wire.json_text import parse
 
 
-@check("errors.refusal-is-an-oip-error", answers=("OIP-ERR", "OIP-ERR-STATUS", "OIP-JSON"))
+@check("errors.refusal-is-an-oip-error", answers=("OIP-ERROR", "OIP-ERROR-STATUS", "OIP-JSON"))
 @rows(*[Row(identity, (refusal.message,), role=refusal.role) for identity, refusal in ALL.items()])
 def refusal_is_an_oip_error(target: Target, model: Model, message: Make) -> None:
     """A refusal is a JSON object with the string `error`, under a 4xx status."""
     reply = target.send(message(model), fresh=True)
     if reply.succeeded:
         return
-    expect_error_object(reply, "OIP-ERR")
+    expect_error_object(reply, "OIP-ERROR")
     for finding in parse(reply.body).findings:
         if finding.kind == "json-not-utf8":
             raise expect(reply, "OIP-JSON").unmet("JSON in UTF-8", finding.described, finding.offset)
     if reply.status is not None and reply.status >= 500:
-        raise expect(reply, "OIP-ERR-STATUS").unmet("a 4xx status", safe(reply.outcome()))
+        raise expect(reply, "OIP-ERROR-STATUS").unmet("a 4xx status", safe(reply.outcome()))
 
 
 def expect_error_object(reply: Reply, requirement: str) -> None:
@@ -47,13 +47,13 @@ def _is_error_object(reply: Reply) -> bool:
     return isinstance(document, dict) and isinstance(document.get("error"), str)
 
 
-@check("grpc.refusal-says-that-the-request-is-wrong", answers="GRPC-ERR-CODE", over=(GRPC,))
+@check("grpc.refusal-says-that-the-request-is-wrong", answers="OIP-ERROR-STATUS/grpc", over=(GRPC,))
 @rows(*[Row(refusal.fault, (refusal,), role=refusal.role, needs=refusal.needs) for refusal in ALL_OVER_GRPC])
 def refusal_says_that_the_request_is_wrong(target: GrpcTarget, model: Model, refusal: Refusal) -> None:
     """A refusal has the status INVALID_ARGUMENT, or another that fits where a name is unknown."""
     reply = target.send(refusal.message(model), fresh=True)
     if reply.succeeded:
         return
-    expect(reply, "GRPC-ERR").refused(refusal.described)
+    expect(reply, "OIP-REFUSAL/grpc").refused(refusal.described)
     if reply.exchange.code != "INVALID_ARGUMENT" and not refusal.unknown:
         raise Unmet(f"INVALID_ARGUMENT for {refusal.described}", safe(reply.outcome()), reply)

@@ -9,11 +9,16 @@ from conformance.terms.text import safe
 from conformance.transport.broken import Broken
 from conformance.transport.peer import Peer
 
-STATUS = "OIP-ERR-STATUS"
+STATUS = "OIP-ERROR-STATUS"
 
 
 @check("errors.nothing-breaks-in-the-survey", answers=("OIP-ALIVE", STATUS), of_survey=True)
-@check("grpc.nothing-breaks-in-the-survey", answers=("GRPC-ALIVE", "GRPC-ERR-CODE"), of_survey=True, over=(GRPC,))
+@check(
+    "grpc.nothing-breaks-in-the-survey",
+    answers=("OIP-ALIVE/grpc", "OIP-ERROR-STATUS/grpc"),
+    of_survey=True,
+    over=(GRPC,),
+)
 def nothing_breaks_in_the_survey(target: Peer) -> None:
     """What a server is asked before it is judged, it answers or refuses."""
     for one in sorted(target.broken_before, key=lambda found: found.is_manner):

@@ -13,7 +13,7 @@ from conformance.transport.target import Target
 INFER, MODEL, SERVER = "{model}/infer", "{model}", "/v2"
 
 
-@check("errors.wrong-method-or-path-has-an-error-object", answers="OIP-ERR-HTTP", role="identity_int32")
+@check("errors.wrong-method-or-path-has-an-error-object", answers="OIP-ERROR-ELSEWHERE", role="identity_int32")
 @rows(
     ("get-of-infer", "GET", INFER),
     ("put-of-infer", "PUT", INFER),
@@ -31,4 +31,4 @@ def wrong_method_or_path_has_an_error_object(target: Target, model: Model, metho
     reply = target.send(wanted.with_body(b"") if method == "GET" else wanted, fresh=True)
     if reply.succeeded:
         raise NotApplicable(f"{method} of {wanted.path} is answered")
-    expect_error_object(reply, "OIP-ERR-HTTP")
+    expect_error_object(reply, "OIP-ERROR-ELSEWHERE")

@@ -101,7 +101,10 @@ def expect_answered_as(case: Case, model: Model, reply: Reply) -> None:
     header = reply.header(INFERENCE_HEADER)
     if case.inference_header == "absent_or_body_length" and header not in (None, str(len(reply.body))):
         raise Unmet(
-            f"no inference header, or {len(reply.body)}", safe(str(header), 60), reply, requirement="BIN-IHCL-NONE"
+            f"no inference header, or {len(reply.body)}",
+            safe(str(header), 60),
+            reply,
+            requirement="BIN-HEADER-ON-JSON-O",
         )
     found = (reply.answer.document or {}).get("id")
     if case.id is not None and found != case.id:
@@ -127,7 +130,7 @@ def expect_output(case: Case, model: Model, reply: Reply, output: Output) -> Non
     found = difference(right, reply.answer.output(output.name), reply.body, through_json=_sends_json(case) or None)
     if found:
         # What the body of a raw BYTES input means is advice, and another reading of it gives another element.
-        about = "RAW-STR-BODY" if "RAW-STR-BODY" in case.requirements else "OIP-ANSWER"
+        about = "RAW-BYTES-BODY" if "RAW-BYTES-BODY" in case.requirements else "OIP-ANSWER"
         about = attribution.of_output(reply, output.name) or about
         raise Unmet(found.expected, found.actual, reply, requirement=about, offset=found.offset)
 
@@ -149,7 +152,11 @@ def _expect_outputs(case: Case, reply: Reply) -> None:
     if sorted(reply.answer.names()) != names:
         missing = next((name for name in names if name not in reply.answer.names()), None)
         requirement = (missing and attribution.of_output(reply, missing)) or (
-            "RAW-OUT" if not case.json_length else "OIP-OUT" if "outputs" in _document(case) else "OIP-OUT-ALL"
+            "RAW-OUTPUTS"
+            if not case.json_length
+            else "OIP-OUTPUTS-LISTED"
+            if "outputs" in _document(case)
+            else "OIP-OUTPUTS-ALL"
         )
         raise Unmet(
             f"outputs {shown(names)}", f"outputs {shown(list(reply.answer.names()))}", reply, requirement=requirement
@@ -164,10 +171,12 @@ def _expect_form(case: Case, reply: Reply, output: Output) -> None:
     own = listed[output.name].get("binary_data", ABSENT) if output.name in listed else UNLISTED
     found = reply.answer.output(output.name)
     if output.form == "json" and found and any(finding.kind == "data-and-size" for finding in found.findings):
-        raise Unmet(f"{output.name} as data alone", "data and a binary_data_size", reply, requirement="BIN-SIZE-J")
-    requirement = "RAW-OUT" if not case.json_length else TABLE[default, own][1]
+        raise Unmet(
+            f"{output.name} as data alone", "data and a binary_data_size", reply, requirement="BIN-DATA-WITHOUT-SIZE"
+        )
+    requirement = "RAW-OUTPUTS" if not case.json_length else TABLE[default, own][1]
     if output.classes is not None and output.form == "binary":
-        requirement = "CLS-BIN"
+        requirement = "CLS-BINARY"
     expect(reply, requirement).forms({output.name: output.form})
 
 

@@ -25,12 +25,12 @@ DANGEROUS = frozenset({"shape-product-2-to-the-64"})
 
 # Requirements that say what an answer must hold where the server answers against advice.
 _UNHARMED = {
-    "BIN-NEG-EXTRA": "BIN-EXTRA-SAFE",
-    "BIN-NEG-BOTH": "BIN-BOTH-SAFE",
-    "BIN-NEG-IHCL-LAX": "BIN-NEG-IHCL-TEXT",
-    "BIN-IHCL-NEEDED": "BIN-IHCL-MISSING",
-    "OIP-JSON-STRICT": "OIP-ERR-CODE",
-    "OIP-NEG-DIM": "OIP-SIGNATURE-SAFE",
+    "BIN-BODY-LONG": "BIN-BODY-LONG-SAFE",
+    "BIN-DATA-AND-SIZE": "BIN-DATA-AND-SIZE-SAFE",
+    "BIN-HEADER-SPELLING": "BIN-HEADER-SPELLING-SAFE",
+    "BIN-HEADER-MISSING": "BIN-HEADER-MISSING-SAFE",
+    "OIP-JSON-STRICT": "OIP-REFUSAL",
+    "OIP-DIMENSION-NEGATIVE": "OIP-SIGNATURE-SAFE",
 }
 
 
@@ -52,7 +52,7 @@ def _rows(*, valid: bool) -> list[Row]:
 
 
 def _answers(case: Case) -> tuple[str, ...]:
-    more = ("OIP-ANSWER", "HTTP-ISOLATION") if case.valid else ()
+    more = ("OIP-ANSWER", "OIP-ISOLATION") if case.valid else ()
     return (
         *case.requirements,
         *more,
@@ -117,7 +117,7 @@ def _is_misread_as_json(target: Target, tensor: Tensor) -> bool:
 
 def _is_written_wrong(target: Target, case: Case) -> bool:
     """Say whether a case of BYTES, whose reading is advice alone, comes out wrong for the writing of them."""
-    return "RAW-STR-BODY" in case.requirements and not is_right_alone(
+    return "RAW-BYTES-BODY" in case.requirements and not is_right_alone(
         target, Tensor.of("INPUT", "BYTES", [case.body]), "written"
     )
 

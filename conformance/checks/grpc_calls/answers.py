@@ -20,7 +20,11 @@ from conformance.wire.request import Form, Output
 # --- the frame of an answer --------------------------------------------------------------------------------------------
 
 
-@check("grpc.answer-names-model-and-outputs", answers=("GRPC-RES", "GRPC-NAME-ASKED"), over=(GRPC,))
+@check(
+    "grpc.answer-names-model-and-outputs",
+    answers=("OIP-OUTPUT-MEMBERS/grpc", "OIP-MODEL-NAME-ASKED/grpc"),
+    over=(GRPC,),
+)
 @rows(*[Row(role, role=role) for role in ("identity_int32", "identity_bytes", "multi", "batching", "rank3")])
 def answer_names_model_and_outputs(target: GrpcTarget, model: Model) -> None:
     """An answer has the model's name, and of each output a datatype and a shape."""
@@ -33,7 +37,7 @@ def answer_names_model_and_outputs(target: GrpcTarget, model: Model) -> None:
             actual = f"name {shown(entry.name)}, datatype {shown(entry.datatype)}, shape {list(entry.shape)}"
             raise Unmet("each output with a name, a datatype of the protocol and a shape", actual, reply)
     for right in model.expected(model.sample()):
-        output = expect(reply, "GRPC-OUT").output(right.name)
+        output = expect(reply, "OIP-OUTPUTS-ALL/grpc").output(right.name)
         if (output.datatype, output.shape) != (right.datatype, right.shape):
             wanted = f"{right.name} {right.datatype} with shape {list(right.shape)}"
             raise Unmet(wanted, f"{safe(output.datatype, 40)} with shape {shown(output.shape)}", reply)
@@ -44,7 +48,7 @@ CLASSES = (Output("SCORES", classification=2),)
 IDS = {"short": "42", "beyond-ascii": "Füße-猫", "300-long": "i" * 300}
 
 
-@check("grpc.id-is-returned", answers="GRPC-ID", role="identity_int32", over=(GRPC,))
+@check("grpc.id-is-returned", answers="OIP-ID/grpc", role="identity_int32", over=(GRPC,))
 @rows(
     *IDS.items(),
     *[(f"raw-{name}", identity, "binary") for name, identity in IDS.items()],
@@ -72,7 +76,7 @@ def id_is_returned(
         raise Unmet(f"id {shown(identity)}", f"id {shown(found)}", reply)
 
 
-@check("grpc.id-is-not-left-over", answers="GRPC-ID", role="identity_int32", over=(GRPC,))
+@check("grpc.id-is-not-left-over", answers="OIP-ID/grpc", role="identity_int32", over=(GRPC,))
 def id_is_not_left_over(target: GrpcTarget, model: Model) -> None:
     """A request without an id is not answered with the id of the one before."""
     target.infer(model.request(send="json", request_id="the-one-before"))
@@ -95,13 +99,17 @@ LISTED: dict[str, Sequence[str] | None] = {
 }
 
 
-@check("grpc.listed-outputs-and-no-others", answers="GRPC-OUT", role="multi", over=(GRPC,))
+def _answers(listed: Sequence[str] | None) -> tuple[str]:
+    return ("OIP-OUTPUTS-ALL/grpc",) if listed is None else ("OIP-OUTPUTS-LISTED/grpc",)
+
+
+@check("grpc.listed-outputs-and-no-others", answers="OIP-OUTPUTS-LISTED/grpc", role="multi", over=(GRPC,))
 @rows(
-    *LISTED.items(),
-    *[(f"raw-{name}", listed, "binary") for name, listed in LISTED.items()],
+    *[Row(name, (listed, None), answers=_answers(listed)) for name, listed in LISTED.items()],
+    *[Row(f"raw-{name}", (listed, "binary"), answers=_answers(listed)) for name, listed in LISTED.items()],
 )
 def listed_outputs_and_no_others(
-    target: GrpcTarget, model: Model, listed: Sequence[str] | None, send: Form | None = None
+    target: GrpcTarget, model: Model, listed: Sequence[str] | None, send: Form | None
 ) -> None:
     """An answer has the listed outputs and no others, or all where none is listed."""
     send = send or form_of(target, model)

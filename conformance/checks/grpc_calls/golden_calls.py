@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from conformance.checks.support.golden_classes import OF_A_LIST, expect_classes
 from conformance.checks.support.over_grpc import expect_right
+from conformance.expect.attribution import of_call
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive
 from conformance.expect.unmet import NotApplicable, Unmet, blocked_where, holds
@@ -83,7 +84,7 @@ def _expect_outputs(case: GrpcCase, model: Model, reply: Reply) -> None:
     names = sorted(output.name for output in case.outputs)
     if sorted(reply.answer.names()) != names:
         found = f"outputs {shown(list(reply.answer.names()))}"
-        raise Unmet(f"outputs {shown(names)}", found, reply, requirement="GRPC-OUT")
+        raise Unmet(f"outputs {shown(names)}", found, reply, requirement=of_call(reply.exchange.message))
     for output in case.outputs:
         if output.classes is None:
             expect(reply).tensors([_tensor(output)], through_json=False)
@@ -95,8 +96,8 @@ def _expect_case_classes(case: GrpcCase, model: Model, reply: Reply, output: Exp
     try:
         expect_classes(model, reply, output)
     except Unmet as unmet:
-        if "GRPC-CLS-BATCH" in case.requirements and unmet.requirement in OF_A_LIST:
-            unmet.requirement = "GRPC-CLS-BATCH"
+        if "CLS-BATCH/grpc" in case.requirements and unmet.requirement in OF_A_LIST:
+            unmet.requirement = "CLS-BATCH/grpc"
         raise
 
 

@@ -33,15 +33,15 @@ def _unknown_output(request: Pb) -> None:
 
 # One refusal of each kind: before the model is known, by what is asked of it, by contents of both forms, and no message.
 _REFUSED = (
-    faulty_call("unknown-model", "GRPC-ERR", "identity_int32", _unknown_model),
-    faulty_call("unknown-output", "GRPC-ERR", "identity_int32", _unknown_output),
-    faulty_call("no-message", "GRPC-ERR", "identity_int32", nothing, body=lambda _: b"\xff\xff\xff"),
-    faulty_call("raw-one-byte-short", "GRPC-NEG-SIZE", "identity_int32", set_raw(bytes(11)), "binary"),
-    faulty_call("typed-one-element-long", "GRPC-NEG-SIZE", "identity_int32", set_shape(2)),
+    faulty_call("unknown-model", "OIP-REFUSAL/grpc", "identity_int32", _unknown_model),
+    faulty_call("unknown-output", "OIP-REFUSAL/grpc", "identity_int32", _unknown_output),
+    faulty_call("no-message", "OIP-REFUSAL/grpc", "identity_int32", nothing, body=lambda _: b"\xff\xff\xff"),
+    faulty_call("raw-one-byte-short", "GRPC-SIZE-WRONG", "identity_int32", set_raw(bytes(11)), "binary"),
+    faulty_call("typed-one-element-long", "GRPC-SIZE-WRONG", "identity_int32", set_shape(2)),
 )
 
 
-@check("grpc.call-after-a-refusal-has-its-own-answer", answers="GRPC-ALIVE", over=(GRPC,))
+@check("grpc.call-after-a-refusal-has-its-own-answer", answers="OIP-ALIVE/grpc", over=(GRPC,))
 @rows(
     *[
         Row(f"{refusal.fault}{'-fresh' if fresh else ''}", (refusal, fresh), role=refusal.role)
@@ -68,15 +68,15 @@ def call_after_a_refusal_has_its_own_answer(target: GrpcTarget, model: Model, re
 # --- an option of the call before --------------------------------------------------------------------------------------
 
 
-@check("grpc.option-of-the-call-before-is-gone", answers="GRPC-ISOLATION", role="scores_two_outputs", over=(GRPC,))
+@check("grpc.option-of-the-call-before-is-gone", answers="OIP-ISOLATION/grpc", role="scores_two_outputs", over=(GRPC,))
 @rows(
     Row("list", (("RANKS",), False)),
-    Row("list-of-a-refused-call", (("RANKS", "THERE_IS_NO_SUCH_OUTPUT"), False), answers=("GRPC-ALIVE",)),
+    Row("list-of-a-refused-call", (("RANKS", "THERE_IS_NO_SUCH_OUTPUT"), False), answers=("OIP-ALIVE/grpc",)),
     Row("classes", (("RANKS",), True), needs=CLASSES_OVER_GRPC),
     Row(
         "classes-of-a-refused-call",
         (("RANKS", "THERE_IS_NO_SUCH_OUTPUT"), True),
-        answers=("GRPC-ALIVE",),
+        answers=("OIP-ALIVE/grpc",),
         needs=CLASSES_OVER_GRPC,
     ),
 )
@@ -99,7 +99,7 @@ KINDS = ("typed", "raw", "classes", "several-models")
 MODELS = ("identity_int32", "identity_bytes", "multi", "add_sub", "identity_fp64", "string_length")
 
 
-@check("grpc.calls-in-flight-are-answered-as-alone", answers="GRPC-ISOLATION", over=(GRPC,))
+@check("grpc.calls-in-flight-are-answered-as-alone", answers="OIP-ISOLATION/grpc", over=(GRPC,))
 @rows(
     *[
         Row(

@@ -42,7 +42,7 @@ def expect_undescribed(reply: Reply, method: str, fault: str) -> None:
 # --- methods and metadata ----------------------------------------------------------------------------------------------
 
 
-@check("grpc.methods-are-served", answers="GRPC-EP", infers=False, over=(GRPC,))
+@check("grpc.methods-are-served", answers="OIP-ENDPOINTS/grpc", infers=False, over=(GRPC,))
 @rows(
     ("ServerLive", "ServerLive", "live"),
     ("ServerReady", "ServerReady", "ready"),
@@ -54,14 +54,16 @@ def methods_are_served(target: GrpcTarget, method: str, flag: str) -> str | None
     return f"{flag}: {str(getattr(message, flag)).lower()}" if flag else None
 
 
-@check("grpc.model-is-ready", answers="GRPC-EP", role="identity_int32", infers=False, over=(GRPC,))
+@check("grpc.model-is-ready", answers="OIP-ENDPOINTS/grpc", role="identity_int32", infers=False, over=(GRPC,))
 def model_is_ready(target: GrpcTarget, model: Model) -> str:
     """ModelReady answers for a model that answers calls; what it says is the server's own affair."""
     message = expect_answer(target.call("ModelReady", name=model.name, version=model.version), "ModelReady")
     return f"ready: {str(message.ready).lower()}"
 
 
-@check("grpc.unknown-model-is-not-described", answers="GRPC-ERR", role="identity_int32", infers=False, over=(GRPC,))
+@check(
+    "grpc.unknown-model-is-not-described", answers="OIP-REFUSAL/grpc", role="identity_int32", infers=False, over=(GRPC,)
+)
 @rows(
     Row("ModelReady", ("ModelReady", "there-is-no-such-model")),
     Row("ModelMetadata", ("ModelMetadata", "there-is-no-such-model")),
@@ -76,7 +78,7 @@ def unknown_model_is_not_described(target: GrpcTarget, model: Model, method: str
     expect_alive(target, model)
 
 
-@check("grpc.classification-is-listed", answers="GRPC-CLS-META", infers=False, over=(GRPC,))
+@check("grpc.classification-is-listed", answers="CLS-LISTED/grpc", infers=False, over=(GRPC,))
 def classification_is_listed(target: GrpcTarget) -> None:
     """ServerMetadata lists the extension classification."""
     reply = target.call("ServerMetadata")
@@ -87,7 +89,7 @@ def classification_is_listed(target: GrpcTarget) -> None:
 
 @check(
     "grpc.model-metadata-describes-the-model",
-    answers=("GRPC-MODEL-META", "GRPC-NAME-ASKED"),
+    answers=("OIP-MODEL-METADATA/grpc", "OIP-MODEL-NAME-ASKED/grpc"),
     infers=False,
     over=(GRPC,),
 )
@@ -112,7 +114,7 @@ def expect_name_asked(reply: Reply, member: str, found: str, model: Model) -> No
     """Expect the name under which a model was asked for; an alias is a server's own affair, and advised against."""
     if found != model.name:
         actual = f"{member} {shown(found)}"
-        raise Unmet(f"{member} {shown(model.name)}", actual, reply, requirement="GRPC-NAME-ASKED")
+        raise Unmet(f"{member} {shown(model.name)}", actual, reply, requirement="OIP-MODEL-NAME-ASKED/grpc")
 
 
 def _expect_described(reply: Reply, spec: TensorSpec, name: str, described: dict[str, Any], *, batching: bool) -> None:

@@ -57,7 +57,7 @@ def _is_right_alone(target: GrpcTarget, tensor: Tensor) -> bool:
     )
 
 
-@check("grpc.typed-inputs-go-by-their-names", answers="GRPC-INPUT", over=(GRPC,))
+@check("grpc.typed-inputs-go-by-their-names", answers="GRPC-INPUT-BY-NAME", over=(GRPC,))
 @rows(
     Row("of-four-datatypes-reversed", ((3, 2, 1, 0),), role="multi"),
     Row("of-four-datatypes-turned", ((1, 2, 3, 0),), role="multi"),
@@ -157,7 +157,7 @@ def answer_has_one_form(
 EQUAL = ("BOOL", *PLAIN, "BYTES")
 
 
-@check("grpc.forms-give-one-answer", answers="GRPC-EQ", over=(GRPC,))
+@check("grpc.forms-give-one-answer", answers="GRPC-RAW-AS-TYPED", over=(GRPC,))
 @rows(
     *[Row(datatype, role=identity(datatype)) for datatype in EQUAL],
     *[

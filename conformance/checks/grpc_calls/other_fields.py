@@ -27,7 +27,7 @@ OTHER_FIELDS: tuple[tuple[str, str, str, tuple[int | float, ...]], ...] = (
 )
 
 
-@check("grpc.another-field-is-refused-or-read", answers="GRPC-FIELD", over=(GRPC,))
+@check("grpc.another-field-is-refused-or-read", answers="GRPC-OTHER-FIELD", over=(GRPC,))
 @rows(*[Row(identity, (field, values), role=role) for identity, role, field, values in OTHER_FIELDS])
 def another_field_is_refused_or_read(
     target: GrpcTarget, model: Model, field: str, values: tuple[int | float, ...]

@@ -15,7 +15,7 @@ from conformance.wire.tensor import Tensor
 # --- HTTP and gRPC -----------------------------------------------------------------------------------------------------
 
 
-@check("grpc.answers-are-those-of-http", answers="GRPC-DOORS", over=(GRPC, HTTP))
+@check("grpc.answers-are-those-of-http", answers="GRPC-SAME-AS-HTTP", over=(GRPC, HTTP))
 @rows(*[Row(name, role=name, needs=() if role.is_json_capable else BINARY) for name, role in load().items()])
 def answers_are_those_of_http(target: GrpcTarget, model: Model) -> None:
     """The same tensors give the same outputs over gRPC as over HTTP."""

@@ -191,7 +191,7 @@ def _expect_own_fields(reply: Reply) -> None:
             )
 
 
-@check("grpc.raw-contents-are-little-endian", answers="GRPC-RAW-LE", role="cast_int32_fp32", over=(GRPC,))
+@check("grpc.raw-contents-are-little-endian", answers="GRPC-RAW-LITTLE-ENDIAN", role="cast_int32_fp32", over=(GRPC,))
 def raw_contents_are_little_endian(target: GrpcTarget, model: Model) -> None:
     """Raw contents have the least significant byte first, as binary tensor data have over HTTP."""
     if is_big_endian(target, model):
@@ -199,7 +199,7 @@ def raw_contents_are_little_endian(target: GrpcTarget, model: Model) -> None:
         raise Unmet("the least significant byte first", "the most significant one, in both directions", reply)
 
 
-@check("grpc.raw-strings-come-back", answers=("GRPC-BYTES", "GRPC-RAW"), over=(GRPC,))
+@check("grpc.raw-strings-come-back", answers=("GRPC-RAW-BYTES", "GRPC-RAW"), over=(GRPC,))
 @rows(
     *[Row(name, (group,), role="identity_bytes") for name, group in {**TEXTS, **OCTETS}.items()],
     *[Row(f"length-{name}", (group,), role="string_length") for name, group in {**TEXTS, **OCTETS}.items()],

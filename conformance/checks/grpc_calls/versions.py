@@ -38,7 +38,7 @@ def _listed(target: GrpcTarget, model: Model) -> list[str]:
     return [str(version) for version in message.versions if version]
 
 
-@check("grpc.listed-version-is-served", answers="GRPC-VERSION", over=(GRPC,))
+@check("grpc.listed-version-is-served", answers="OIP-VERSIONED/grpc", over=(GRPC,))
 @rows(
     Row("typed", ("json",), role="identity_int32"),
     Row("raw", ("binary",), role="identity_int32"),
@@ -67,7 +67,9 @@ def _is_answered(target: GrpcTarget, model: Model, send: Form, wanted: list[Outp
     return reply.succeeded if wanted else holds(lambda: expect_right(reply, model, model.sample()))
 
 
-@check("grpc.listed-version-is-described", answers="GRPC-VERSION", role="identity_int32", infers=False, over=(GRPC,))
+@check(
+    "grpc.listed-version-is-described", answers="OIP-VERSIONED/grpc", role="identity_int32", infers=False, over=(GRPC,)
+)
 @rows(*ABOUT_MODELS)
 def listed_version_is_described(target: GrpcTarget, model: Model, method: str) -> None:
     """A version that metadata list is ready, and has metadata of its own."""
@@ -85,7 +87,7 @@ def _is_ready(target: GrpcTarget, model: Model) -> bool:
     return message is not None and bool(message.ready)
 
 
-@check("grpc.unlisted-version-is-refused", answers="GRPC-ERR-VERSION", role="identity_int32", over=(GRPC,))
+@check("grpc.unlisted-version-is-refused", answers="GRPC-VERSION-UNKNOWN", role="identity_int32", over=(GRPC,))
 @rows(
     *[
         Row(f"{method}-{kind}", (method, version))

@@ -52,56 +52,76 @@ def _strings(*data: str, count: int) -> Edit:
 
 
 SIZES: tuple[Refusal, ...] = (
-    faulty_call("raw-one-byte-short", "GRPC-NEG-SIZE", "identity_int32", _cut, "binary"),
-    faulty_call("raw-one-byte-long", "GRPC-NEG-SIZE", "identity_int32", _lengthened, "binary"),
-    faulty_call("raw-one-element-short", "GRPC-NEG-SIZE", "identity_int32", set_shape(4), "binary"),
-    faulty_call("raw-one-element-long", "GRPC-NEG-SIZE", "identity_int32", set_shape(2), "binary"),
-    faulty_call("raw-empty", "GRPC-NEG-SIZE", "identity_fp32", set_raw(b""), "binary"),
-    faulty_call("raw-in-8-bytes-an-element", "GRPC-NEG-SIZE", "identity_fp32", set_raw(bytes(24)), "binary"),
-    faulty_call("raw-in-2-bytes-an-element", "GRPC-NEG-SIZE", "identity_uint64", set_raw(bytes(6)), "binary"),
-    faulty_call("typed-one-element-short", "GRPC-NEG-SIZE", "identity_int32", set_shape(4)),
-    faulty_call("typed-one-element-long", "GRPC-NEG-SIZE", "identity_int32", set_shape(2)),
-    faulty_call("typed-strings-one-short", "GRPC-NEG-SIZE", "identity_bytes", set_shape(4)),
-    faulty_call("typed-booleans-one-long", "GRPC-NEG-SIZE", "identity_bool", set_shape(2)),
+    faulty_call("raw-one-byte-short", "GRPC-SIZE-WRONG", "identity_int32", _cut, "binary"),
+    faulty_call("raw-one-byte-long", "GRPC-SIZE-WRONG", "identity_int32", _lengthened, "binary"),
+    faulty_call("raw-one-element-short", "GRPC-SIZE-WRONG", "identity_int32", set_shape(4), "binary"),
+    faulty_call("raw-one-element-long", "GRPC-SIZE-WRONG", "identity_int32", set_shape(2), "binary"),
+    faulty_call("raw-empty", "GRPC-SIZE-WRONG", "identity_fp32", set_raw(b""), "binary"),
+    faulty_call("raw-in-8-bytes-an-element", "GRPC-SIZE-WRONG", "identity_fp32", set_raw(bytes(24)), "binary"),
+    faulty_call("raw-in-2-bytes-an-element", "GRPC-SIZE-WRONG", "identity_uint64", set_raw(bytes(6)), "binary"),
+    faulty_call("typed-one-element-short", "GRPC-SIZE-WRONG", "identity_int32", set_shape(4)),
+    faulty_call("typed-one-element-long", "GRPC-SIZE-WRONG", "identity_int32", set_shape(2)),
+    faulty_call("typed-strings-one-short", "GRPC-SIZE-WRONG", "identity_bytes", set_shape(4)),
+    faulty_call("typed-booleans-one-long", "GRPC-SIZE-WRONG", "identity_bool", set_shape(2)),
     faulty_call(
-        "length-past-the-end", "GRPC-NEG-FRAME", "identity_bytes", _strings("05000000 6162", count=1), "binary"
+        "length-past-the-end",
+        "GRPC-RAW-BYTES-MISFRAMED",
+        "identity_bytes",
+        _strings("05000000 6162", count=1),
+        "binary",
     ),
     faulty_call(
-        "length-of-2-to-the-32-less-1", "GRPC-NEG-FRAME", "identity_bytes", _strings("ffffffff 61", count=1), "binary"
+        "length-of-2-to-the-32-less-1",
+        "GRPC-RAW-BYTES-MISFRAMED",
+        "identity_bytes",
+        _strings("ffffffff 61", count=1),
+        "binary",
     ),
-    faulty_call("three-bytes-of-a-length", "GRPC-NEG-FRAME", "identity_bytes", _strings("010000", count=1), "binary"),
     faulty_call(
-        "byte-behind-the-last-string", "GRPC-NEG-FRAME", "identity_bytes", _strings("01000000 61 62", count=1), "binary"
+        "three-bytes-of-a-length", "GRPC-RAW-BYTES-MISFRAMED", "identity_bytes", _strings("010000", count=1), "binary"
     ),
-    faulty_call("string-too-few", "GRPC-NEG-FRAME", "identity_bytes", _strings("01000000 61", count=2), "binary"),
     faulty_call(
-        "string-too-many", "GRPC-NEG-FRAME", "identity_bytes", _strings("01000000 61 01000000 62", count=1), "binary"
+        "byte-behind-the-last-string",
+        "GRPC-RAW-BYTES-MISFRAMED",
+        "identity_bytes",
+        _strings("01000000 61 62", count=1),
+        "binary",
+    ),
+    faulty_call(
+        "string-too-few", "GRPC-RAW-BYTES-MISFRAMED", "identity_bytes", _strings("01000000 61", count=2), "binary"
+    ),
+    faulty_call(
+        "string-too-many",
+        "GRPC-RAW-BYTES-MISFRAMED",
+        "identity_bytes",
+        _strings("01000000 61 01000000 62", count=1),
+        "binary",
     ),
 )
 
 FORMS: tuple[Refusal, ...] = (
-    faulty_call("no-contents-at-all", "GRPC-NEG-NONE", "identity_int32", _no_raw, "binary"),
-    faulty_call("raw-entry-missing-for-the-last-input", "GRPC-NEG-NONE", "add_sub", _one_raw_less, "binary"),
-    faulty_call("raw-entry-more-than-inputs", "GRPC-NEG-EXTRA", "identity_int32", _one_raw_more, "binary"),
-    faulty_call("raw-and-typed-contents", "GRPC-NEG-BOTH", "identity_int32", _both_forms, "binary"),
-    faulty_call("raw-for-one-input-and-typed-for-another", "GRPC-NEG-BOTH", "add_sub", _a_form_each, "binary"),
-    faulty_call("int8-of-300", "GRPC-NEG-RANGE", "identity_int8", set_typed("int_contents", 1, 300, 3)),
-    faulty_call("int8-of-minus-129", "GRPC-NEG-RANGE", "identity_int8", set_typed("int_contents", 1, -129, 3)),
-    faulty_call("int16-of-32768", "GRPC-NEG-RANGE", "identity_int16", set_typed("int_contents", 1, 32768, 3)),
-    faulty_call("uint8-of-256", "GRPC-NEG-RANGE", "identity_uint8", set_typed("uint_contents", 1, 256, 3)),
-    faulty_call("uint16-of-65536", "GRPC-NEG-RANGE", "identity_uint16", set_typed("uint_contents", 1, 65536, 3)),
+    faulty_call("no-contents-at-all", "GRPC-CONTENTS-MISSING", "identity_int32", _no_raw, "binary"),
+    faulty_call("raw-entry-missing-for-the-last-input", "GRPC-CONTENTS-MISSING", "add_sub", _one_raw_less, "binary"),
+    faulty_call("raw-entry-more-than-inputs", "GRPC-RAW-EXTRA", "identity_int32", _one_raw_more, "binary"),
+    faulty_call("raw-and-typed-contents", "GRPC-RAW-AND-TYPED", "identity_int32", _both_forms, "binary"),
+    faulty_call("raw-for-one-input-and-typed-for-another", "GRPC-RAW-AND-TYPED", "add_sub", _a_form_each, "binary"),
+    faulty_call("int8-of-300", "OIP-RANGE/grpc", "identity_int8", set_typed("int_contents", 1, 300, 3)),
+    faulty_call("int8-of-minus-129", "OIP-RANGE/grpc", "identity_int8", set_typed("int_contents", 1, -129, 3)),
+    faulty_call("int16-of-32768", "OIP-RANGE/grpc", "identity_int16", set_typed("int_contents", 1, 32768, 3)),
+    faulty_call("uint8-of-256", "OIP-RANGE/grpc", "identity_uint8", set_typed("uint_contents", 1, 256, 3)),
+    faulty_call("uint16-of-65536", "OIP-RANGE/grpc", "identity_uint16", set_typed("uint_contents", 1, 65536, 3)),
 )
 
 
-@check("grpc.contents-of-a-wrong-size-are-refused", answers="GRPC-NEG-SIZE", over=(GRPC,))
-@rows(*refusal_rows(SIZES, "GRPC-NEG-SIZE", "GRPC-NEG-FRAME"))
+@check("grpc.contents-of-a-wrong-size-are-refused", answers="GRPC-SIZE-WRONG", over=(GRPC,))
+@rows(*refusal_rows(SIZES, "GRPC-SIZE-WRONG", "GRPC-RAW-BYTES-MISFRAMED"))
 def contents_of_a_wrong_size_are_refused(target: GrpcTarget, model: Model, refusal: Refusal) -> None:
     """Contents that do not fill the shape, or hold more, are refused."""
     expect_refusal(target, model, refusal.message(model), refusal.described)
 
 
-@check("grpc.contents-that-make-no-tensor-are-refused", answers="GRPC-NEG-NONE", over=(GRPC,))
-@rows(*refusal_rows(FORMS, "GRPC-NEG-NONE", "GRPC-NEG-EXTRA", "GRPC-NEG-BOTH", "GRPC-NEG-RANGE"))
+@check("grpc.contents-that-make-no-tensor-are-refused", answers="GRPC-CONTENTS-MISSING", over=(GRPC,))
+@rows(*refusal_rows(FORMS, "GRPC-CONTENTS-MISSING", "GRPC-RAW-EXTRA", "GRPC-RAW-AND-TYPED", "OIP-RANGE/grpc"))
 def contents_that_make_no_tensor_are_refused(target: GrpcTarget, model: Model, refusal: Refusal) -> None:
     """Contents that are missing, too many, in both forms at once, or beyond the datatype are refused."""
     expect_refusal(target, model, refusal.message(model), refusal.described)

@@ -24,7 +24,7 @@ def _content_type(reply: Reply) -> str:
     return "no Content-Type" if given is None else f"Content-Type: {safe(given, 60)}"
 
 
-@check("headers.binary-answer-has-inference-header", answers="BIN-IHCL-O")
+@check("headers.binary-answer-has-inference-header", answers="BIN-HEADER-O")
 @rows(*BINARY_ANSWERS)
 def binary_answer_has_inference_header(target: Target, model: Model, ask: Ask) -> None:
     """An answer with binary data carries the inference header."""
@@ -33,7 +33,7 @@ def binary_answer_has_inference_header(target: Target, model: Model, ask: Ask) -
         expect(reply).free_of("inference-header-missing")
 
 
-@check("headers.answer-header-counts-the-bytes-of-the-json", answers="BIN-IHCL-LEN")
+@check("headers.answer-header-counts-the-bytes-of-the-json", answers="BIN-HEADER-IN-BYTES")
 @rows(*BINARY_ANSWERS)
 def answer_header_counts_the_bytes_of_the_json(target: Target, model: Model, ask: Ask) -> None:
     """The inference header of an answer counts the bytes of its JSON, not the characters."""
@@ -42,7 +42,7 @@ def answer_header_counts_the_bytes_of_the_json(target: Target, model: Model, ask
         expect(reply).free_of(*WRONG_LENGTH)
 
 
-@check("headers.json-answer-has-no-inference-header", answers="BIN-IHCL-NONE")
+@check("headers.json-answer-has-no-inference-header", answers="BIN-HEADER-ON-JSON-O")
 @rows(*JSON_ANSWERS)
 def json_answer_has_no_inference_header(target: Target, model: Model, ask: Ask) -> None:
     """An answer without binary data has no inference header, or one that equals the length of its body."""
@@ -54,7 +54,7 @@ def json_answer_has_no_inference_header(target: Target, model: Model, ask: Ask) 
     raise expectation.unmet(f"no {INFERENCE_HEADER}, or {len(reply.body)}", safe(str(header), 60))
 
 
-@check("headers.binary-answer-is-an-octet-stream", answers="BIN-CT-RES")
+@check("headers.binary-answer-is-an-octet-stream", answers="BIN-CONTENT-TYPE-O")
 @rows(*BINARY_ANSWERS)
 def binary_answer_is_an_octet_stream(target: Target, model: Model, ask: Ask) -> None:
     """An answer with binary data has Content-Type application/octet-stream."""
@@ -64,7 +64,7 @@ def binary_answer_is_an_octet_stream(target: Target, model: Model, ask: Ask) -> 
         raise expectation.unmet(f"Content-Type: {OCTET_STREAM}", _content_type(reply))
 
 
-@check("headers.json-answer-is-application-json", answers="BIN-CT-JSON")
+@check("headers.json-answer-is-application-json", answers="BIN-CONTENT-TYPE-OF-JSON")
 @rows(*JSON_ANSWERS)
 def json_answer_is_application_json(target: Target, model: Model, ask: Ask) -> None:
     """An answer without binary data has Content-Type application/json."""
@@ -74,7 +74,7 @@ def json_answer_is_application_json(target: Target, model: Model, ask: Ask) -> N
         raise expectation.unmet(f"Content-Type: {JSON}", _content_type(reply))
 
 
-@check("headers.empty-outputs-have-a-right-header-or-none", answers=("BIN-EMPTY-IHCL", "BIN-IHCL-LEN"))
+@check("headers.empty-outputs-have-a-right-header-or-none", answers=("BIN-HEADER-ON-EMPTY", "BIN-HEADER-IN-BYTES"))
 @rows(Row("no-elements", ((0,),), role="identity_int32"), Row("two-empty-outputs", ((2,),), role="emit"))
 def empty_outputs_have_a_right_header_or_none(target: Target, model: Model, shape: tuple[int, ...]) -> str:
     """Binary outputs that are all empty come with an inference header of the right length, or without one."""
@@ -82,6 +82,6 @@ def empty_outputs_have_a_right_header_or_none(target: Target, model: Model, shap
     reply = target.infer(model.request([tensor], send="json", want="binary"))
     if not reply.succeeded:
         return f"not answered: {reply.outcome()}"
-    expect(reply, "BIN-IHCL-LEN").free_of(*WRONG_LENGTH)
+    expect(reply, "BIN-HEADER-IN-BYTES").free_of(*WRONG_LENGTH)
     header = "no inference header" if reply.header(INFERENCE_HEADER) is None else "inference header"
     return f"{header}, {_media_type(reply) or 'no Content-Type'}"

@@ -20,7 +20,7 @@ from conformance.wire.request import INFERENCE_HEADER
 from conformance.wire.tensor import Tensor
 
 
-@check("headers.content-length-is-that-of-the-whole-body", answers="BIN-CL")
+@check("headers.content-length-is-that-of-the-whole-body", answers="BIN-CONTENT-LENGTH")
 @rows(*BINARY_ANSWERS)
 def content_length_is_that_of_the_whole_body(target: Target, model: Model, ask: Ask) -> None:
     """An answer with binary data that is not chunked gives the length of JSON and binary data in Content-Length."""
@@ -61,7 +61,7 @@ def _is_unmeasured(reply: Reply) -> bool:
     return _is_chunked(reply) or (reply.is_http_1_0 and reply.header("Content-Length") is None)
 
 
-@check("headers.binary-answer-is-not-chunked", answers="BIN-CL-CHUNKED")
+@check("headers.binary-answer-is-not-chunked", answers="BIN-NOT-CHUNKED")
 @rows(*BINARY_ANSWERS)
 def binary_answer_is_not_chunked(target: Target, model: Model, ask: Ask) -> None:
     """An answer with binary data states its length in Content-Length: no chunks, and no end with the connection."""

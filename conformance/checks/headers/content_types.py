@@ -38,7 +38,7 @@ FORMS: Mapping[str, tuple[Make, tuple[str, ...]]] = {
 }
 
 
-@check("headers.content-type-of-something-else-alters-nothing", answers="OIP-CT-OTHER", role="identity_uint8")
+@check("headers.content-type-of-something-else-alters-nothing", answers="OIP-CONTENT-TYPE-OTHER", role="identity_uint8")
 @rows(
     *[
         Row(f"{form}-as-{name}", (make, content_type), needs=needs)
@@ -56,7 +56,7 @@ def content_type_of_something_else_alters_nothing(
     if is_refused(target, model, reply):
         return f"refused with {reply.status}"
     also_wrong = "under its own type it is answered wrongly, too"
-    with blocked_where(lambda: not _is_right(target, message, expected), also_wrong), about("OIP-CT-OTHER"):
+    with blocked_where(lambda: not _is_right(target, message, expected), also_wrong), about("OIP-CONTENT-TYPE-OTHER"):
         expect(reply).tensors(expected)
     return "answered"
 

@@ -58,7 +58,7 @@ ERRORS = (
 )
 
 
-@check("headers.error-has-no-inference-header", answers="BIN-IHCL-NONE")
+@check("headers.error-has-no-inference-header", answers="BIN-HEADER-ON-JSON-O")
 @rows(*ERRORS)
 def error_has_no_inference_header(target: Target, model: Model, make: Make) -> None:
     """An error has no inference header, or one that equals the length of its body."""
@@ -68,7 +68,7 @@ def error_has_no_inference_header(target: Target, model: Model, make: Make) -> N
         raise expect(reply).unmet(f"no {INFERENCE_HEADER}, or {len(reply.body)}", safe(str(header), 60))
 
 
-@check("headers.error-is-application-json", answers="BIN-CT-JSON")
+@check("headers.error-is-application-json", answers="BIN-CONTENT-TYPE-OF-JSON")
 @rows(*ERRORS)
 def error_is_application_json(target: Target, model: Model, make: Make) -> None:
     """An error has Content-Type application/json, or a narrower one."""

@@ -43,18 +43,18 @@ def _twice(values: Values) -> Make:
 
 
 REFUSALS: tuple[Refusal, ...] = tuple(
-    Refusal(f"header-twice-{name}", "BIN-NEG-IHCL-TWICE", ROLE, _twice(values)) for name, values in DIFFERENT.items()
+    Refusal(f"header-twice-{name}", "BIN-HEADER-TWICE", ROLE, _twice(values)) for name, values in DIFFERENT.items()
 )
 
 
-@check("headers.different-inference-headers-are-refused", answers="BIN-NEG-IHCL-TWICE")
+@check("headers.different-inference-headers-are-refused", answers="BIN-HEADER-TWICE")
 @rows(*[refusal.row() for refusal in REFUSALS])
 def different_inference_headers_are_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """A request with two inference headers that differ is refused."""
     expect_refusal(target, model, refusal.message(model), refusal.described)
 
 
-@check("headers.two-inference-headers-are-no-third", answers="BIN-IHCL-TWICE", role=ROLE)
+@check("headers.two-inference-headers-are-no-third", answers="BIN-HEADER-TWICE-SAFE", role=ROLE)
 @rows(*[Row(name, (values,)) for name, values in {**EQUAL, **DIFFERENT}.items()])
 def two_inference_headers_are_no_third(target: Target, model: Model, values: Values) -> str:
     """A request with two inference headers is refused, or read as it is with one of the two alone."""

@@ -52,7 +52,7 @@ SPELLINGS: Mapping[str, Spell] = {
 }
 
 
-@check("headers.request-json-is-as-long-as-the-header-says", answers="BIN-IHCL-I", role="identity_uint8")
+@check("headers.request-json-is-as-long-as-the-header-says", answers="BIN-HEADER-I", role="identity_uint8")
 @rows(*[Row(name, (spell,), thorough="KiB" in name) for name, spell in SPELLINGS.items()])
 def request_json_is_as_long_as_the_header_says(target: Target, model: Model, spell: Spell) -> None:
     """The binary data of a request begin where the inference header says that the JSON ends."""
@@ -62,7 +62,7 @@ def request_json_is_as_long_as_the_header_says(target: Target, model: Model, spe
     expect(target.infer(message)).tensors(model.expected(tensors))
 
 
-@check("headers.request-header-counts-json-data-in-bytes", answers="BIN-IHCL-I", role="multi")
+@check("headers.request-header-counts-json-data-in-bytes", answers="BIN-HEADER-I", role="multi")
 @rows(("", [FAR, "ß" * 50, "a"]), *[(size, [letters * 7, "a", letters]) for size, letters in LETTERS.items()])
 def request_header_counts_json_data_in_bytes(target: Target, multi: Model, strings: Sequence[str]) -> None:
     """Binary data behind JSON strings beyond ASCII begin where the inference header says, counted in bytes."""
@@ -70,7 +70,7 @@ def request_header_counts_json_data_in_bytes(target: Target, multi: Model, strin
         _expect_behind(target, multi, strings)
 
 
-@check("headers.leading-zeros-are-decimal", answers="BIN-IHCL-I", role="identity_uint8")
+@check("headers.leading-zeros-are-decimal", answers="BIN-HEADER-I", role="identity_uint8")
 @rows(("one", 1), ("two", 2), ("sixteen", 16))
 def leading_zeros_are_decimal(target: Target, model: Model, zeros: int) -> str:
     """An inference header with zeros in front is a decimal number, or is refused."""
@@ -108,7 +108,7 @@ _BEHIND_ASCII = "behind ASCII they are wrong, too"
 CASES = ("inference-header-content-length", "INFERENCE-HEADER-CONTENT-LENGTH", "iNfErEnCe-HeAdEr-CoNtEnT-lEnGtH")
 
 
-@check("headers.inference-header-in-any-case", answers="BIN-HDR-CASE", role="identity_uint8")
+@check("headers.inference-header-in-any-case", answers="BIN-HEADER-CASE", role="identity_uint8")
 @rows(
     *[Row(name, (name, lambda model: model.request().message())) for name in CASES],
     *[Row(f"{name}-of-a-raw-request", (name, lambda model: model.raw(bytes(VALUES))), needs=RAW) for name in CASES],
@@ -122,7 +122,7 @@ def inference_header_in_any_case(target: Target, model: Model, name: str, make: 
         expect(reply).answered()
 
 
-@check("headers.json-request-needs-no-inference-header", answers="BIN-IHCL-ABSENT", role="identity_int32")
+@check("headers.json-request-needs-no-inference-header", answers="BIN-HEADER-OPTIONAL", role="identity_int32")
 @rows(
     ("nothing-asked", None, ABSENT),
     ("json-outputs", "json", ABSENT),
@@ -134,7 +134,7 @@ def json_request_needs_no_inference_header(target: Target, model: Model, want: A
     expect(target.infer(model.request(send="json", want=want, binary_data_output=all_binary))).answered()
 
 
-@check("headers.json-request-may-have-inference-header", answers="BIN-IHCL-JSON", role="identity_int32")
+@check("headers.json-request-may-have-inference-header", answers="BIN-HEADER-ON-JSON-I", role="identity_int32")
 @rows(("as-json", JSON, None), ("as-octet-stream", OCTET_STREAM, None), ("binary-outputs", JSON, "binary"))
 def json_request_may_have_inference_header(target: Target, model: Model, content_type: str, want: Any) -> None:
     """A request without binary data is accepted with an inference header that equals the length of its body."""
@@ -146,7 +146,7 @@ def json_request_may_have_inference_header(target: Target, model: Model, content
 # --- requests: the content type ----------------------------------------------------------------------------------
 
 
-@check("headers.octet-stream-request-is-accepted", answers="BIN-CT-REQ", role="identity_int32")
+@check("headers.octet-stream-request-is-accepted", answers="BIN-CONTENT-TYPE-I", role="identity_int32")
 @rows(
     ("json-outputs", None),
     ("binary-outputs", "binary"),
@@ -157,7 +157,7 @@ def octet_stream_request_is_accepted(target: Target, model: Model, want: Any) ->
     expect(target.infer(model.request(want=want))).answered()
 
 
-@check("headers.binary-request-of-another-type-is-accepted", answers="BIN-CT-REQ-OTHER", role="identity_int32")
+@check("headers.binary-request-of-another-type-is-accepted", answers="BIN-CONTENT-TYPE-OTHER", role="identity_int32")
 @rows(("as-json", JSON), ("without-content-type", None))
 def binary_request_of_another_type_is_accepted(target: Target, model: Model, content_type: str | None) -> None:
     """A binary request with Content-Type application/json, or without any, is accepted."""

@@ -147,11 +147,11 @@ ODD = (
 )
 
 PLAIN = (
-    *[_refusal("BIN-NEG-IHCL-LONG", *entry) for entry in BEYOND],
-    *[_refusal("BIN-NEG-IHCL-SIGN", *entry) for entry in NEGATIVE],
-    *[_refusal("BIN-NEG-IHCL-CUT", *entry) for entry in CUT],
+    *[_refusal("BIN-HEADER-TOO-LONG", *entry) for entry in BEYOND],
+    *[_refusal("BIN-HEADER-NEGATIVE", *entry) for entry in NEGATIVE],
+    *[_refusal("BIN-HEADER-WRONG", *entry) for entry in CUT],
 )
-WITHOUT = tuple(_refusal("BIN-IHCL-NEEDED", *entry) for entry in MISSING)
-NAMELESS = tuple(_refusal("BIN-NEG-IHCL-LAX", *entry) for entry in NO_NUMBER)
-LAX = tuple(_refusal("BIN-NEG-IHCL-LAX", *entry, tensors=_values) for entry in ODD)
+WITHOUT = tuple(_refusal("BIN-HEADER-MISSING", *entry) for entry in MISSING)
+NAMELESS = tuple(_refusal("BIN-HEADER-SPELLING", *entry) for entry in NO_NUMBER)
+LAX = tuple(_refusal("BIN-HEADER-SPELLING", *entry, tensors=_values) for entry in ODD)
 REFUSALS: tuple[Refusal, ...] = (*PLAIN, *WITHOUT, *NAMELESS, *LAX)

@@ -21,14 +21,16 @@ def impossible_length_is_refused(target: Target, model: Model, refusal: Refusal)
 
 # What the sentence asks of the sender alone: who can tell where the binary data begin may answer, and answer right.
 _MUST = {
-    **dict.fromkeys(WITHOUT, "BIN-IHCL-MISSING"),
-    **dict.fromkeys((*NAMELESS, *LAX), "BIN-NEG-IHCL-TEXT"),
+    **dict.fromkeys(WITHOUT, "BIN-HEADER-MISSING-SAFE"),
+    **dict.fromkeys((*NAMELESS, *LAX), "BIN-HEADER-SPELLING-SAFE"),
 }
 
 
-@check("headers.request-without-a-length-is-refused-or-right", answers=("BIN-IHCL-MISSING", "BIN-IHCL-NEEDED"))
+@check(
+    "headers.request-without-a-length-is-refused-or-right", answers=("BIN-HEADER-MISSING-SAFE", "BIN-HEADER-MISSING")
+)
 @rows(*[Row(refusal.fault, (refusal,), role=refusal.role) for refusal in WITHOUT])
-@check("headers.odd-spelling-of-the-length-is-refused", answers=("BIN-NEG-IHCL-TEXT", "BIN-NEG-IHCL-LAX"))
+@check("headers.odd-spelling-of-the-length-is-refused", answers=("BIN-HEADER-SPELLING-SAFE", "BIN-HEADER-SPELLING"))
 @rows(*[Row(refusal.fault, (refusal,), role=refusal.role) for refusal in (*NAMELESS, *LAX)])
 def odd_spelling_of_the_length_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """A request whose inference header is missing, or not spelled in plain digits, is refused and never misread."""

@@ -15,30 +15,30 @@ from conformance.wire.finding import shown
 # --- what an answer says of itself -------------------------------------------------------------------------------------
 
 
-@check("json.answer-names-its-model", answers=("OIP-NAME", "OIP-NAME-ASKED", "OIP-JSON"))
+@check("json.answer-names-its-model", answers=("OIP-MODEL-NAME", "OIP-MODEL-NAME-ASKED", "OIP-JSON"))
 @rows(*ANSWERS)
 def answer_names_its_model(target: Target, model: Model, make: Make) -> None:
     """An inference answer has the string model_name, which is the name that was asked for."""
     reply = target.infer(make(model))
-    expect_fits_schema(reply, "OIP-NAME")
+    expect_fits_schema(reply, "OIP-MODEL-NAME")
     found = (reply.answer.document or {}).get("model_name")
     if found != model.name:
-        asked = "OIP-NAME-ASKED"
+        asked = "OIP-MODEL-NAME-ASKED"
         raise Unmet(f"model_name {shown(model.name)}", f"model_name {shown(found)}", reply, requirement=asked)
 
 
-@check("json.answer-describes-its-outputs", answers=("OIP-RES", "OIP-JSON"))
+@check("json.answer-describes-its-outputs", answers=("OIP-OUTPUT-MEMBERS", "OIP-JSON"))
 @rows(*ANSWERS)
 def answer_describes_its_outputs(target: Target, model: Model, make: Make) -> None:
     """An inference answer is an object with an array of outputs, each with name, shape and datatype."""
-    expect_fits_schema(target.infer(make(model)), "OIP-RES")
+    expect_fits_schema(target.infer(make(model)), "OIP-OUTPUT-MEMBERS")
 
 
-@check("json.model-version-is-a-string", answers=("OIP-VER", "OIP-JSON"))
+@check("json.model-version-is-a-string", answers=("OIP-MODEL-VERSION", "OIP-JSON"))
 @rows(*ANSWERS)
 def model_version_is_a_string(target: Target, model: Model, make: Make) -> None:
     """The model_version of an inference answer is a string, where there is one."""
-    expect_fits_schema(target.infer(make(model)), "OIP-VER")
+    expect_fits_schema(target.infer(make(model)), "OIP-MODEL-VERSION")
 
 
 @check("json.shape-counts-the-elements", answers=("OIP-SHAPE", "OIP-JSON"))

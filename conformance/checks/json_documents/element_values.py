@@ -182,12 +182,12 @@ def _named(datatype: str, elements: Sequence[str]) -> str:
 
 
 REFUSALS: tuple[Refusal, ...] = tuple(
-    Refusal(_named(datatype, elements), "OIP-NEG-RANGE", identity(datatype), _spelling(elements))
+    Refusal(_named(datatype, elements), "OIP-RANGE", identity(datatype), _spelling(elements))
     for datatype, elements in BEYOND
 )
 
 
-@check("json.integer-beyond-its-datatype-is-refused", answers="OIP-NEG-RANGE")
+@check("json.integer-beyond-its-datatype-is-refused", answers="OIP-RANGE")
 @rows(*refusal_rows(REFUSALS))
 def integer_beyond_its_datatype_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """An integer in JSON data that its datatype cannot hold is refused."""

@@ -26,7 +26,7 @@ _LISTED: tuple[tuple[str, ...], ...] = (
 )
 
 
-@check("json.listed-outputs-come-alone", answers="OIP-OUT", role="multi")
+@check("json.listed-outputs-come-alone", answers="OIP-OUTPUTS-LISTED", role="multi")
 @rows(
     *[("-".join(listed), listed, asking(outputs=listed)) for listed in _LISTED],
     *[Row(f"{'-'.join(o)}-binary", (o, asking(outputs=o, want="binary")), needs=BINARY) for o in _LISTED],
@@ -40,7 +40,7 @@ def listed_outputs_come_alone(target: Target, multi: Model, listed: tuple[str, .
     _expect_outputs(target.infer(make(multi)), listed)
 
 
-@check("json.all-outputs-come-unasked", answers="OIP-OUT-ALL")
+@check("json.all-outputs-come-unasked", answers="OIP-OUTPUTS-ALL")
 @rows(
     *[Row(role, (asking(),), role=role) for role in ("multi", "add_sub", "raw_two_outputs", "emit")],
     Row("multi-binary-by-default", (asking(binary_data_output=True),), role="multi", needs=BINARY),

@@ -9,7 +9,7 @@ from conformance.transport.target import Target
 from conformance.wire.finding import shown
 
 
-@check("json.version-named-and-versions-listed", answers="OIP-VER-LISTED", role="identity_int32")
+@check("json.version-named-and-versions-listed", answers="OIP-MODEL-VERSION-LISTED", role="identity_int32")
 def version_named_and_versions_listed(target: Target, model: Model) -> str:
     """An answer names a model version or none, and the model's metadata list versions or none."""
     found = (expect(target.infer(model.request(send="json"))).answered().reply.answer.document or {}).get(

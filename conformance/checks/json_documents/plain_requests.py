@@ -19,7 +19,7 @@ _NOT_THERE = (404, 405, 501)
 # --- a plain request ---------------------------------------------------------------------------------------------------
 
 
-@check("json.plain-request-is-answered", answers=("OIP-EP", "OIP-ANSWER", "HTTP-ISOLATION"), infers=False)
+@check("json.plain-request-is-answered", answers=("OIP-ENDPOINTS", "OIP-ANSWER", "OIP-ISOLATION"), infers=False)
 @rows(*[Row(name, role=name, needs=() if role.is_json_capable else BINARY) for name, role in load().items()])
 def plain_request_is_answered(target: Target, model: Model) -> None:
     """A plain inference request is answered with status 200 and the right outputs."""
@@ -44,7 +44,7 @@ def _expect_outputs(reply: Reply, model: Model) -> None:
             expect(reply, "OIP-ANSWER").output(tensor.name)
 
 
-@check("json.metadata-have-status-200", answers="OIP-EP", role="identity_int32", infers=False)
+@check("json.metadata-have-status-200", answers="OIP-ENDPOINTS", role="identity_int32", infers=False)
 @rows("server", "model")
 def metadata_have_status_200(target: Target, model: Model, of: str) -> None:
     """Server metadata are a GET of v2, model metadata of v2/models/NAME, with status 200."""

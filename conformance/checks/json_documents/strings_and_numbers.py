@@ -46,7 +46,7 @@ def strings_are_escaped(target: Target, model: Model, text: bytes, send: Form) -
         expect_json(reply)
 
 
-@check("json.nan-and-infinities", answers=("OIP-JSON-NAN", "BIN-EQ-O"))
+@check("json.nan-and-infinities", answers=("OIP-JSON-NAN", "BIN-SAME-AS-JSON-O"))
 @rows(*[Row(role, role=role, needs=BINARY) for role in ("identity_fp32", "identity_fp64")])
 def nan_and_infinities(target: Target, model: Model) -> str:
     """NaN and infinities in a JSON answer are refused, or written as something that JSON has."""
@@ -57,7 +57,7 @@ def nan_and_infinities(target: Target, model: Model) -> str:
     if document is None or reply.answer.of_kind("json-non-finite"):
         found = "text that is no JSON" if document is None else "bare words: NaN, Infinity"
         raise Unmet("a refusal, or valid JSON, such as null or strings", found, reply)
-    output = expect(reply, "BIN-EQ-O").output(model.role.outputs[0].name)
+    output = expect(reply, "BIN-SAME-AS-JSON-O").output(model.role.outputs[0].name)
     if output.binary:
         return "binary data"
     data = document["outputs"][output.index].get("data")
@@ -65,7 +65,7 @@ def nan_and_infinities(target: Target, model: Model) -> str:
         return f"data {shown(data)}"
     if not is_right(target, model, [model.tensor([1.5, -2.25])], "read"):
         raise Blocked("1.5 and -2.25 are read wrong from binary data, too")
-    raise Unmet("NaN, Infinity and -Infinity", f"data {shown(data)}", reply, requirement="BIN-EQ-O")
+    raise Unmet("NaN, Infinity and -Infinity", f"data {shown(data)}", reply, requirement="BIN-SAME-AS-JSON-O")
 
 
 def _is_no_number(value: Any) -> bool:

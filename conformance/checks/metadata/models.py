@@ -22,7 +22,7 @@ from conformance.wire.finding import shown
 _TYPICAL = frozenset({"identity_int32", "identity_bytes", "multi", "fixed", "batching", "rank4"})
 
 
-@check("metadata.model-metadata-describes-the-model", answers="OIP-MODEL-META", infers=False)
+@check("metadata.model-metadata-describes-the-model", answers="OIP-MODEL-METADATA", infers=False)
 @rows(*[Row(name, role=name, thorough=name not in _TYPICAL) for name in load()])
 def model_metadata_describes_the_model(target: Target, model: Model) -> None:
     """Model metadata gives name, datatype and shape of each input and output."""

@@ -13,24 +13,24 @@ from conformance.wire.json_text import parse
 
 
 # Raw requests and classes are in those documents alone which say that the extension is listed.
-@check("metadata.binary-tensor-data-is-listed", answers=("BIN-META", "BIN-META-ALONE"))
+@check("metadata.binary-tensor-data-is-listed", answers=("BIN-LISTED", "BIN-LISTED-ALONE"))
 @rows(
-    Row("beside-raw-requests", answers=("BIN-META",), needs=(*BINARY, *RAW)),
-    Row("beside-classes", answers=("BIN-META",), needs=(*BINARY, *CLASSES)),
-    Row("alone", answers=("BIN-META-ALONE",)),
+    Row("beside-raw-requests", answers=("BIN-LISTED",), needs=(*BINARY, *RAW)),
+    Row("beside-classes", answers=("BIN-LISTED",), needs=(*BINARY, *CLASSES)),
+    Row("alone", answers=("BIN-LISTED-ALONE",)),
 )
 def binary_tensor_data_is_listed(target: Target) -> None:
     """Server metadata lists the extension binary_tensor_data."""
     _expect_listed(target, "binary_tensor_data")
 
 
-@check("metadata.classification-is-listed", answers="CLS-META")
+@check("metadata.classification-is-listed", answers="CLS-LISTED")
 def classification_is_listed(target: Target) -> None:
     """Server metadata lists the extension classification."""
     _expect_listed(target, "classification")
 
 
-@check("metadata.server-metadata-is-well-formed", answers="OIP-META")
+@check("metadata.server-metadata-is-well-formed", answers="OIP-SERVER-METADATA")
 def server_metadata_is_well_formed(target: Target) -> None:
     """Server metadata is an object with name, version and an array of extensions."""
     expect_document(target.get("/v2"), "server_metadata", ("name", "version", "extensions"))

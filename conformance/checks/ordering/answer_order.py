@@ -26,7 +26,7 @@ from conformance.wire.tensor import Tensor
 # --- answers -----------------------------------------------------------------------------------------------------------
 
 
-@check("ordering.response-follows-its-json", answers="BIN-ORD-O", role="multi")
+@check("ordering.response-follows-its-json", answers="BIN-ORDER-O", role="multi")
 @rows(
     *[(_label(order), order) for order in permutations(OUTPUTS, 3)],
     *[Row(_label(order), (order,), thorough=True) for order in permutations(OUTPUTS, 4)],
@@ -40,7 +40,7 @@ def response_follows_its_json(target: Target, multi: Model, order: Names) -> Non
     expect_together(reply, target, tensors, right, "written")
 
 
-@check("ordering.all-outputs-follow-the-answers-json", answers="BIN-ORD-O")
+@check("ordering.all-outputs-follow-the-answers-json", answers="BIN-ORDER-O")
 @rows(*[Row(role, role=role) for role in ("multi", "add_sub", "raw_two_outputs")])
 def all_outputs_follow_the_answers_json(target: Target, model: Model) -> None:
     """Tensor bytes follow the answer's own JSON when the request lists no outputs."""
@@ -49,7 +49,7 @@ def all_outputs_follow_the_answers_json(target: Target, model: Model) -> None:
     expect_together(reply, target, tensors, model.expected(tensors), "written")
 
 
-@check("ordering.empty-output-takes-no-bytes", answers="BIN-ORD-O", role="emit")
+@check("ordering.empty-output-takes-no-bytes", answers="BIN-ORDER-O", role="emit")
 @rows(
     *[
         (f"{'-'.join(order)}-{counts[0]}-{counts[1]}", order, counts)
@@ -64,7 +64,7 @@ def empty_output_takes_no_bytes(target: Target, emit: Model, order: Names, count
     expect_together(reply, target, tensors, emit.expected(tensors), "written")
 
 
-@check("ordering.empty-output-between-others-takes-no-bytes", answers="BIN-ORD-O", role="multi")
+@check("ordering.empty-output-between-others-takes-no-bytes", answers="BIN-ORDER-O", role="multi")
 @rows("IN_BOOL", "IN_FP32")
 def empty_output_between_others_takes_no_bytes(target: Target, multi: Model, empty: str) -> None:
     """A binary output without elements takes no bytes between two that have some."""
@@ -74,7 +74,7 @@ def empty_output_between_others_takes_no_bytes(target: Target, multi: Model, emp
         expect_together(reply, target, tensors, multi.expected(tensors), "written")
 
 
-@check("ordering.json-outputs-take-no-bytes", answers="BIN-MIX-O", role="multi")
+@check("ordering.json-outputs-take-no-bytes", answers="BIN-MIXED-O", role="multi")
 @rows(
     *[(_label(OUTPUTS, chosen), OUTPUTS, chosen) for chosen in _some(OUTPUTS)],
     *[

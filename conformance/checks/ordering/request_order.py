@@ -27,7 +27,7 @@ from conformance.wire.tensor import Tensor
 # --- requests ----------------------------------------------------------------------------------------------------------
 
 
-@check("ordering.request-follows-its-json", answers="BIN-ORD-I", role="multi")
+@check("ordering.request-follows-its-json", answers="BIN-ORDER-I", role="multi")
 @rows(*[Row(_label(order), (order,), thorough=index % 5 > 0) for index, order in enumerate(permutations(INPUTS))])
 def request_follows_its_json(target: Target, multi: Model, order: Names) -> None:
     """Binary inputs are read in the order in which the request's JSON lists them."""
@@ -35,7 +35,7 @@ def request_follows_its_json(target: Target, multi: Model, order: Names) -> None
     _expect_apart(target, multi, tensors)
 
 
-@check("ordering.request-of-equal-sizes-follows-its-json", answers="BIN-ORD-I", role="multi")
+@check("ordering.request-of-equal-sizes-follows-its-json", answers="BIN-ORDER-I", role="multi")
 @rows(*[Row(_label(order), (order,), thorough=index % 5 > 0) for index, order in enumerate(permutations(INPUTS[:3]))])
 def request_of_equal_sizes_follows_its_json(target: Target, multi: Model, order: Names) -> None:
     """Binary inputs are told apart by their place, not by their size: three of them have eight bytes each."""
@@ -43,7 +43,7 @@ def request_of_equal_sizes_follows_its_json(target: Target, multi: Model, order:
     _expect_apart(target, multi, tensors)
 
 
-@check("ordering.inputs-of-one-datatype-keep-apart", answers="BIN-ORD-I", role="add_sub")
+@check("ordering.inputs-of-one-datatype-keep-apart", answers="BIN-ORDER-I", role="add_sub")
 @rows(("B-A", ("B", "A")), ("A-B", ("A", "B")))
 def inputs_of_one_datatype_keep_apart(target: Target, model: Model, order: Names) -> None:
     """Two binary inputs of one datatype and shape are not exchanged."""
@@ -58,7 +58,7 @@ def _expect_apart(target: Target, model: Model, tensors: Sequence[Tensor]) -> No
         expect_together(reply, target, tensors, model.expected(tensors), "read")
 
 
-@check("ordering.inputs-without-elements-change-no-order", answers="BIN-ORD-I")
+@check("ordering.inputs-without-elements-change-no-order", answers="BIN-ORDER-I")
 @rows(
     *[
         Row(f"{_label(order)}-empty-{'-'.join(_label((name,)) for name in empty)}", (order, empty), role="multi")
@@ -85,7 +85,7 @@ def _emptied(tensor: Tensor) -> Tensor:
     return Tensor.of(tensor.name, tensor.datatype, tensor.array[:0])
 
 
-@check("ordering.json-inputs-take-no-bytes", answers="BIN-MIX-I", role="multi")
+@check("ordering.json-inputs-take-no-bytes", answers="BIN-MIXED-I", role="multi")
 @rows(
     *[(_label(INPUTS, chosen), INPUTS, chosen) for chosen in _some(INPUTS)],
     *[

@@ -90,7 +90,10 @@ def each_output_comes_in_its_own_form(target: Target, multi: Model, default: Any
             expect(reply, requirement).forms({output.name: form}, _asked(default, output.binary_data))
 
 
-@check("overrides.listed-output-under-binary-data-output", answers=("BIN-BDO-L", "OIP-OUT", "BIN-IHCL-O", "BIN-EQ-O"))
+@check(
+    "overrides.listed-output-under-binary-data-output",
+    answers=("BIN-ALL-TRUE-LISTED", "OIP-OUTPUTS-LISTED", "BIN-HEADER-O", "BIN-SAME-AS-JSON-O"),
+)
 @rows(
     Row("one", (ABSENT,), role="cast_int32_fp32"),
     Row("all-of-four", (ABSENT, ABSENT, ABSENT, ABSENT), role="multi"),
@@ -102,8 +105,8 @@ def listed_output_under_binary_data_output(target: Target, model: Model, *listed
     outputs = [Output(spec.name, value) for spec, value in zip(model.role.outputs, listed, strict=True)]
     reply = target.infer(model.request(send="json", outputs=outputs, binary_data_output=True))
     open_ones = [output.name for output in outputs if output.binary_data is ABSENT]
-    forms = {expect(reply, "OIP-OUT").output(name).binary for name in open_ones}
-    expect(reply, "BIN-IHCL-O").free_of("inference-header-missing")
+    forms = {expect(reply, "OIP-OUTPUTS-LISTED").output(name).binary for name in open_ones}
+    expect(reply, "BIN-HEADER-O").free_of("inference-header-missing")
     if len(outputs) == 1:  # of several, the order is judged elsewhere
         _expect_right(target, model, reply)
     return " and ".join("binary data" if binary else "JSON" for binary in sorted(forms))
@@ -111,7 +114,7 @@ def listed_output_under_binary_data_output(target: Target, model: Model, *listed
 
 def _expect_right(target: Target, model: Model, reply: Reply) -> None:
     sample = model.sample()
-    with about("BIN-EQ-O"):
+    with about("BIN-SAME-AS-JSON-O"):
         expect_together(reply, target, sample, model.expected(sample), "written")
 
 

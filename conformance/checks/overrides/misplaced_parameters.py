@@ -42,34 +42,34 @@ def _row(name: str, edit: Edit, form: str, requirement: str) -> Row:
 
 
 ROWS = (
-    _row("binary-data-on-the-request", _on_request(binary_data=True), "json", "BIN-BDO-N"),
-    _row("binary-data-on-the-request-of-a-listed-output", _on_output({}, binary_data=True), "json", "BIN-OUT-N"),
-    _row("binary-data-on-an-input", _on_input(binary_data=True), "json", "BIN-BDO-N"),
+    _row("binary-data-on-the-request", _on_request(binary_data=True), "json", "BIN-ALL-UNSET"),
+    _row("binary-data-on-the-request-of-a-listed-output", _on_output({}, binary_data=True), "json", "BIN-OUTPUT-UNSET"),
+    _row("binary-data-on-an-input", _on_input(binary_data=True), "json", "BIN-ALL-UNSET"),
     _row(
         "binary-data-false-on-the-request",
         _on_request(binary_data_output=True, binary_data=False),
         "binary",
-        "BIN-BDO-T",
+        "BIN-ALL-TRUE",
     ),
     _row(
         "binary-data-output-on-an-output",
         _on_output({"parameters": {"binary_data_output": True}}),
         "json",
-        "BIN-OUT-N",
+        "BIN-OUTPUT-UNSET",
     ),
     _row(
         "binary-data-output-false-on-an-output",
         _on_output({"parameters": {"binary_data": True, "binary_data_output": False}}, binary_data_output=True),
         "binary",
-        "BIN-OUT-T",
+        "BIN-OUTPUT-TRUE",
     ),
-    _row("binary-data-output-on-an-input", _on_input(binary_data_output=True), "json", "BIN-BDO-N"),
-    _row("binary-data-beside-the-parameters", _on_output({"binary_data": True}), "json", "BIN-OUT-N"),
+    _row("binary-data-output-on-an-input", _on_input(binary_data_output=True), "json", "BIN-ALL-UNSET"),
+    _row("binary-data-beside-the-parameters", _on_output({"binary_data": True}), "json", "BIN-OUTPUT-UNSET"),
     _row(
         "binary-data-output-beside-the-parameters",
         lambda document: document.update(binary_data_output=True),
         "json",
-        "BIN-BDO-N",
+        "BIN-ALL-UNSET",
     ),
 )
 

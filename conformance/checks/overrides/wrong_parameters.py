@@ -41,11 +41,11 @@ def _wrong_default(value: Any) -> Callable[[Model], Message]:
 
 REFUSALS: tuple[Refusal, ...] = (
     *[
-        Refusal(f"binary-data-is-{word}", "BIN-NEG-PARAM", "cast_int32_fp32", _wrong_output(value))
+        Refusal(f"binary-data-is-{word}", "BIN-PARAMETER-TYPE", "cast_int32_fp32", _wrong_output(value))
         for word, value in _WRONG.items()
     ],
     *[
-        Refusal(f"binary-data-output-is-{word}", "BIN-NEG-PARAM", "cast_int32_fp32", _wrong_default(value))
+        Refusal(f"binary-data-output-is-{word}", "BIN-PARAMETER-TYPE", "cast_int32_fp32", _wrong_default(value))
         for word, value in _WRONG.items()
     ],
 )

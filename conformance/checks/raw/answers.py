@@ -26,18 +26,18 @@ def _expect_any_raw(target: Target, model: Model) -> Reply:
     """Send a raw request that every server takes which takes any; expect an answer."""
     reply = target.infer(model.raw(bytes(sample(model).to_bytes())))
     with blocked_where(lambda: not takes_any(target), UNTAKEN):
-        expect(reply, "RAW-STR" if model.role.inputs[0].datatype == "BYTES" else "RAW-ONE").answered()
+        expect(reply, "RAW-BYTES" if model.role.inputs[0].datatype == "BYTES" else "RAW-ONE-INPUT").answered()
     return reply
 
 
-@check("raw.every-output-is-binary", answers="RAW-OUT")
+@check("raw.every-output-is-binary", answers="RAW-OUTPUTS")
 @rows(*ANSWERS)
 def every_output_is_binary(target: Target, model: Model) -> None:
     """The answer to a raw request has every output of the model, as binary data."""
     expect(_expect_any_raw(target, model)).forms({spec.name: "binary" for spec in model.role.outputs}, "a raw request")
 
 
-@check("raw.answer-is-framed-like-others", answers=("RAW-OUT", *FRAMING, "BIN-ORD-O"))
+@check("raw.answer-is-framed-like-others", answers=("RAW-OUTPUTS", *FRAMING, "BIN-ORDER-O"))
 @rows(*ANSWERS)
 def answer_is_framed_like_others(target: Target, model: Model) -> None:
     """The answer to a raw request has the header, the sizes and the order of any binary answer."""
@@ -49,4 +49,4 @@ def answer_is_framed_like_others(target: Target, model: Model) -> None:
     if tail != b"".join(right) and tail == b"".join(reversed(right)):  # no role here has more than two
         names = [name for name in reply.answer.names() if name in data]
         expected = f"the binary data of {' before those of '.join(names)}, as in the JSON"
-        raise Unmet(expected, "the same in reverse", reply, requirement="BIN-ORD-O", offset=reply.answer.json_end)
+        raise Unmet(expected, "the same in reverse", reply, requirement="BIN-ORDER-O", offset=reply.answer.json_end)

@@ -29,7 +29,7 @@ OPAQUE = (
 )
 
 
-@check("raw.header-0-makes-the-body-data", answers="RAW-IHCL0", role="identity_uint8")
+@check("raw.header-0-makes-the-body-data", answers="RAW-HEADER-ZERO", role="identity_uint8")
 @rows(*OPAQUE)
 def header_0_makes_the_body_data(target: Target, model: Model, body: bytes) -> None:
     """With an inference header of 0 the whole body is tensor data, whatever it looks like."""
@@ -45,7 +45,7 @@ ENCODED = (
 )
 
 
-@check("raw.body-is-binary-tensor-data", answers="RAW-ENC")
+@check("raw.body-is-binary-tensor-data", answers="RAW-ENCODING")
 @rows(
     *[Row(role.replace("_", "-"), (None,), role=role) for role in ENCODED],
     Row("64-kib", ((16384,),), role="cast_int32_fp32"),

@@ -13,7 +13,7 @@ from conformance.wire.request import JSON
 VALUES = [200, 201, 202, 203]  # neither JSON nor white space nor UTF-8
 
 
-@check("raw.request-of-another-type-is-served", answers="RAW-CT-OTHER", role="identity_uint8")
+@check("raw.request-of-another-type-is-served", answers="RAW-CONTENT-TYPE-OTHER", role="identity_uint8")
 @rows(("as-json", JSON), ("without-content-type", None))
 def request_of_another_type_is_served(target: Target, model: Model, content_type: str | None) -> None:
     """A raw request with Content-Type application/json, or without any, is served."""

@@ -15,7 +15,7 @@ from conformance.transport.target import Target
 # --- which models ---------------------------------------------------------------------------------------------------
 
 
-@check("raw.model-of-one-input-is-served", answers="RAW-ONE")
+@check("raw.model-of-one-input-is-served", answers="RAW-ONE-INPUT")
 @rows(
     Row("fixed-shape", role="raw_fixed"),
     Row("one-variable-dimension", role="raw_variable"),
@@ -30,7 +30,7 @@ def model_of_one_input_is_served(target: Target, model: Model) -> None:
         expect(reply).answered()
 
 
-@check("raw.variable-dimension-is-deduced", answers=("RAW-VAR", "RAW-ENC"))
+@check("raw.variable-dimension-is-deduced", answers=("RAW-ONE-VARIABLE", "RAW-ENCODING"))
 @rows(
     Row("no-variable-dimension", ((2, 2),), role="raw_fixed"),
     *[Row(f"first-{size}", ((size, 2),), role="raw_variable") for size in (1, 2, 3, 100)],
@@ -44,7 +44,7 @@ def variable_dimension_is_deduced(target: Target, model: Model, shape: Sequence[
     _expect_shape(target, model, shape)
 
 
-@check("raw.batching-model-gets-one-item", answers=("RAW-B1", "RAW-VAR", "RAW-ENC"))
+@check("raw.batching-model-gets-one-item", answers=("RAW-BATCH-OF-ONE", "RAW-ONE-VARIABLE", "RAW-ENCODING"))
 @rows(
     Row("fixed-shape", ((1, 4),), role="raw_batching"),
     Row("fixed-shape-identity", ((1, 3),), role="batching"),
@@ -58,12 +58,12 @@ def batching_model_gets_one_item(target: Target, model: Model, shape: Sequence[i
 
 
 def _expect_shape(target: Target, model: Model, shape: Sequence[int]) -> None:
-    """Expect the first output in the input's shape, and with the right values, which are a matter of RAW-ENC."""
+    """Expect the first output in the input's shape, and with the right values, which are a matter of RAW-ENCODING."""
     tensor = sample(model, shape)
     reply = ask(target, model, tensor)
     with blocked_where(lambda: not takes_any(target), UNTAKEN):
         expect(reply).answered()
-    output = expect(reply, "RAW-OUT").output(model.role.outputs[0].name)
+    output = expect(reply, "RAW-OUTPUTS").output(model.role.outputs[0].name)
     if output.shape != tensor.shape:
         # Behind the right batch it is the item that has the wrong shape.
         one_item = model.role.batching and (output.shape or ())[:1] == (1,) != output.shape
@@ -71,6 +71,6 @@ def _expect_shape(target: Target, model: Model, shape: Sequence[int]) -> None:
             f"{output.name} with {shown_shape(tensor.shape)}",
             shown_shape(output.shape),
             reply,
-            requirement="RAW-VAR" if one_item else None,
+            requirement="RAW-ONE-VARIABLE" if one_item else None,
         )
-    expect_agreement(target, model, reply, tensor, requirement="RAW-ENC")
+    expect_agreement(target, model, reply, tensor, requirement="RAW-ENCODING")

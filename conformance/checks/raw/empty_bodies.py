@@ -38,7 +38,7 @@ def empty_body(target: Target, model: Model) -> str:
     if reply.status is not None and reply.status >= 400 and not reply.exchange.failure:
         expect_alive(target, model)
         return f"refused: {reply.outcome()}"
-    output = expect(reply, "RAW-OUT").output(model.role.outputs[0].name)
+    output = expect(reply, "RAW-OUTPUTS").output(model.role.outputs[0].name)
     if output.array is not None and output.array.size == 0:
         return f"no elements, shape {list(output.array.shape)}"
     if output.array is not None and output.datatype == "BYTES" and output.array.reshape(-1).tolist() == [b""]:
@@ -46,4 +46,4 @@ def empty_body(target: Target, model: Model) -> str:
     actual = f"{safe(output.datatype, 20)} {shown_shape(output.shape)}"
     if not is_right_alone(target, _nothing(model), "written"):
         raise Blocked(f"such an output is written wrong in any answer: {actual}")
-    raise Unmet("no elements, an empty string, or a refusal", actual, reply, requirement="RAW-VAR")
+    raise Unmet("no elements, an empty string, or a refusal", actual, reply, requirement="RAW-ONE-VARIABLE")

@@ -50,7 +50,7 @@ UNTAKEN = "not even three bytes are taken as a raw request"
 
 
 def takes_any(target: Target) -> bool:
-    """Say whether the simplest of raw requests is answered; that it is, is a matter of RAW-IHCL0 alone."""
+    """Say whether the simplest of raw requests is answered; that it is, is a matter of RAW-HEADER-ZERO alone."""
     model = target.model("identity_uint8")
     return model is None or target.infer(model.raw(b"\x01\x02\x03")).succeeded
 

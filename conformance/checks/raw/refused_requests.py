@@ -35,19 +35,19 @@ MISFITS: tuple[tuple[str, tuple[int, ...]], ...] = (
     ("raw_batching_variable", (6,)),
 )
 
-TWO_ITEMS = Refusal("two-items", "RAW-B1", "raw_batching", _body(_COUNTING[:32]))
+TWO_ITEMS = Refusal("two-items", "RAW-BATCH-OF-ONE", "raw_batching", _body(_COUNTING[:32]))
 
 REFUSALS: tuple[Refusal, ...] = (
-    Refusal("two-inputs-bytes-of-one", "RAW-ONE", "raw_two_inputs", _body(_COUNTING[:8])),
-    Refusal("two-inputs-bytes-of-both", "RAW-ONE", "raw_two_inputs", _body(_COUNTING[:16])),
-    Refusal("four-inputs", "RAW-ONE", "multi", _body(_COUNTING[:16])),
-    Refusal("two-variable-dimensions", "RAW-VAR2", "raw_two_variable", _body(_COUNTING[:16])),
-    Refusal("two-variable-dimensions-one-element", "RAW-VAR2", "raw_two_variable", _body(_COUNTING[:4])),
-    Refusal("four-variable-dimensions", "RAW-VAR2", "rank4", _body(_COUNTING[:64])),
-    Refusal("bytes-2", "RAW-STR-SHAPE", "raw_bytes_two", _body(b"hello")),
-    Refusal("bytes-2-prefixed", "RAW-STR-SHAPE", "raw_bytes_two", _body(b"\1\0\0\0a\1\0\0\0b")),
-    Refusal("bytes-variable", "RAW-STR-SHAPE", "raw_bytes_variable", _body(b"hello")),
-    Refusal("bytes-variable-prefixed", "RAW-STR-SHAPE", "raw_bytes_variable", _body(b"\5\0\0\0hello")),
+    Refusal("two-inputs-bytes-of-one", "RAW-ONE-INPUT", "raw_two_inputs", _body(_COUNTING[:8])),
+    Refusal("two-inputs-bytes-of-both", "RAW-ONE-INPUT", "raw_two_inputs", _body(_COUNTING[:16])),
+    Refusal("four-inputs", "RAW-ONE-INPUT", "multi", _body(_COUNTING[:16])),
+    Refusal("two-variable-dimensions", "RAW-TWO-VARIABLES", "raw_two_variable", _body(_COUNTING[:16])),
+    Refusal("two-variable-dimensions-one-element", "RAW-TWO-VARIABLES", "raw_two_variable", _body(_COUNTING[:4])),
+    Refusal("four-variable-dimensions", "RAW-TWO-VARIABLES", "rank4", _body(_COUNTING[:64])),
+    Refusal("bytes-2", "RAW-BYTES-SHAPE", "raw_bytes_two", _body(b"hello")),
+    Refusal("bytes-2-prefixed", "RAW-BYTES-SHAPE", "raw_bytes_two", _body(b"\1\0\0\0a\1\0\0\0b")),
+    Refusal("bytes-variable", "RAW-BYTES-SHAPE", "raw_bytes_variable", _body(b"hello")),
+    Refusal("bytes-variable-prefixed", "RAW-BYTES-SHAPE", "raw_bytes_variable", _body(b"\5\0\0\0hello")),
     *[
         Refusal(f"{role.replace('_', '-')}-{size}-bytes", "RAW-SIZE", role, _body(_COUNTING[:size]))
         for role, sizes in MISFITS
@@ -56,14 +56,14 @@ REFUSALS: tuple[Refusal, ...] = (
     TWO_ITEMS,
     Refusal(
         "without-its-header",
-        "BIN-IHCL-NEEDED",
+        "BIN-HEADER-MISSING",
         "raw_fixed",
         _headless(_COUNTING[:16]),
         tensors=lambda model: [model.tensor(np.frombuffer(_COUNTING[:16], "<i4").reshape(2, 2).tolist())],
     ),
     Refusal(
         "bytes-without-its-header",
-        "BIN-IHCL-NEEDED",
+        "BIN-HEADER-MISSING",
         "raw_bytes_one",
         _headless(b"hello"),
         tensors=lambda model: [model.tensor([b"hello"])],

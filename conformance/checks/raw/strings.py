@@ -26,7 +26,7 @@ CONTENTS = (
 )
 
 
-@check("raw.bytes-of-one-element-are-served", answers="RAW-STR", role="raw_bytes_one")
+@check("raw.bytes-of-one-element-are-served", answers="RAW-BYTES", role="raw_bytes_one")
 @rows(*CONTENTS)
 def bytes_of_one_element_are_served(target: Target, model: Model, content: bytes) -> None:
     """A raw request to a BYTES input of shape [1] is answered with the bytes it brings."""
@@ -34,13 +34,13 @@ def bytes_of_one_element_are_served(target: Target, model: Model, content: bytes
 
 
 def _expect_served(target: Target, model: Model, content: bytes) -> None:
-    # With its prefix, the body is right for both readings of RAW-STR-BODY: as a whole, or as prefix and content.
+    # With its prefix, the body is right for both readings of RAW-BYTES-BODY: as a whole, or as prefix and content.
     prefixed = len(content).to_bytes(4, "little") + content
     readings = [model.tensor([element], (1,)) for element in (prefixed, content)]
     expect_agreement(target, model, target.infer(model.raw(prefixed)), *readings)
 
 
-@check("raw.bytes-body-has-no-prefix", answers=("RAW-STR-BODY", "RAW-STR"), role="raw_bytes_one")
+@check("raw.bytes-body-has-no-prefix", answers=("RAW-BYTES-BODY", "RAW-BYTES"), role="raw_bytes_one")
 @rows(
     *CONTENTS,
     ("three-bytes", b"abc"),
@@ -56,6 +56,6 @@ def bytes_body_has_no_prefix(target: Target, model: Model, body: bytes) -> str:
     if not holds(lambda: expect_agreement(target, model, reply, whole)):
         read = model.tensor([body[PREFIX:]], (1,))
         is_prefixed = int.from_bytes(body[:PREFIX], "little") == len(body) - PREFIX
-        expect_agreement(target, model, reply, *([read] if is_prefixed else []), whole, requirement="RAW-STR")
+        expect_agreement(target, model, reply, *([read] if is_prefixed else []), whole, requirement="RAW-BYTES")
         return "the element behind its length"
     return "the element itself"

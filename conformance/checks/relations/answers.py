@@ -16,7 +16,7 @@ from conformance.wire.finding import shown
 # --- the model, and its answers as the base protocol has them -----------------------------------------------------
 
 
-@check("relations.answer-has-the-declared-outputs", answers=("OIP-OUT-ALL", "OIP-MODEL-META"))
+@check("relations.answer-has-the-declared-outputs", answers=("OIP-OUTPUTS-ALL", "OIP-MODEL-METADATA"))
 def answer_has_the_declared_outputs(target: Target, model: Deployed) -> None:
     """A request that lists no outputs is answered with those of the model's metadata, in the datatypes given there."""
     reply = model.answer(target, PLAIN)
@@ -30,10 +30,10 @@ def answer_has_the_declared_outputs(target: Target, model: Deployed) -> None:
             listed = f"outputs {shown(list(reply.answer.names()))}"
             raise Unmet(expected, listed, reply, requirement=attribution.of_output(reply, name))
         if found.datatype != datatype:
-            raise Unmet(expected, f"{name} {safe(found.datatype, 40)}", reply, requirement="OIP-MODEL-META")
+            raise Unmet(expected, f"{name} {safe(found.datatype, 40)}", reply, requirement="OIP-MODEL-METADATA")
 
 
-@check("relations.listed-outputs-come-alone", answers="OIP-OUT")
+@check("relations.listed-outputs-come-alone", answers="OIP-OUTPUTS-LISTED")
 def listed_outputs_come_alone(target: Target, model: Deployed) -> None:
     """Where the request lists some of the outputs, the answer has these and no others, as it has them among all."""
     names = several(model.outputs, "output")
@@ -47,12 +47,15 @@ def listed_outputs_come_alone(target: Target, model: Deployed) -> None:
             expect_same(target, model, reply, "OIP-ANSWER", chosen)
 
 
-@check("relations.answer-is-well-formed", answers=("OIP-RES", "OIP-SHAPE", "OIP-NAME", "OIP-JSON", "OIP-VER"))
+@check(
+    "relations.answer-is-well-formed",
+    answers=("OIP-OUTPUT-MEMBERS", "OIP-SHAPE", "OIP-MODEL-NAME", "OIP-JSON", "OIP-MODEL-VERSION"),
+)
 @rows(("plain", PLAIN), Row("binary", (FULL,), needs=("binary_tensor_data",)))
 def answer_is_well_formed(target: Target, model: Deployed, which: str) -> None:
     """The JSON of an answer is JSON, and has what an inference answer has."""
     reply = model.answer(target, which)
     expect(reply, "OIP-JSON").free_of("json-invalid", "json-not-utf8")
-    for requirement in ("OIP-RES", "OIP-SHAPE", "OIP-NAME", "OIP-VER"):
+    for requirement in ("OIP-OUTPUT-MEMBERS", "OIP-SHAPE", "OIP-MODEL-NAME", "OIP-MODEL-VERSION"):
         expect_fits_schema(reply, requirement)
     expect(reply, "OIP-SHAPE").free_of("data-count")

@@ -27,7 +27,7 @@ from conformance.wire.tensor import Tensor
 
 @check(
     "relations.classes-are-the-sorted-output",
-    answers=("CLS-TOPN", TAKEN, "CLS-TYPE", "CLS-COUNT", FORMAT, "CLS-VALUE", "CLS-INDEX"),
+    answers=("CLS-HIGHEST", TAKEN, "CLS-TYPE", "CLS-COUNT", FORMAT, "CLS-VALUE", "CLS-INDEX"),
 )
 @rows(("1", 1), ("5", 5))
 def classes_are_the_sorted_output(target: Target, model: Deployed, count: int) -> None:
@@ -84,7 +84,7 @@ def _items(reply: Reply, scores: Tensor, listed: Sequence[ClassText], count: int
         rows_of = scores.array.reshape(batch, -1)
         return [(listed[k * size : (k + 1) * size], rows_of[k]) for k in range(batch)]
     known = found.shape is not None and len(found.shape) in (1, 2) and found.shape[:-1] in ((), (batch,))
-    about = "CLS-COUNT" if known else "CLS-SHAPE-NB"
+    about = "CLS-COUNT" if known else "CLS-SHAPE"
     expected = f"shape [{count}], or [{batch}, {size}] if the model batches"
     raise Unmet(expected, f"{len(listed)} classes, {shown_shape(found.shape)}", reply, requirement=about)
 
@@ -97,7 +97,7 @@ def _expect_rules(reply: Reply, name: str, items: Sequence[Item]) -> None:
         except class_texts.ClassTextError as error:
             raise Unmet(WRITTEN, str(error), reply, requirement=FORMAT) from error
     for rule, requirement in (
-        (class_texts.ties_in_order, "CLS-TOPN"),
+        (class_texts.ties_in_order, "CLS-HIGHEST"),
         (class_texts.indices_right, "CLS-INDEX"),
         (class_texts.values_right, "CLS-VALUE"),
     ):
@@ -119,7 +119,7 @@ def classes_leave_other_outputs_alone(target: Target, model: Deployed) -> None:
     expect_same(target, model, _ask(target, model, Output(chosen, classification=1), *listed), names=others)
 
 
-@check("relations.classes-are-the-same-as-binary-data", answers="CLS-BIN")
+@check("relations.classes-are-the-same-as-binary-data", answers="CLS-BINARY")
 def classes_are_the_same_as_binary_data(target: Target, model: Deployed) -> None:
     """Classes are the same texts whether they come as JSON or as binary data."""
     name = _scores(target, model)[0].name
@@ -134,5 +134,5 @@ def classes_are_the_same_as_binary_data(target: Target, model: Deployed) -> None
 
 
 def _binary_texts(reply: Reply, name: str) -> list[str]:
-    with about("CLS-BIN"):
+    with about("CLS-BINARY"):
         return texts(reply, name)

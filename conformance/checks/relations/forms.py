@@ -76,13 +76,18 @@ def each_output_comes_in_its_own_form(target: Target, model: Deployed, default: 
                 expect(reply, requirement).forms({output.name: decided})
 
 
-@check("relations.listed-output-under-binary-data-output", answers=("BIN-BDO-L", "BIN-IHCL-O", "BIN-EQ-O"))
+@check(
+    "relations.listed-output-under-binary-data-output",
+    answers=("BIN-ALL-TRUE-LISTED", "BIN-HEADER-O", "BIN-SAME-AS-JSON-O"),
+)
 def listed_output_under_binary_data_output(target: Target, model: Deployed) -> str:
     """An output listed without binary_data under binary_data_output true comes in one of two forms, and is right."""
     name = expect_json_capable_outputs(model)[0]
     reply = target.infer(model.request(send=model.sends, outputs=[Output(name)], binary_data_output=True))
-    found = "binary data" if expect(reply, "OIP-OUT").output(name).binary else "JSON"
-    expect(reply, "BIN-IHCL-O").free_of("inference-header-missing")
+    found = "binary data" if expect(reply, "OIP-OUTPUTS-LISTED").output(name).binary else "JSON"
+    expect(reply, "BIN-HEADER-O").free_of("inference-header-missing")
     if name not in model.unsteady and is_same(target, model, model.answer(target, FULL), [name]):
-        expect_same(target, model, reply, "BIN-EQ-O", [name])  # where all binary data are wrong, other checks say so
+        expect_same(
+            target, model, reply, "BIN-SAME-AS-JSON-O", [name]
+        )  # where all binary data are wrong, other checks say so
     return found

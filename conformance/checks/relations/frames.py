@@ -20,7 +20,7 @@ def _answer(target: Target, model: Deployed, which: str) -> Reply:
         return target.infer(model.request(send=model.sends, binary_data_output=True))
     reply = model.answer(target, which)
     if not _is_cut(reply):
-        expect(reply, {FULL: "BIN-OUT-T", MIXED: "OIP-ANSWER"}[which]).answered()
+        expect(reply, {FULL: "BIN-OUTPUT-TRUE", MIXED: "OIP-ANSWER"}[which]).answered()
     return reply
 
 
@@ -38,7 +38,7 @@ BINARY_ANSWERS = (("all", FULL), ("beside-json", MIXED))
 
 @check(
     "relations.binary-answer-is-framed",
-    answers=("BIN-SIZE-O", "BIN-SIZE-NODATA", "BIN-BODY-O", "BIN-IHCL-O", "BIN-IHCL-LEN"),
+    answers=("BIN-SIZE-O", "BIN-SIZE-WITHOUT-DATA", "BIN-BODY-O", "BIN-HEADER-O", "BIN-HEADER-IN-BYTES"),
 )
 @rows(*BINARY_ANSWERS, "unlisted")
 def binary_answer_is_framed(target: Target, model: Deployed, which: str) -> None:
@@ -49,7 +49,7 @@ def binary_answer_is_framed(target: Target, model: Deployed, which: str) -> None
         expect_framed(reply)
 
 
-@check("relations.content-length-is-that-of-the-whole-body", answers="BIN-CL")
+@check("relations.content-length-is-that-of-the-whole-body", answers="BIN-CONTENT-LENGTH")
 @rows(*BINARY_ANSWERS)
 def content_length_is_that_of_the_whole_body(target: Target, model: Deployed, which: str) -> None:
     """An answer with binary data that is not chunked gives the length of JSON and binary data in Content-Length."""
@@ -65,7 +65,7 @@ def content_length_is_that_of_the_whole_body(target: Target, model: Deployed, wh
     expect(reply).answered()
 
 
-@check("relations.binary-answer-is-not-chunked", answers="BIN-CL-CHUNKED")
+@check("relations.binary-answer-is-not-chunked", answers="BIN-NOT-CHUNKED")
 @rows(*BINARY_ANSWERS)
 def binary_answer_is_not_chunked(target: Target, model: Deployed, which: str) -> None:
     """An answer with binary data states its length in Content-Length rather than being chunked."""
@@ -74,20 +74,20 @@ def binary_answer_is_not_chunked(target: Target, model: Deployed, which: str) ->
         raise expect(reply).unmet(f"Content-Length: {len(reply.body)}", "Transfer-Encoding: chunked")
 
 
-@check("relations.binary-answer-is-an-octet-stream", answers="BIN-CT-RES")
+@check("relations.binary-answer-is-an-octet-stream", answers="BIN-CONTENT-TYPE-O")
 @rows(*BINARY_ANSWERS)
 def binary_answer_is_an_octet_stream(target: Target, model: Deployed, which: str) -> None:
     """An answer with binary data has Content-Type application/octet-stream."""
     _expect_type(expect(_answer(target, model, which)), OCTET_STREAM, binary=True)
 
 
-@check("relations.json-answer-is-application-json", answers="BIN-CT-JSON")
+@check("relations.json-answer-is-application-json", answers="BIN-CONTENT-TYPE-OF-JSON")
 def json_answer_is_application_json(target: Target, model: Deployed) -> None:
     """An answer without binary data has Content-Type application/json."""
     _expect_type(expect(_json_answer(target, model)).answered(), JSON, binary=False)
 
 
-@check("relations.json-answer-has-no-inference-header", answers="BIN-IHCL-NONE")
+@check("relations.json-answer-has-no-inference-header", answers="BIN-HEADER-ON-JSON-O")
 def json_answer_has_no_inference_header(target: Target, model: Deployed) -> None:
     """An answer without binary data has no inference header, or one that equals the length of its body."""
     reply = _json_answer(target, model)
@@ -96,7 +96,7 @@ def json_answer_has_no_inference_header(target: Target, model: Deployed) -> None
         raise expect(reply).unmet(f"no {INFERENCE_HEADER}, or {len(reply.body)}", safe(str(header), 60))
 
 
-@check("relations.json-outputs-have-data-and-no-size", answers="BIN-SIZE-J")
+@check("relations.json-outputs-have-data-and-no-size", answers="BIN-DATA-WITHOUT-SIZE")
 def json_outputs_have_data_and_no_size(target: Target, model: Deployed) -> None:
     """An output asked for as JSON has `data` and no binary_data_size."""
     reply = _json_answer(target, model)

@@ -22,7 +22,7 @@ from conformance.transport.target import Target
 # --- inputs -------------------------------------------------------------------------------------------------------
 
 
-@check("relations.binary-inputs-are-json-inputs", answers="BIN-EQ-I")
+@check("relations.binary-inputs-are-json-inputs", answers="BIN-SAME-AS-JSON-I")
 def binary_inputs_are_json_inputs(target: Target, model: Deployed) -> None:
     """Inputs give the same outputs whether they come as JSON or as binary data."""
     expect_json_answers(model)
@@ -31,7 +31,7 @@ def binary_inputs_are_json_inputs(target: Target, model: Deployed) -> None:
     expect_same(target, model, ask(target, model, send=model.json_capable_inputs))
 
 
-@check("relations.inputs-in-any-order", answers="BIN-ORD-I")
+@check("relations.inputs-in-any-order", answers="BIN-ORDER-I")
 def inputs_in_any_order(target: Target, model: Deployed) -> None:
     """Binary inputs give the same outputs in whatever order the request lists them."""
     names = several(model.inputs, "input")
@@ -68,7 +68,7 @@ def _expect_as_if_declared(target: Target, model: Deployed, reply: Reply) -> Non
         expect_same(target, model, reply)
 
 
-@check("relations.json-inputs-beside-binary-ones", answers="BIN-MIX-I")
+@check("relations.json-inputs-beside-binary-ones", answers="BIN-MIXED-I")
 def json_inputs_beside_binary_ones(target: Target, model: Deployed) -> None:
     """Inputs give the same outputs where some of them come as JSON and others as binary data."""
     expect_json_answers(model)

@@ -27,7 +27,7 @@ from conformance.wire.request import Output
 # --- outputs ------------------------------------------------------------------------------------------------------
 
 
-@check("relations.binary-outputs-are-json-outputs", answers="BIN-EQ-O")
+@check("relations.binary-outputs-are-json-outputs", answers="BIN-SAME-AS-JSON-O")
 def binary_outputs_are_json_outputs(target: Target, model: Deployed) -> None:
     """An output has the same datatype, shape and values whether it is returned as JSON or as binary data."""
     for name in [name for name in expect_json_capable_outputs(model)[:FEW] if name in model.steady()]:
@@ -41,7 +41,7 @@ def _alone(target: Target, model: Deployed, name: str) -> Reply:
     return ask(target, model, outputs=[Output(name, True)])
 
 
-@check("relations.outputs-in-any-order", answers="BIN-ORD-O")
+@check("relations.outputs-in-any-order", answers="BIN-ORDER-O")
 def outputs_in_any_order(target: Target, model: Deployed) -> None:
     """Binary outputs are the same in whatever order the request lists them."""
     names = several(model.outputs, "output")
@@ -62,7 +62,7 @@ def _expect_as_if_alone(target: Target, model: Deployed, reply: Reply) -> None:
         raise
 
 
-@check("relations.json-outputs-beside-binary-ones", answers="BIN-MIX-O")
+@check("relations.json-outputs-beside-binary-ones", answers="BIN-MIXED-O")
 def json_outputs_beside_binary_ones(target: Target, model: Deployed) -> None:
     """Outputs are the same where some of them are asked for as JSON and others as binary data."""
     expect_json_answers(model)

@@ -22,7 +22,7 @@ from conformance.wire import strings
 from conformance.wire.tensor import Tensor
 
 
-@check("relations.raw-request-is-a-binary-request", answers=("RAW-ENC", "RAW-OUT", "RAW-IHCL0"))
+@check("relations.raw-request-is-a-binary-request", answers=("RAW-ENCODING", "RAW-OUTPUTS", "RAW-HEADER-ZERO"))
 def raw_request_is_a_binary_request(target: Target, model: Deployed) -> None:
     """A raw request is answered as the binary request with the same tensor and all outputs as binary data."""
     served = served_when(model)
@@ -30,7 +30,7 @@ def raw_request_is_a_binary_request(target: Target, model: Deployed) -> None:
     if not reply.succeeded and served is None:
         raise NotApplicable(f"metadata do not tell whether the model has to be served: {safe(reply.outcome())}")
     expect(reply, served).answered()
-    expect(reply, "RAW-OUT").forms(dict.fromkeys(model.outputs, "binary"))
+    expect(reply, "RAW-OUTPUTS").forms(dict.fromkeys(model.outputs, "binary"))
     expect_framed(reply)
     full = target.infer(model.request([tensor], want="binary"))
     if len(tensors_of(full, model.steady())) < len(model.steady()):
@@ -54,10 +54,10 @@ def served_when(model: Deployed) -> str | None:
     if spec.datatype == "BYTES":
         if spec.shape not in ((1,), (-1, 1)):
             raise NotApplicable(f"a BYTES input of shape {list(spec.shape)} is not for raw requests")
-        return "RAW-STR" if spec.shape == (1,) else None
+        return "RAW-BYTES" if spec.shape == (1,) else None
     if variable > 2 or (variable == 2 and spec.shape[0] != -1):
         raise NotApplicable(f"the model's input has {variable} variable dimensions")
-    return {0: "RAW-ONE", 1: "RAW-VAR", 2: None}[variable]
+    return {0: "RAW-ONE-INPUT", 1: "RAW-ONE-VARIABLE", 2: None}[variable]
 
 
 def _ask(target: Target, model: Deployed) -> tuple[Reply, Tensor]:
@@ -73,7 +73,7 @@ def _ask(target: Target, model: Deployed) -> tuple[Reply, Tensor]:
 
 
 def _is_read_behind_its_length(target: Target, model: Deployed, tensor: Tensor, right: Reply) -> bool:
-    """Whether the body of a string is read as a length and the string, as RAW-STR-BODY leaves open."""
+    """Whether the body of a string is read as a length and the string, as RAW-BYTES-BODY leaves open."""
     reply = target.send(model.raw(strings.encode([raw_body(tensor)])), fresh=True)
     return holds(lambda: expect_same(target, model, reply, right=right))
 
@@ -92,7 +92,7 @@ def short_raw_body_is_refused(target: Target, model: Deployed) -> None:
     expect_refusal(target, model, model.raw(raw_body(tensor)[:-1]))
 
 
-@check("relations.raw-request-to-several-inputs-is-refused", answers="RAW-ONE")
+@check("relations.raw-request-to-several-inputs-is-refused", answers="RAW-ONE-INPUT")
 def raw_request_to_several_inputs_is_refused(target: Target, model: Deployed) -> None:
     """A raw request to a model of several inputs is refused, and the next good one answered."""
     if len(model.role.inputs) < 2:

@@ -14,7 +14,7 @@ from conformance.wire.request import INFERENCE_HEADER
 # --- refusals -----------------------------------------------------------------------------------------------------
 
 
-@check("relations.short-body-is-refused", answers="BIN-NEG-SHORT")
+@check("relations.short-body-is-refused", answers="BIN-BODY-SHORT")
 @rows(("last-byte", False), ("all-bytes", True))
 def short_body_is_refused(target: Target, model: Deployed, every: bool) -> None:
     """A binary request that lacks the last of its binary data, or all, is refused, and the next good one answered."""
@@ -24,7 +24,7 @@ def short_body_is_refused(target: Target, model: Deployed, every: bool) -> None:
     expect_refusal(target, model, message.with_body(message.body[: message.json_length if every else -1]))
 
 
-@check("relations.missing-header-is-refused", answers=("BIN-IHCL-MISSING", "BIN-IHCL-NEEDED"))
+@check("relations.missing-header-is-refused", answers=("BIN-HEADER-MISSING-SAFE", "BIN-HEADER-MISSING"))
 def missing_header_is_refused(target: Target, model: Deployed) -> None:
     """A binary request without inference header is refused, or answered as it is with one."""
     message = model.request(outputs=model.listed()).message()
@@ -32,12 +32,12 @@ def missing_header_is_refused(target: Target, model: Deployed) -> None:
         raise NotApplicable("the model's inputs have no bytes")
     reply = target.send(message.with_header(INFERENCE_HEADER, None), fresh=True)
     if reply.succeeded:
-        expect_same(target, model, reply, "BIN-IHCL-MISSING")
-    expect(reply, "BIN-IHCL-NEEDED" if reply.succeeded else "BIN-IHCL-MISSING").refused()
+        expect_same(target, model, reply, "BIN-HEADER-MISSING-SAFE")
+    expect(reply, "BIN-HEADER-MISSING" if reply.succeeded else "BIN-HEADER-MISSING-SAFE").refused()
     expect_alive(target, model)
 
 
-@check("relations.header-beyond-the-body-is-refused", answers="BIN-NEG-IHCL-LONG")
+@check("relations.header-beyond-the-body-is-refused", answers="BIN-HEADER-TOO-LONG")
 def header_beyond_the_body_is_refused(target: Target, model: Deployed) -> None:
     """A binary request whose inference header exceeds its body is refused, and the next good one answered."""
     message = model.request(outputs=model.listed()).message()

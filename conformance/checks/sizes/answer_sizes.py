@@ -89,7 +89,7 @@ FORMS = (
 )
 
 
-@check("sizes.binary-output-has-no-data", answers="BIN-SIZE-NODATA")
+@check("sizes.binary-output-has-no-data", answers="BIN-SIZE-WITHOUT-DATA")
 @rows(*FORMS)
 def binary_output_has_no_data(target: Target, model: Model) -> None:
     """An output asked for as binary data comes without `data` in the JSON."""
@@ -99,7 +99,7 @@ def binary_output_has_no_data(target: Target, model: Model) -> None:
         _expect_free(expect(reply), expect(reply).output(name), "data-and-size")
 
 
-@check("sizes.json-output-has-data-and-no-size", answers="BIN-SIZE-J")
+@check("sizes.json-output-has-data-and-no-size", answers="BIN-DATA-WITHOUT-SIZE")
 @rows(
     *[
         Row(f"{row.id}-{how}", (want,), role=row.role)
@@ -116,7 +116,7 @@ def json_output_has_data_and_no_size(target: Target, model: Model, want: object)
         _expect_free(expect(reply), expect(reply).output(name), "data-and-size", "data-missing")
 
 
-@check("sizes.json-output-without-elements-has-data", answers="BIN-SIZE-J", role="emit")
+@check("sizes.json-output-without-elements-has-data", answers="BIN-DATA-WITHOUT-SIZE", role="emit")
 @rows(("numbers", [0, 2]), ("strings", [3, 0]), ("both", [0, 0]))
 def json_output_without_elements_has_data(target: Target, emit: Model, counts: list[int]) -> None:
     """An output asked for as JSON has `data`, an empty array, when it has no elements."""

@@ -14,7 +14,7 @@ from conformance.terms.check import Row, check, rows
 from conformance.transport.target import Target
 
 
-@check("sizes.shape-past-all-bodies-is-refused", answers="BIN-NEG-SHAPE")
+@check("sizes.shape-past-all-bodies-is-refused", answers="BIN-SIZE-WRONG")
 @rows(
     *[
         Row(f"{name}-of-{size}-bytes", (shape, size), role=role, dangerous=True)

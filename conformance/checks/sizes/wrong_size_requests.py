@@ -193,12 +193,12 @@ NEITHER: tuple[Entry, ...] = (
 )
 # The same wrong sizes for inputs that are not the first, or not alone.
 BESIDE: Mapping[str, tuple[Entry, ...]] = {
-    "BIN-NEG-SIGN": tuple(
-        sized(*place) for place in (("IN_INT64", -1), ("IN_BOOL", -1), ("IN_BYTES", -1), ("A", -1, "add_sub"))
+    "BIN-SIZE-WRONG": (
+        *[sized(*place) for place in (("IN_INT64", -1), ("IN_BOOL", -1), ("IN_BYTES", -1), ("A", -1, "add_sub"))],
+        *[sized(*place) for place in (("IN_BOOL", 0), ("IN_FP32", 2**63), ("A", 0, "add_sub"))],
     ),
-    "BIN-NEG-SHAPE": tuple(sized(*place) for place in (("IN_BOOL", 0), ("IN_FP32", 2**63), ("A", 0, "add_sub"))),
-    "BIN-NEG-TYPE": (sized("IN_FP32", "12"), sized("A", "12", "add_sub")),
-    "BIN-NEG-NEITHER": tuple(
+    "BIN-SIZE-TYPE": (sized("IN_FP32", "12"), sized("A", "12", "add_sub")),
+    "BIN-SIZE-MISSING": tuple(
         sized(*place) for place in (("IN_BOOL", None), ("IN_BYTES", None), ("A", None, "add_sub"))
     ),
 }
@@ -226,12 +226,11 @@ def _refusals(requirement: str, entries: Sequence[Entry]) -> list[Refusal]:
 
 
 REFUSALS: tuple[Refusal, ...] = (
-    *_refusals("BIN-NEG-SHORT", SHORT),
-    *_refusals("BIN-NEG-SHAPE", SHAPE),
-    *_refusals("BIN-NEG-SIGN", SIGN),
-    *_refusals("BIN-NEG-TYPE", TYPE),
-    *_refusals("BIN-NEG-EXTRA", EXTRA),
-    *_refusals("BIN-NEG-BOTH", BOTH),
-    *_refusals("BIN-NEG-NEITHER", NEITHER),
+    *_refusals("BIN-BODY-SHORT", SHORT),
+    *_refusals("BIN-SIZE-WRONG", [*SHAPE, *SIGN]),
+    *_refusals("BIN-SIZE-TYPE", TYPE),
+    *_refusals("BIN-BODY-LONG", EXTRA),
+    *_refusals("BIN-DATA-AND-SIZE", BOTH),
+    *_refusals("BIN-SIZE-MISSING", NEITHER),
     *[refusal for requirement, entries in BESIDE.items() for refusal in _refusals(requirement, entries)],
 )

@@ -37,7 +37,7 @@ def wrong_size_is_refused(target: Target, model: Model, refusal: Refusal) -> Non
     expect_refusal(target, model, refusal.message(model), refusal.described)
 
 
-@check("sizes.bytes-left-over-alter-no-tensor", answers="BIN-EXTRA-SAFE")
+@check("sizes.bytes-left-over-alter-no-tensor", answers="BIN-BODY-LONG-SAFE")
 @rows(*[Row(fault, (make,), role=role) for fault, make, role in LEFT_OVER])
 def bytes_left_over_alter_no_tensor(
     target: Target, model: Model, make: Callable[[Model], tuple[Message, Message]]
@@ -47,7 +47,7 @@ def bytes_left_over_alter_no_tensor(
     _expect_refused_or_as(target, model, good, bad)
 
 
-@check("sizes.data-beside-a-size-shifts-no-tensor", answers="BIN-BOTH-SAFE")
+@check("sizes.data-beside-a-size-shifts-no-tensor", answers="BIN-DATA-AND-SIZE-SAFE")
 @rows(
     Row("two-alike", ("INPUT0", "INPUT1", [7, 8, 9]), role="raw_two_inputs"),
     Row("integers-before-booleans", ("IN_INT64", "IN_BOOL", [7, 8, 9]), role="multi"),
@@ -87,7 +87,7 @@ def _sized_otherwise(name: str, size: object, *binary: str) -> Callable[[Model],
     return make
 
 
-@check("sizes.size-missing-or-of-another-type-alters-no-tensor", answers="BIN-SIZE-SAFE")
+@check("sizes.size-missing-or-of-another-type-alters-no-tensor", answers="BIN-SIZE-MISSING-SAFE")
 @rows(
     Row("first-of-two-without", (_sized_otherwise("B", ABSENT, "B", "A"),), role="add_sub"),
     Row("second-of-two-without", (_sized_otherwise("A", ABSENT, "B", "A"),), role="add_sub"),
@@ -107,7 +107,7 @@ def size_missing_or_of_another_type_alters_no_tensor(
     return "taken, with the same tensors" if reply.succeeded else "refused"
 
 
-@check("sizes.size-written-with-a-point", answers=("BIN-NEG-FLOAT", "BIN-SIZE-I"), role="identity_int32")
+@check("sizes.size-written-with-a-point", answers=("BIN-SIZE-AS-FLOAT", "BIN-SIZE-I"), role="identity_int32")
 def size_written_with_a_point(target: Target, model: Model) -> str:
     """A binary_data_size of 12.0 is taken for 12, or refused."""
     reply = _expect_refused_or_as(target, model, claims(12)(model), claims(12.0)(model), requirement="BIN-SIZE-I")

@@ -51,9 +51,7 @@ BAD: tuple[Row, ...] = (
 )
 
 
-@check(
-    "state.connection-is-in-step-after-an-error", answers=("HTTP-KEEPALIVE", "HTTP-ISOLATION"), role="identity_int32"
-)
+@check("state.connection-is-in-step-after-an-error", answers=("HTTP-KEEPALIVE", "OIP-ISOLATION"), role="identity_int32")
 @rows(*BAD)
 def connection_is_in_step_after_an_error(target: Target, model: Model, bad: Make, form: Form) -> None:
     """After a refused request the connection goes on in step, or is announced to close."""
@@ -62,7 +60,7 @@ def connection_is_in_step_after_an_error(target: Target, model: Model, bad: Make
         _expect_refused(reply)
     for reply in replies[2:]:
         expect(reply, "OIP-ALIVE" if (reply.status or 0) >= 500 else None).answered()
-        expect_own(target, reply, model, 4, 1, "HTTP-ISOLATION")
+        expect_own(target, reply, model, 4, 1, "OIP-ISOLATION")
 
 
 @check("state.pipelined-requests-are-answered-in-order", answers="HTTP-PIPELINE", role="identity_int32")
@@ -99,7 +97,7 @@ TAILS: tuple[tuple[str, bytes], ...] = (
 )
 
 
-@check("state.binary-data-is-opaque", answers=("HTTP-ISOLATION", "BIN-BODY-I"), role="identity_uint8")
+@check("state.binary-data-is-opaque", answers=("OIP-ISOLATION", "BIN-BODY-I"), role="identity_uint8")
 @rows(*[Row(name, (tail,), needs=BINARY) for name, tail in TAILS])
 def binary_data_is_opaque(target: Target, model: Model, tail: bytes) -> None:
     """Binary data that look like HTTP or JSON are data, and the next request on the connection is understood."""
@@ -108,4 +106,4 @@ def binary_data_is_opaque(target: Target, model: Model, tail: bytes) -> None:
     expect(replies[0], "BIN-BODY-I").tensors(model.expected(tensors))
     for reply in replies[1:]:
         if reply.status is not None:  # a server may close the connection without a word
-            expect_own(target, reply, model, 4, 1, "HTTP-ISOLATION")
+            expect_own(target, reply, model, 4, 1, "OIP-ISOLATION")

@@ -100,7 +100,7 @@ def _tensor(model: Model, number: int) -> Tensor:
     return sample_tensor(spec.name, spec.datatype, (3 + number % 3,), number * 7 % 256)
 
 
-@check("state.forms-in-flight-keep-apart", answers="HTTP-ISOLATION", role="identity_int32")
+@check("state.forms-in-flight-keep-apart", answers="OIP-ISOLATION", role="identity_int32")
 @rows(*[Row("-".join(kinds), (kinds,), needs=_needs(kinds)) for kinds in TOGETHER])
 def forms_in_flight_keep_apart(target: Target, model: Model, kinds: Sequence[str]) -> None:
     """Each of 32 requests of several forms, in flight together to one model, gets the answer to its own tensors."""
@@ -134,7 +134,7 @@ def _expect_own(target: Target, model: Model, kind: Kind, tensor: Tensor, reply:
     if reply.status in DECLINED:
         return
     try:
-        with about("HTTP-ISOLATION"):
+        with about("OIP-ISOLATION"):
             kind.expect(reply, model, tensor)
     except Unmet as unmet:
         alone = target.send(reply.exchange.message, fresh=True)

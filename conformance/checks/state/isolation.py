@@ -28,7 +28,7 @@ BOTH: tuple[Form, ...] = ("json", "binary")
 # --- one answer for one request ----------------------------------------------------------------------------------------
 
 
-@check("state.answers-in-turn-are-their-own", answers="HTTP-ISOLATION")
+@check("state.answers-in-turn-are-their-own", answers="OIP-ISOLATION")
 @rows(
     *[
         Row(
@@ -48,7 +48,7 @@ BOTH: tuple[Form, ...] = ("json", "binary")
         for form in ("json", "binary")
     ]
 )
-@check("grpc.answers-in-turn-are-their-own", answers="GRPC-ISOLATION", over=(GRPC,))
+@check("grpc.answers-in-turn-are-their-own", answers="OIP-ISOLATION/grpc", over=(GRPC,))
 @rows(
     *[
         Row(f"{role}-{name}-{form}", (lengths, form), role=role)
@@ -62,23 +62,23 @@ def answers_in_turn_are_their_own(target: Peer, model: Model, lengths: Sequence[
     """An answer holds nothing of the longer or shorter one before it."""
     for salt, length in enumerate(lengths):
         expect_own(
-            target, target.infer(salted_request(model, form, length, salt)), model, length, salt, "HTTP-ISOLATION"
+            target, target.infer(salted_request(model, form, length, salt)), model, length, salt, "OIP-ISOLATION"
         )
 
 
-@check("state.forms-in-turn-keep-apart", answers="HTTP-ISOLATION")
+@check("state.forms-in-turn-keep-apart", answers="OIP-ISOLATION")
 @rows(*[Row(role, role=role, needs=BINARY) for role in ("identity_int32", "identity_bytes")])
-@check("grpc.forms-in-turn-keep-apart", answers="GRPC-ISOLATION", over=(GRPC,))
+@check("grpc.forms-in-turn-keep-apart", answers="OIP-ISOLATION/grpc", over=(GRPC,))
 @rows(*[Row(role, role=role) for role in ("identity_int32", "identity_bytes")])
 def forms_in_turn_keep_apart(target: Peer, model: Model) -> None:
     """JSON and binary requests follow each other on one connection without a trace of the one before."""
     forms: tuple[Form, ...] = ("json", "binary", "json", "binary", "binary", "json")
     for salt, form in enumerate(forms):
         reply = target.infer(salted_request(model, form, 5 + salt, salt))
-        expect_own(target, reply, model, 5 + salt, salt, "HTTP-ISOLATION")
+        expect_own(target, reply, model, 5 + salt, salt, "OIP-ISOLATION")
 
 
-@check("state.id-is-not-left-over", answers="HTTP-ISOLATION", role="identity_int32")
+@check("state.id-is-not-left-over", answers="OIP-ISOLATION", role="identity_int32")
 def id_is_not_left_over(target: Target, model: Model) -> None:
     """A request without an id is not answered with the id of the one before."""
     target.infer(model.request(send="json", request_id="the-one-before"))
@@ -87,14 +87,14 @@ def id_is_not_left_over(target: Target, model: Model) -> None:
         raise Unmet("no id, or one of its own", 'id "the-one-before"', reply)
 
 
-@check("state.like-requests-have-answers-of-their-own", answers="HTTP-ISOLATION", role="identity_int32")
+@check("state.like-requests-have-answers-of-their-own", answers="OIP-ISOLATION", role="identity_int32")
 @rows(
     "json",
     Row("binary", ("binary",), needs=BINARY),
     ("json-40KB", "json", 10_000),
     Row("binary-40KB", ("binary", 10_000), needs=BINARY),
 )
-@check("grpc.like-calls-have-answers-of-their-own", answers="GRPC-ISOLATION", role="identity_int32", over=(GRPC,))
+@check("grpc.like-calls-have-answers-of-their-own", answers="OIP-ISOLATION/grpc", role="identity_int32", over=(GRPC,))
 @rows("json", "binary", ("json-40KB", "json", 10_000), ("binary-40KB", "binary", 10_000))
 def like_requests_have_answers_of_their_own(target: Peer, model: Model, form: Form, length: int = 3) -> None:
     """A request that differs in its elements alone from the one before, with the same id, is not answered like it."""
@@ -119,7 +119,7 @@ def _alike(model: Model, length: int, last: int) -> list[Tensor]:
     return [model.tensor([k * 7919 % 65_521 for k in range(length - 1)] + [last])]
 
 
-@check("state.answers-in-flight-are-their-own", answers="HTTP-ISOLATION")
+@check("state.answers-in-flight-are-their-own", answers="OIP-ISOLATION")
 @rows(
     *[
         Row(f"{role}-{form}", (form,), role=role, needs=BINARY if form == "binary" else ())
@@ -128,7 +128,7 @@ def _alike(model: Model, length: int, last: int) -> list[Tensor]:
     ],
     Row("multi-json", ("json",), role="multi"),
 )
-@check("grpc.answers-in-flight-are-their-own", answers="GRPC-ISOLATION", over=(GRPC,))
+@check("grpc.answers-in-flight-are-their-own", answers="OIP-ISOLATION/grpc", over=(GRPC,))
 @rows(
     *[
         Row(f"{role}-{form}", (form,), role=role)
@@ -141,4 +141,4 @@ def answers_in_flight_are_their_own(target: Peer, model: Model, form: Form) -> N
     lengths = [1 + k % 4 if model.role.batching else 1 + 3 * k for k in range(IN_FLIGHT)]
     messages = [target.message(salted_request(model, form, length, k)) for k, length in enumerate(lengths)]
     for k, reply in enumerate(target.send_together(messages)):
-        expect_own(target, reply, model, lengths[k], k, "HTTP-ISOLATION")
+        expect_own(target, reply, model, lengths[k], k, "OIP-ISOLATION")

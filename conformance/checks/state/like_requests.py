@@ -60,7 +60,7 @@ NEEDS = {"json": (), "binary": BINARY, "raw": RAW}
 KIB = 1024
 
 
-@check("state.one-other-element-is-seen", answers="HTTP-ISOLATION")
+@check("state.one-other-element-is-seen", answers="OIP-ISOLATION")
 @rows(
     *[
         Row(f"{role}-{form}-{count}-{name}", (form, count, place), role=f"identity_{role}", needs=NEEDS[form])
@@ -93,7 +93,7 @@ def _expect_apart(target: Target, pair: Sequence[Sent]) -> None:
     try:
         is_second(reply)
     except Unmet as unmet:
-        unmet.requirement = "HTTP-ISOLATION"
+        unmet.requirement = "OIP-ISOLATION"
         if (reply.status, reply.body) == (before.status, before.body):
             raise
         raise Blocked("the second request is answered wrongly, and unlike the first", unmet) from None
@@ -152,7 +152,7 @@ def _framed_and_raw(model: Model) -> list[Sent]:
     return [(framed, _right(*model.expected(tensors))), (raw, _right(*model.expected(everything)))]
 
 
-@check("state.another-wish-for-the-same-tensors-is-seen", answers="HTTP-ISOLATION")
+@check("state.another-wish-for-the-same-tensors-is-seen", answers="OIP-ISOLATION")
 @rows(
     Row("json-then-binary", (lambda m: _forms(m, False, True),), role="identity_uint8", needs=BINARY),
     Row("binary-then-json", (lambda m: _forms(m, True, False),), role="identity_uint8", needs=BINARY),
@@ -166,7 +166,7 @@ def another_wish_for_the_same_tensors_is_seen(
     _expect_apart(target, pair(model))
 
 
-@check("state.same-body-for-another-model-is-seen", answers="HTTP-ISOLATION", role="identity_int32")
+@check("state.same-body-for-another-model-is-seen", answers="OIP-ISOLATION", role="identity_int32")
 @rows(Row("json", ("json",)), Row("binary", ("binary",), needs=BINARY), Row("raw", ("raw",), needs=RAW))
 def same_body_for_another_model_is_seen(target: Target, model: Model, form: str) -> None:
     """A request that has the body of the one before and goes to another model is answered by that."""

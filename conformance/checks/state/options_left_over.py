@@ -67,7 +67,7 @@ FATES: Mapping[str, Callable[[InferRequest], Message]] = {
 }
 
 
-@check("state.options-end-with-their-request", answers="HTTP-ISOLATION", role="scores_two_outputs")
+@check("state.options-end-with-their-request", answers="OIP-ISOLATION", role="scores_two_outputs")
 @rows(
     *[
         Row(f"{option}-{fate}", (ask, change), needs=needs)
@@ -83,7 +83,7 @@ def options_end_with_their_request(
     with blocked_where(lambda: True, "a plain request is answered wrongly before any other"):
         _expect_plain(target.send(plain, fresh=True), model)
     before = change(ask(replace(model, salt=(model.salt + 101) % 256)))
-    with about("HTTP-ISOLATION"):
+    with about("OIP-ISOLATION"):
         for reply in target.send_on_one_connection([before, plain])[1:]:
             if reply.status is not None:  # a server may close the connection without a word
                 _expect_plain(reply, model)

@@ -23,7 +23,7 @@ def _two_lengths(message: Message, less: int = 0) -> Message:
     return message.with_header("Content-Length", str(len(message.body) - less))
 
 
-@check("state.chunks-count-beside-a-length", answers="HTTP-TE-CL")
+@check("state.chunks-count-beside-a-length", answers="HTTP-CHUNKED-WITH-LENGTH")
 @rows(*[form_row(form, form, 0) for form in FORMS], form_row("raw-of-less", "raw", 5))
 def chunks_count_beside_a_length(target: Target, model: Model, form: AnyForm, less: int) -> str:
     """A chunked request with a Content-Length is refused, or read by its chunks alone."""
@@ -43,7 +43,7 @@ def chunks_count_beside_a_length(target: Target, model: Model, form: AnyForm, le
     return "read by its chunks"
 
 
-@check("state.connection-ends-after-two-lengths", answers="HTTP-TE-CL-CLOSE")
+@check("state.connection-ends-after-two-lengths", answers="HTTP-CHUNKED-WITH-LENGTH-CLOSES")
 @rows(form_row("json", "json"))
 def connection_ends_after_two_lengths(target: Target, model: Model, form: AnyForm) -> None:
     """The connection is closed after a request with both Transfer-Encoding and Content-Length."""

@@ -8,11 +8,11 @@ from conformance.expect.unmet import Unmet, holds
 from conformance.transport.exchange import Reply
 from conformance.transport.peer import Peer
 
-ISOLATION = "HTTP-ISOLATION"
+ISOLATION = "OIP-ISOLATION"
 
 
 def blame_what_was_before(target: Peer, unmet: Unmet, right: Callable[[Reply], object]) -> None:
-    """Name HTTP-ISOLATION where a good answer over HTTP is wrong, and the answer to the same request once more is right.
+    """Name OIP-ISOLATION where a good answer over HTTP is wrong, and the answer to the same request once more is right.
 
     Args:
         target: is asked again, on a connection of its own.

@@ -75,9 +75,9 @@ def _decides(fault: Fault) -> str | None:
 
 
 _DECIDES = {
-    "model_name": "OIP-NAME",
-    "model_version": "OIP-VER",
+    "model_name": "OIP-MODEL-NAME",
+    "model_version": "OIP-MODEL-VERSION",
     "outputs[].shape[]": "OIP-SHAPE",
-    **dict.fromkeys(("the document", "outputs", "outputs[]"), "OIP-RES"),
-    **dict.fromkeys(("outputs[].name", "outputs[].shape", "outputs[].datatype"), "OIP-RES"),
+    **dict.fromkeys(("the document", "outputs", "outputs[]"), "OIP-OUTPUT-MEMBERS"),
+    **dict.fromkeys(("outputs[].name", "outputs[].shape", "outputs[].datatype"), "OIP-OUTPUT-MEMBERS"),
 }

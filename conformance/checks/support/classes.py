@@ -30,7 +30,7 @@ from conformance.wire.tensor import Tensor
 Rule = Callable[[Sequence[Item]], bool]
 
 # What every classification rests on; a check that cannot read its classes stops at one of these.
-TAKEN, FORMAT = "CLS-HTTP-NUM", "CLS-FMT"
+TAKEN, FORMAT = "CLS-PARAMETER", "CLS-FORMAT"
 ROOM = 70  # characters of classes that a message shows, and one class more
 WRITTEN = "a class written value:index or value:index:label"
 
@@ -83,7 +83,7 @@ def texts(reply: Reply, name: str) -> list[str]:
     """Return the elements of an output as texts, whatever its datatype and shape say.
 
     Raises:
-        Unmet: the request was not answered, or the output holds no texts (CLS-HTTP-NUM).
+        Unmet: the request was not answered, or the output holds no texts (CLS-PARAMETER).
     """
     output = expect(reply, TAKEN).output(name)
     document = reply.answer.document or {}
@@ -102,7 +102,7 @@ def entries(reply: Reply, name: str) -> list[ClassText]:
     """Return the classes of an output, also when they are written wrongly.
 
     Raises:
-        Unmet: there are none (CLS-HTTP-NUM), or one cannot be made sense of (CLS-FMT).
+        Unmet: there are none (CLS-PARAMETER), or one cannot be made sense of (CLS-FORMAT).
     """
     found = []
     for text in texts(reply, name):

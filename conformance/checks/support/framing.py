@@ -19,20 +19,20 @@ WRONG_LENGTH = (
 # requirement -> the findings that show it unmet
 FRAMING: Mapping[str, tuple[str, ...]] = {
     "BIN-SIZE-O": ("size-not-integer", "size-negative", "size-beyond-body", "size-mismatch"),
-    "BIN-SIZE-NODATA": ("data-and-size",),
+    "BIN-SIZE-WITHOUT-DATA": ("data-and-size",),
     "BIN-BODY-O": ("trailing-bytes",),
-    "BIN-IHCL-O": ("inference-header-missing",),
-    "BIN-IHCL-LEN": WRONG_LENGTH,
+    "BIN-HEADER-O": ("inference-header-missing",),
+    "BIN-HEADER-IN-BYTES": WRONG_LENGTH,
 }
 
 
 def expect_framed(reply: Reply) -> None:
     """Expect that nothing is wrong with the frame of an answer.
 
-    A header of an answer without binary data, or a size of a JSON output, is a matter of BIN-IHCL-NONE and BIN-SIZE-J.
+    A header of an answer without binary data, or a size of a JSON output, is a matter of BIN-HEADER-ON-JSON-O and BIN-DATA-WITHOUT-SIZE.
     """
     binary = [output for output in reply.answer.outputs if output.binary]
     both = any(finding.kind == "data-and-size" for output in binary for finding in output.findings)
     for requirement, kinds in FRAMING.items():
-        if {"BIN-IHCL-LEN": bool(binary), "BIN-SIZE-NODATA": both}.get(requirement, True):
+        if {"BIN-HEADER-IN-BYTES": bool(binary), "BIN-SIZE-WITHOUT-DATA": both}.get(requirement, True):
             expect(reply, requirement).free_of(*kinds)

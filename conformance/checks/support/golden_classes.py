@@ -38,8 +38,8 @@ def expect_classes(model: Model, reply: Reply, output: Expected, *, as_shown: bo
     `as_shown`: without a batch dimension where the model has none, which is advice.
     """
     right = output.classes or ()
-    found = expect(reply, "CLS-HTTP-NUM").output(output.name)
-    shape = "CLS-SHAPE-B" if model.role.batching else "CLS-SHAPE-NB"
+    found = expect(reply, "CLS-PARAMETER").output(output.name)
+    shape = "CLS-SHAPE-BATCH" if model.role.batching else "CLS-SHAPE"
     texts = classes.texts(reply, output.name)
     if found.datatype != "BYTES":
         raise Unmet("datatype BYTES", f"datatype {safe(found.datatype, 40)}", reply, requirement="CLS-TYPE")
@@ -65,15 +65,15 @@ def _about_class(text: str, wanted: Class, right: Sequence[Class]) -> str | None
     try:
         found = class_texts.parse(text)
     except class_texts.ClassTextError:
-        return "CLS-FMT"
+        return "CLS-FORMAT"
     value, index = class_texts.same_value(found.value, wanted.value), found.index == wanted.index
     if not index and any((each.index, float(each.value)) == (found.index, float(found.value)) for each in right):
-        return "CLS-TOPN"
+        return "CLS-HIGHEST"
     if not (value and index):
-        return "CLS-INDEX" if value else "CLS-VALUE" if index else "CLS-TOPN"
+        return "CLS-INDEX" if value else "CLS-VALUE" if index else "CLS-HIGHEST"
     if found.label == wanted.label:
         return None
-    return "CLS-LABEL" if wanted.label is not None else "CLS-NOLABEL"
+    return "CLS-LABEL" if wanted.label is not None else "CLS-NO-LABEL"
 
 
 def _spelled(right: Class) -> str:
@@ -171,7 +171,7 @@ def _parts(asked: _Asked) -> Iterator[tuple[str, Callable[[], None]]]:
         item = Tensor(tensor.name, tensor.datatype, array.shape, array)
         alone = replace(first, shape=(1, count), classes=(first.classes or ())[k * count : (k + 1) * count])
         yield f"the classes of item {k} alone are", partial(asked.expect_classes, alone, tensors=[item])
-    if "CLS-CLAMP" in asked.case.requirements:
+    if "CLS-COUNT-ABOVE" in asked.case.requirements:
         yield "all classes without one more are", partial(asked.expect_classes, first)
     if "CLS-FP16" in asked.case.requirements and (wide := asked.target.model("identity_fp32")):
         same = Tensor.of(tensor.name, "FP32", tensor.array.astype("<f4"))
@@ -188,18 +188,27 @@ def _parts(asked: _Asked) -> Iterator[tuple[str, Callable[[], None]]]:
 
 
 # What can be wrong with a list of classes, and with anything about them.
-OF_A_LIST = {"CLS-TOPN", "CLS-INDEX", "CLS-VALUE", "CLS-COUNT"}
-_ANY = {*OF_A_LIST, "CLS-SHAPE-NB", "CLS-SHAPE-B", "CLS-HTTP-NUM", "CLS-TYPE", "CLS-FMT", "CLS-LABEL", "CLS-NOLABEL"}
+OF_A_LIST = {"CLS-HIGHEST", "CLS-INDEX", "CLS-VALUE", "CLS-COUNT"}
+_ANY = {
+    *OF_A_LIST,
+    "CLS-SHAPE",
+    "CLS-SHAPE-BATCH",
+    "CLS-PARAMETER",
+    "CLS-TYPE",
+    "CLS-FORMAT",
+    "CLS-LABEL",
+    "CLS-NO-LABEL",
+}
 
 
 def _added(asked: _Asked) -> tuple[str, set[str]]:
     """Return the requirement that is about what a case adds to simpler ones, and in whose places it stands."""
     if asked.is_binary:
-        return "CLS-BIN", _ANY
-    for own, kinds in (("CLS-FP16", _ANY), ("CLS-CLAMP", {*OF_A_LIST, "CLS-SHAPE-NB"}), ("CLS-BATCH", OF_A_LIST)):
+        return "CLS-BINARY", _ANY
+    for own, kinds in (("CLS-FP16", _ANY), ("CLS-COUNT-ABOVE", {*OF_A_LIST, "CLS-SHAPE"}), ("CLS-BATCH", OF_A_LIST)):
         if own in asked.case.requirements:
             return own, kinds
-    return "CLS-HTTP-NUM", OF_A_LIST if len(asked.classified) > 1 else set()
+    return "CLS-PARAMETER", OF_A_LIST if len(asked.classified) > 1 else set()
 
 
 def inputs(case: Case) -> Iterator[Tensor]:

@@ -12,26 +12,26 @@ from conformance.wire.tensor import Tensor
 
 # What a request is refused for, by requirement; names of faults say no more than what is wrong with it.
 SUBJECTS: Mapping[str, str] = {
-    "BIN-IHCL-MISSING": "binary data without Inference-Header-Content-Length",
+    "BIN-HEADER-MISSING-SAFE": "binary data without Inference-Header-Content-Length",
     **{
-        f"BIN-NEG-IHCL-{fault}": "its Inference-Header-Content-Length"
-        for fault in ("LONG", "SIGN", "TEXT", "CUT", "LAX", "TWICE")
+        f"BIN-HEADER-{fault}": "its Inference-Header-Content-Length"
+        for fault in ("TOO-LONG", "NEGATIVE", "SPELLING-SAFE", "SPELLING", "WRONG", "TWICE")
     },
-    **{f"BIN-NEG-{fault}": "its binary_data_size" for fault in ("SHORT", "SHAPE", "SIGN", "TYPE")},
-    "BIN-NEG-EXTRA": "bytes behind those that the inputs declare",
-    "BIN-NEG-BOTH": "an input with both data and binary_data_size",
-    "BIN-NEG-NEITHER": "an input with neither data nor binary_data_size",
-    "BIN-NEG-FRAME": "lengths in front of its BYTES elements",
-    "BIN-NEG-PARAM": "a parameter that is no boolean",
-    "RAW-ONE": "a raw request to a model of several inputs",
-    "RAW-VAR2": "a raw request to several variable dimensions",
-    "RAW-STR-SHAPE": "a raw request to BYTES of a shape other than [1]",
+    **dict.fromkeys(("BIN-BODY-SHORT", "BIN-SIZE-WRONG", "BIN-SIZE-TYPE"), "its binary_data_size"),
+    "BIN-BODY-LONG": "bytes behind those that the inputs declare",
+    "BIN-DATA-AND-SIZE": "an input with both data and binary_data_size",
+    "BIN-SIZE-MISSING": "an input with neither data nor binary_data_size",
+    "BIN-BYTES-MISFRAMED": "lengths in front of its BYTES elements",
+    "BIN-PARAMETER-TYPE": "a parameter that is no boolean",
+    "RAW-ONE-INPUT": "a raw request to a model of several inputs",
+    "RAW-TWO-VARIABLES": "a raw request to several variable dimensions",
+    "RAW-BYTES-SHAPE": "a raw request to BYTES of a shape other than [1]",
     "RAW-SIZE": "a raw body that does not fit the input",
-    "RAW-B1": "a raw request of two items",
-    "CLS-NEG": "its parameter classification",
+    "RAW-BATCH-OF-ONE": "a raw request of two items",
+    "CLS-COUNT-WRONG": "its parameter classification",
     "OIP-JSON-STRICT": "what no grammar of JSON has",
-    "OIP-ERR-SIGNATURE": "an input against the model's metadata",
-    "OIP-NEG-DIM": "a shape with a negative dimension",
+    "OIP-SIGNATURE": "an input against the model's metadata",
+    "OIP-DIMENSION-NEGATIVE": "a shape with a negative dimension",
 }
 
 

@@ -17,7 +17,7 @@ from conformance.expect.unmet import Unmet
 from conformance.roles.roles import Role
 from conformance.transport.exchange import Reply
 
-ISOLATION = "HTTP-ISOLATION"
+ISOLATION = "OIP-ISOLATION"
 # The first of these axes that is left names the requirement.
 _REMOTE: Mapping[str, str] = {
     "beside": ISOLATION,
@@ -26,12 +26,12 @@ _REMOTE: Mapping[str, str] = {
     "framing": "HTTP-CHUNKED",
     "http": "OIP-ANSWER",
     "connection": "OIP-ANSWER",
-    "path": "OIP-EP",
-    "header_case": "BIN-HDR-CASE",
+    "path": "OIP-ENDPOINTS",
+    "header_case": "BIN-HEADER-CASE",
 }
 _NAMES = ("role", "corner")  # of what is sent, which is not plainer or less plain
 _WRITING = ("members", "escapes", "spaces", "numbers")
-_OF_DATATYPE = {"BOOL": "BOOL", "BYTES": "BYTES", "FP16": "FP16"}
+_OF_DATATYPE = {"BOOL": "BOOL", "BYTES": "BYTES"}
 
 
 def requirement(found: Shrunk, role: Role) -> str | None:
@@ -71,13 +71,13 @@ def _of_contents(found: Shrunk, left: Step, role: Role) -> str | None:
     """Return the requirement about the tensors, their forms, or the JSON around them."""
     send, want = found.step["send"], found.step["want"]
     if found.step["classes"] != "none":
-        return None if _is_answered(found.unmet) else "CLS-HTTP-NUM"
+        return None if _is_answered(found.unmet) else "CLS-PARAMETER"
     if send == "raw":
         return _of_raw(found.unmet, left, role)
     if send != "json" and "members" in left:
         return "BIN-SIZE-I"
     if send != "json" and any(axis in left for axis in (*_WRITING, "id")):
-        return "BIN-IHCL-I"
+        return "BIN-HEADER-I"
     if "nesting" in left:
         return "OIP-DATA"
     if send != "json":
@@ -89,35 +89,36 @@ def _of_contents(found: Shrunk, left: Step, role: Role) -> str | None:
 
 def _of_raw(unmet: Unmet, left: Step, role: Role) -> str:
     if not left.keys() - {"send", "want"} and not _is_answered(unmet):
-        return "RAW-IHCL0"
+        return "RAW-HEADER-ZERO"
     if role.batching:
-        return "RAW-B1"
+        return "RAW-BATCH-OF-ONE"
     is_variable = "count" in left and any(size < 0 for size in role.inputs[0].shape)
-    return "RAW-VAR" if is_variable and not _is_answered(unmet) else "RAW-ENC"
+    return "RAW-ONE-VARIABLE" if is_variable and not _is_answered(unmet) else "RAW-ENCODING"
 
 
 def _of_inputs(send: str, left: Step, role: Role) -> str:
     if send == "mixed":
-        return "BIN-MIX-I"
+        return "BIN-MIXED-I"
     if "order" in left:
-        return "BIN-ORD-I"
-    return f"BIN-ENC-{_encoding(role.inputs)}-I"
+        return "BIN-ORDER-I"
+    return f"BIN-{_encoding(role.inputs)}-I"
 
 
 def _of_outputs(want: str, left: Step, role: Role) -> str:
     if want == "mixed":
-        return "BIN-MIX-O"
+        return "BIN-MIXED-O"
     if "outputs" in left and len(role.outputs) > 1:
-        return "BIN-ORD-O"
-    return f"BIN-ENC-{_encoding(role.outputs)}-O"
+        return "BIN-ORDER-O"
+    return f"BIN-{_encoding(role.outputs)}-O"
 
 
 def _encoding(tensors: tuple[object, ...]) -> str:
     """Return which requirement is about the elements of some tensors: that of their one datatype, or that of all."""
     datatypes = {getattr(spec, "datatype", "") for spec in tensors}
     shapes = [getattr(spec, "shape", ()) for spec in tensors]
-    own = _OF_DATATYPE.get(min(datatypes), "ALL") if len(datatypes) == 1 else "ALL"
-    return "ROW" if own == "ALL" and any(len(shape) > 1 for shape in shapes) else own
+    if len(datatypes) == 1 and (own := _OF_DATATYPE.get(min(datatypes))):
+        return own
+    return "ROW-MAJOR" if any(len(shape) > 1 for shape in shapes) else "DATATYPES"
 
 
 # --- what is nobody's fault -----------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from conformance.roles.roles import Role
 
 # The form in which the tensors went out -> datatype -> the requirement about it.
 _CONTENTS = {True: "GRPC-RAW", False: "GRPC-TYPED"}
-_RAW: Mapping[str, str] = {"BYTES": "GRPC-BYTES", "FP16": "GRPC-FP16"}
+_RAW: Mapping[str, str] = {"BYTES": "GRPC-RAW-BYTES", "FP16": "GRPC-FP16"}
 
 
 def requirement(found: Shrunk, role: Role) -> str | None:
@@ -24,13 +24,13 @@ def requirement(found: Shrunk, role: Role) -> str | None:
     if "before" in left:
         return "OIP-ALIVE" if left["before"] in REFUSED and not is_answered else blame.ISOLATION
     if "path" in left:
-        return "GRPC-VERSION"
+        return "OIP-VERSIONED/grpc"
     if unmet.requirement:
-        return "GRPC-ID" if unmet.requirement == "OIP-ID" else unmet.requirement
+        return "OIP-ID/grpc" if unmet.requirement == "OIP-ID" else unmet.requirement
     if "id" in left:
-        return "GRPC-ID"
+        return "OIP-ID/grpc"
     if found.step["classes"] != "none":
-        return None if is_answered else "CLS-HTTP-NUM"
+        return None if is_answered else "CLS-PARAMETER"
     return _of_tensors(found.step, left, role, is_answered=is_answered)
 
 
@@ -38,8 +38,8 @@ def _of_tensors(step: Step, left: Step, role: Role, *, is_answered: bool) -> str
     """Return the requirement about the order of tensors, or about their contents."""
     is_raw = step["send"] == "binary"
     if "order" in left:
-        return "GRPC-ORDER-I" if is_raw else "GRPC-INPUT"
+        return "GRPC-ORDER-I" if is_raw else "GRPC-INPUT-BY-NAME"
     if "outputs" in left:
-        return "GRPC-ORDER-O" if is_answered else "OIP-OUT"
+        return "GRPC-ORDER-O" if is_answered else "OIP-OUTPUTS-LISTED"
     datatypes = {spec.datatype for spec in (*role.inputs, *role.outputs)}
     return _RAW.get(min(datatypes), "GRPC-RAW") if is_raw and len(datatypes) == 1 else _CONTENTS[is_raw]

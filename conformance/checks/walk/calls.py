@@ -24,7 +24,7 @@ from conformance.wire.grpc_answer import response
 from conformance.wire.grpc_request import infer_message
 from conformance.wire.request import InferRequest, Message, Output
 
-_ANSWERS = {"calls": "GRPC-EQ", "classified-calls": "GRPC-CLS-TOPN"}
+_ANSWERS = {"calls": "GRPC-RAW-AS-TYPED", "classified-calls": "CLS-HIGHEST/grpc"}
 # Kind -> the plainest role, and the plainest forms of its tensors.
 LEADS: Mapping[str, tuple[str, Sequence[Step]]] = {
     "calls": ("identity_int32", ({}, {"send": "binary"})),
@@ -67,7 +67,7 @@ def _single_steps(kind: str, axis: str) -> tuple[Step, ...]:
     return tuple(single_values(CALLS[kind], axis, plain, lambda *values: is_excluded_call(kind, *values)))
 
 
-@check("grpc.each-value-is-right-alone", answers="GRPC-EQ", over=(GRPC,))
+@check("grpc.each-value-is-right-alone", answers="GRPC-RAW-AS-TYPED", over=(GRPC,))
 @rows(*_single_rows())
 def each_value_is_right_alone(target: GrpcTarget, model: Model, kind: str, axis: str, value: str) -> str:
     """A call that is plain but for one thing is answered right, whatever that is."""
@@ -76,7 +76,7 @@ def each_value_is_right_alone(target: GrpcTarget, model: Model, kind: str, axis:
     return observed(len(steps), walk.along(taken(steps, model.salt)))
 
 
-@check("grpc.every-call-is-right", answers="GRPC-EQ", over=(GRPC,))
+@check("grpc.every-call-is-right", answers="GRPC-RAW-AS-TYPED", over=(GRPC,))
 @rows(*_rows())
 def every_call_is_right(target: GrpcTarget, model: Model, kind: str, role: str, part: str) -> str:
     """Calls of every kind are answered right, one after the other and at once."""

@@ -19,7 +19,7 @@ from conformance.wire.json_text import parse
 from conformance.wire.request import Message
 
 # Kind -> the requirement that a step breaks where nothing else is known of it.
-ANSWERS = {"json": "OIP-ANSWER", "binary": "BIN-EQ-I", "raw": "RAW-ENC", "classes": "CLS-TOPN"}
+ANSWERS = {"json": "OIP-ANSWER", "binary": "BIN-SAME-AS-JSON-I", "raw": "RAW-ENCODING", "classes": "CLS-HIGHEST"}
 # What rows of a kind rest on beside the extension of their requirement: classes are crossed with binary data.
 NEEDS: Mapping[str, tuple[str, ...]] = {"classes": BINARY}
 PARTS = ("brief", "rest")

@@ -39,7 +39,7 @@ def expect_own(reply: Reply, asked: Asked, answers: set[int]) -> None:
         expect_right(reply, asked)
     except Unmet as unmet:
         if reply.succeeded and hash(reply.body) in answers and any(tensor.elements for tensor in asked.expected):
-            unmet.requirement = "HTTP-ISOLATION"
+            unmet.requirement = "OIP-ISOLATION"
         raise
     answers.add(hash(reply.body))
 
@@ -72,7 +72,9 @@ def _expect_outputs(reply: Reply, asked: Asked) -> None:
     if missing:
         expect(reply).output(missing[0])
     if found != sorted(asked.forms):
-        requirement = "RAW-OUT" if asked.is_raw else "OIP-OUT" if asked.request.outputs else "OIP-OUT-ALL"
+        requirement = (
+            "RAW-OUTPUTS" if asked.is_raw else "OIP-OUTPUTS-LISTED" if asked.request.outputs else "OIP-OUTPUTS-ALL"
+        )
         expected = f"outputs {', '.join(sorted(asked.forms))} and no others"
         raise Unmet(expected, f"outputs {', '.join(safe(name, 60) for name in found)}", reply, requirement=requirement)
 
@@ -85,34 +87,34 @@ def _expect_forms(reply: Reply, asked: Asked) -> None:
         if form == "json" and output is not None and output.findings:
             finding = output.findings[0]
             if finding.kind in ("data-missing", "data-and-size"):
-                raise Unmet(finding.expected, finding.actual, reply, requirement="BIN-SIZE-J")
+                raise Unmet(finding.expected, finding.actual, reply, requirement="BIN-DATA-WITHOUT-SIZE")
 
 
 def _of_forms(asked: Asked) -> str:
     """Return the requirement that says in which form the outputs come."""
     request = asked.request
     if asked.is_raw:
-        return "RAW-OUT"
+        return "RAW-OUTPUTS"
     if request.outputs is None:
         said = request.binary_data_output
-        return "BIN-BDO-N" if said is ABSENT else "BIN-BDO-T" if said else "BIN-BDO-F"
+        return "BIN-ALL-UNSET" if said is ABSENT else "BIN-ALL-TRUE" if said else "BIN-ALL-FALSE"
     if any(output.classification is not ABSENT for output in request.outputs):
-        return "CLS-BIN"
+        return "CLS-BINARY"
     flags = {output.binary_data for output in request.outputs if output.binary_data is not ABSENT}
     if len(flags) > 1:
-        return "BIN-MIX-O"
+        return "BIN-MIXED-O"
     if not flags:
-        return "BIN-OUT-N"
+        return "BIN-OUTPUT-UNSET"
     if request.binary_data_output is True:
-        return "BIN-BDO-OVF"
-    return "BIN-OUT-T" if flags == {True} else "BIN-OUT-F"
+        return "BIN-FALSE-OVERRIDES"
+    return "BIN-OUTPUT-TRUE" if flags == {True} else "BIN-OUTPUT-FALSE"
 
 
 def _expect_id(reply: Reply, asked: Asked) -> None:
     sent = None if asked.is_raw else asked.request.id
     found = (reply.answer.document or {}).get("id")
     if sent is None and found in EARLIER_IDS:
-        raise Unmet("no id, or one of its own", f"id {shown(found)}", reply, requirement="HTTP-ISOLATION")
+        raise Unmet("no id, or one of its own", f"id {shown(found)}", reply, requirement="OIP-ISOLATION")
     if sent is not None and found != sent:
         raise Unmet(f"id {shown(sent)}", f"id {shown(found)}" if found else "no id", reply, requirement="OIP-ID")
 
@@ -134,11 +136,11 @@ def _expect_classes(reply: Reply, asked: Asked, wanted: Output, scores: Tensor) 
     output, batching = expect(reply).output(scores.name), asked.model.role.batching
     count = int(wanted.classification)
     if output.datatype != "BYTES":
-        named = "CLS-HTTP-NUM" if output.datatype == scores.datatype else "CLS-TYPE"  # not classified at all
+        named = "CLS-PARAMETER" if output.datatype == scores.datatype else "CLS-TYPE"  # not classified at all
         raise Unmet(f"{scores.name} BYTES", f"datatype {safe(output.datatype, 20)}", reply, requirement=named)
     readings = _readings(scores, count, batching=batching)
     if output.shape is None or output.shape not in readings:
-        named, shape = "CLS-SHAPE-B" if batching else "CLS-SHAPE-NB", next(iter(readings))
+        named, shape = "CLS-SHAPE-BATCH" if batching else "CLS-SHAPE", next(iter(readings))
         raise Unmet(f"shape {list(shape)}", shown_shape(output.shape), reply, requirement=named)
     items, count = readings[output.shape]
     if output.array is None:
@@ -172,11 +174,11 @@ def _expect_ranking(
     try:
         listed = [class_texts.parse(text) for text in texts]
     except class_texts.ClassTextError as error:
-        raise Unmet("value:index or value:index:label", str(error), reply, requirement="CLS-FMT") from None
+        raise Unmet("value:index or value:index:label", str(error), reply, requirement="CLS-FORMAT") from None
     for entry in listed:
         label = labels[entry.index] if entry.index < len(labels) else None
         if entry.label != label:
-            named = "CLS-NOLABEL" if label is None else "CLS-LABEL"
+            named = "CLS-NO-LABEL" if label is None else "CLS-LABEL"
             actual = "no label" if entry.label is None else shown(entry.label)
             raise Unmet(f"label {shown(label)} at index {entry.index}", actual, reply, requirement=named)
     ranked = class_texts.agree(listed, scores) and class_texts.ties_in_order(listed, scores)
@@ -193,7 +195,7 @@ def _of_ranking(listed: Sequence[ClassText], scores: Scores, others: Sequence[Sc
         return "CLS-INDEX"
     if class_texts.are_highest(class_texts.by_index(listed, scores), scores):
         return "CLS-VALUE"
-    return "CLS-TOPN"
+    return "CLS-HIGHEST"
 
 
 def _right(scores: Scores, count: int) -> str:

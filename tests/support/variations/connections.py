@@ -100,7 +100,7 @@ def json_ends_with_the_connection(original: Any, protocol: Any, *arguments: Any)
     _ends_each(original, protocol, arguments, _old_without_length)
 
 
-@variation(*CLOSING, breaks="BIN-CL-CHUNKED")
+@variation(*CLOSING, breaks="BIN-NOT-CHUNKED")
 def answers_end_with_the_connection(original: Any, protocol: Any, *arguments: Any) -> None:
     """Answers are HTTP/1.0 and end where the connection does, with binary data or without."""
     _ends_each(original, protocol, arguments, _old_without_any_length)
@@ -136,7 +136,7 @@ class _InSmallChunks(Response):
         await send({"type": "http.response.body", "body": b""})
 
 
-@variation("response.frame", breaks="BIN-CL-CHUNKED")
+@variation("response.frame", breaks="BIN-NOT-CHUNKED")
 def answers_come_in_small_chunks(original: Any, head: bytes, binary: Sequence[Any]) -> Response:
     """Answers come in chunks that end anywhere."""
     found: Response = original(head, binary)

@@ -21,7 +21,7 @@ def inference_header_on_json_answers(original: Any, head: bytes, binary: Sequenc
     return found
 
 
-@variation("response.frame", breaks="BIN-IHCL-NONE")
+@variation("response.frame", breaks="BIN-HEADER-ON-JSON-O")
 def inference_header_0_on_json_answers(original: Any, head: bytes, binary: Sequence[Any]) -> Response:
     """An answer without binary data has the inference header 0."""
     found: Response = original(head, binary)
@@ -58,7 +58,7 @@ def headers_in_capitals(original: Any, head: bytes, binary: Sequence[Any]) -> Re
     return _InCapitals(bytes(found.body), headers=dict(found.headers))
 
 
-@variation("response.frame", breaks="BIN-CL-CHUNKED")
+@variation("response.frame", breaks="BIN-NOT-CHUNKED")
 def answers_are_chunked(original: Any, head: bytes, binary: Sequence[Any]) -> Response:
     """Answers are chunked and do not state their length."""
     found: Response = original(head, binary)
@@ -66,7 +66,7 @@ def answers_are_chunked(original: Any, head: bytes, binary: Sequence[Any]) -> Re
     return found
 
 
-@variation("response.frame", breaks=("BIN-CT-RES", "BIN-CT-JSON"))
+@variation("response.frame", breaks=("BIN-CONTENT-TYPE-O", "BIN-CONTENT-TYPE-OF-JSON"))
 def answers_without_content_type(original: Any, head: bytes, binary: Sequence[Any]) -> Response:
     """Answers do not say what they are."""
     found: Response = original(head, binary)

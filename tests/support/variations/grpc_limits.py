@@ -99,13 +99,13 @@ def _code(name: str) -> Any:
     return StatusCode[name]
 
 
-@variation("grpc_server.status", breaks="GRPC-ERR-CODE")
+@variation("grpc_server.status", breaks="OIP-ERROR-STATUS/grpc")
 def grpc_refusals_are_failed_preconditions(original: Any, error: Any) -> Any:
     """What contradicts a model is FAILED_PRECONDITION."""
     return _code("FAILED_PRECONDITION"), original(error)[1]
 
 
-@variation("grpc_server.status", breaks="GRPC-ERR-CODE")
+@variation("grpc_server.status", breaks="OIP-ERROR-STATUS/grpc")
 def grpc_refusals_of_shapes_are_out_of_range(original: Any, error: Any) -> Any:
     """What is wrong with a shape is OUT_OF_RANGE, and a datatype that is not served UNIMPLEMENTED."""
     code, text = original(error)

@@ -34,7 +34,7 @@ def no_paths_with_a_version(original: Any, service: Any, http: Any) -> Any:
     return original(service, http)
 
 
-@variation("app.not_routed", breaks="OIP-ERR-HTTP")
+@variation("app.not_routed", breaks="OIP-ERROR-ELSEWHERE")
 async def errors_of_http_in_plain_text(_original: Any, _http: Any, exception: Any) -> Response:
     """Unknown paths and methods are answered by the HTTP library, in plain text."""
     return PlainTextResponse(str(exception.detail), exception.status_code)
@@ -57,7 +57,7 @@ def leading_zeros_in_the_header_refused(original: Any, values: Any, body_length:
     return original(values, body_length)
 
 
-@variation("request.parse_outputs", breaks="OIP-ERR-TWICE")
+@variation("request.parse_outputs", breaks="OIP-TWICE")
 def outputs_listed_twice_count_once(original: Any, model: Any, request: Any) -> Any:
     """An output that is listed twice is returned once."""
     listed = request.get("outputs")
@@ -68,7 +68,7 @@ def outputs_listed_twice_count_once(original: Any, model: Any, request: Any) -> 
     return original(model, {**request, "outputs": once})
 
 
-@variation("request.parse_input", breaks="OIP-ERR-MEMBER")
+@variation("request.parse_input", breaks="OIP-MEMBER-MISSING")
 def datatype_of_an_input_may_be_absent(original: Any, model: Any, spec: Any, entry: Any, rest: Any) -> Any:
     """An input without a datatype has the one that the model declares."""
     return original(model, spec, {"datatype": spec.datatype, **entry}, rest)

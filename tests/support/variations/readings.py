@@ -43,7 +43,7 @@ def no_classes_means_the_tensor(original: Any, given: Any, name: str, least: int
     return None if name == "classification" and given.get(name) == 0 else original(given, name, least)
 
 
-@variation("framing.BinaryData.finish", breaks="BIN-NEG-EXTRA")
+@variation("framing.BinaryData.finish", breaks="BIN-BODY-LONG")
 def bytes_left_over_are_ignored(_: Any, binary: Any) -> None:
     """Bytes behind the last tensor of a request are ignored."""
 
@@ -115,13 +115,13 @@ def strings_are_mended(_: Any, element: bytes) -> str:
     return element.decode("utf-8", "replace")
 
 
-@variation("framing.json_length", breaks="BIN-NEG-IHCL-TWICE")
+@variation("framing.json_length", breaks="BIN-HEADER-TWICE")
 def first_of_two_headers_counts(original: Any, values: Sequence[str], length: int) -> Any:
     """Of two inference headers the first counts."""
     return original(list(values)[:1], length)
 
 
-@variation("framing.json_length", breaks="BIN-NEG-IHCL-TWICE")
+@variation("framing.json_length", breaks="BIN-HEADER-TWICE")
 def last_of_two_headers_counts(original: Any, values: Sequence[str], length: int) -> Any:
     """Of two inference headers the last counts."""
     return original(list(values)[-1:], length)

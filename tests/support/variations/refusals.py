@@ -32,7 +32,7 @@ def refused_with_404(original: Any, *arguments: Any) -> Response:
     return _with_status(original, 404, arguments)
 
 
-@variation("app.error", breaks="OIP-ERR-STATUS")
+@variation("app.error", breaks="OIP-ERROR-STATUS")
 def refused_with_500(original: Any, *arguments: Any) -> Response:
     """Bad requests are refused with status 500."""
     return _with_status(original, 500, arguments)
@@ -147,7 +147,7 @@ async def other_content_types_are_refused(original: Any, service: app.Service, h
     return found
 
 
-@variation("app.Service.infer", breaks=("BIN-CT-REQ-OTHER", "RAW-CT-OTHER", "BIN-IHCL-JSON"))
+@variation("app.Service.infer", breaks=("BIN-CONTENT-TYPE-OTHER", "RAW-CONTENT-TYPE-OTHER", "BIN-HEADER-ON-JSON-I"))
 async def binary_data_need_their_type(original: Any, service: app.Service, http: Any) -> Response:
     """Requests with an inference header are refused where they are of another type than application/octet-stream."""
     if HEADER in http.headers and http.headers.get("content-type") != OWN_TYPES[1]:

@@ -12,7 +12,7 @@ from reference_server.signature import TensorSpec
 from reference_server.tensors import Tensor
 
 
-@variation("request.parse_input", breaks="OIP-ERR-SIGNATURE")
+@variation("request.parse_input", breaks="OIP-SIGNATURE")
 def other_datatypes_are_converted(original: Any, model: Any, spec: TensorSpec, entry: Any, rest: Any) -> Tensor:
     """A numeric input of another datatype is read as what it says it is, and converted."""
     datatype = entry.get("datatype")
@@ -22,7 +22,7 @@ def other_datatypes_are_converted(original: Any, model: Any, spec: TensorSpec, e
     return Tensor(spec.datatype, tensor.shape, tensor.elements.astype(NUMPY[spec.datatype]))
 
 
-@variation("request.parse_input", breaks="OIP-ERR-SIGNATURE")
+@variation("request.parse_input", breaks="OIP-SIGNATURE")
 def other_shapes_are_reshaped(original: Any, model: Any, spec: TensorSpec, entry: Any, rest: Any) -> Tensor:
     """An input of as many elements as the model's fixed shape gets that shape; a missing batch dimension is put in."""
     shape = entry.get("shape")
@@ -33,7 +33,7 @@ def other_shapes_are_reshaped(original: Any, model: Any, spec: TensorSpec, entry
     return tensor
 
 
-@variation("request.parse_input", breaks="BIN-NEG-NEITHER")
+@variation("request.parse_input", breaks="BIN-SIZE-MISSING")
 def missing_sizes_are_worked_out(original: Any, model: Any, spec: TensorSpec, entry: Any, rest: Any) -> Tensor:
     """A binary input without a size takes as many bytes as its shape needs, or as its strings say."""
     sized = (entry.get("parameters") or {}).get("binary_data_size") is not None
@@ -54,7 +54,7 @@ def _of_strings(data: memoryview, count: int) -> int:
     return at
 
 
-@variation("request.parse_outputs", breaks="OIP-ERR-TWICE")
+@variation("request.parse_outputs", breaks="OIP-TWICE")
 def outputs_listed_twice_come_twice(original: Any, model: Any, request: Any) -> Any:
     """An output that is listed twice is returned twice, each time as it is asked for."""
     listed = request.get("outputs")
@@ -65,7 +65,7 @@ def outputs_listed_twice_come_twice(original: Any, model: Any, request: Any) -> 
     )
 
 
-@variation("request.parse_inputs", breaks="OIP-ERR-TWICE")
+@variation("request.parse_inputs", breaks="OIP-TWICE")
 def last_of_equal_inputs_counts(original: Any, model: Any, request: Any, rest: Any) -> Any:
     """Of JSON inputs that have one name the last is taken."""
     inputs = request.get("inputs")

@@ -1,0 +1,31 @@
+"""Classes under `binary_data_output`: a classified output is always a listed one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance.checks.support.class_forms import UNWRITTEN, are_written, expect_texts
+from conformance.checks.support.classes import ITEMS, SCORES, ask, classified, scored, texts
+from conformance.expect.expectation import expect
+from conformance.expect.unmet import blocked_where
+from conformance.roles.model import Model
+from conformance.terms.check import Row, check, rows
+from conformance.terms.extensions import CLASSES
+from conformance.transport.target import Target
+from conformance.wire.request import Output
+
+
+@check("overrides.classes-under-binary-data-output", answers="BIN-ALL-TRUE-LISTED")
+@rows(
+    Row("scores", (SCORES,), role="scores", needs=CLASSES),
+    Row("batch", (ITEMS,), role="scores_batching_labelled", needs=CLASSES),
+)
+def classes_under_binary_data_output(target: Target, model: Model, values: Any) -> str:
+    """Under binary_data_output true, classes without binary_data come in one of the two forms."""
+    name, tensors = scored(model), [model.tensor(values)]
+    wanted = [Output(name, classification=2)]
+    reply = classified(target, model.request(tensors, send="json", outputs=wanted, binary_data_output=True))
+    right = texts(ask(target, model, tensors, *wanted), name)
+    with blocked_where(lambda: not are_written(target, right, reply.answer.output(name)), UNWRITTEN):
+        expect_texts(reply, name, right, "CLS-BINARY")
+    return "binary data" if expect(reply).output(name).binary else "JSON"
