@@ -65,7 +65,7 @@ class Settings:
     timeout: float = 10.0
     max_answer: int = 256 * 1024 * 1024
     grpc: GrpcAddress | None = None
-    segment_pause: float = 0.01
+    segment_pause: float = 0.005
 
     @property
     def grpc_address(self) -> GrpcAddress:

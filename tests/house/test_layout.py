@@ -158,3 +158,11 @@ def test_tests_import_from_no_test_module() -> None:
     ]
     assert len(files) > 50
     assert wrong == []
+
+
+def test_a_run_that_does_not_explore_goes_without_hypothesis() -> None:
+    program = (
+        "import sys; from conformance import checks; import conformance.plugin.hooks; checks.load(); "
+        "sys.exit('hypothesis' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -42,21 +42,6 @@ def test_without_a_target_the_plugin_does_nothing(tmp_path: Path) -> None:
     assert "profile     certify" not in run.stdout
 
 
-def test_the_bundled_server_is_conformant_over_both_transports(tmp_path: Path) -> None:
-    quick = ("--conformance-profile=quick", "--conformance-report=r.json")
-    run = judge(tmp_path, "--target-url=reference", "-n", "2", *quick)
-    assert run.returncode == 0, run.stdout
-    report = report_of(tmp_path / "r.json")
-    assert (report["verdict"], report["why"], report["footer"]["complete"]) == ("conformant", [], True)
-    musts = {entry["id"]: entry["verdict"] for entry in report["requirements"] if entry["level"] == "MUST"}
-    assert musts.pop("HTTP-SLOW-READER") == "not_applicable"  # no part of the profile
-    assert set(musts.values()) == {"pass"}, musts
-    assert f"is conformant ({len(musts)} of {len(musts) + 1} MUSTs judged)" in run.stdout.splitlines()[-1]
-    offered = {name: entry["verdict"] for name, entry in report["extensions"].items()}
-    assert set(offered.values()) == {"conformant"}
-    assert set(offered) == {"protocol", "binary_tensor_data", "raw", "classification", "classification_grpc"}
-
-
 def test_two_workers_reach_the_same_verdicts(tmp_path: Path, small: str) -> None:
     for name, workers in (("one", []), ("two", ["-n", "2"])):
         wanted = ("-k", "ordering or state", f"--conformance-report={name}.json")

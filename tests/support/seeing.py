@@ -34,7 +34,7 @@ from tests.support.reach import Rows
 # pause; a fault in the reading itself gets one that a busy machine cannot fill.
 SHORT_PAUSE, LONG_PAUSE = 0.002, 0.02
 # A fault that stalls costs this much at each row that meets it; every honest answer comes in a fraction of it.
-TIMEOUT = 5.0
+TIMEOUT = 3.0
 # A target that answers nothing any more is given up after so many rows in error.
 PATIENCE = 25
 LARGEST_MESSAGE = 64 * 1024 * 1024

@@ -7,14 +7,13 @@ raises is the plain `Unmet` of the smallest example that was found, with its exc
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TypeVar
-
-from hypothesis import Phase, given, settings
-from hypothesis.errors import Flaky
-from hypothesis.strategies import SearchStrategy
+from typing import TYPE_CHECKING, TypeVar
 
 from conformance.expect.unmet import Unmet
 from conformance.transport.unreachable import TargetLost
+
+if TYPE_CHECKING:  # hypothesis takes long to import, and a run that does not explore goes without it
+    from hypothesis.strategies import SearchStrategy
 
 T = TypeVar("T")
 
@@ -26,6 +25,9 @@ def explore(values: SearchStrategy[T], expectation: Callable[[T], object], *, sh
         Unmet: it does not hold for one; where a server fails an example now and then, as it failed first.
         TargetLost: the target is gone.
     """
+    from hypothesis import Phase, given, settings
+    from hypothesis.errors import Flaky
+
     # The settings are made here, not when the module is imported: the profile has been chosen by now. Hypothesis
     # would report several distinct faults as a group, which nobody could tell from a fault of the suite's own.
     phases = list(Phase) if shrinks else [Phase.explicit, Phase.generate]

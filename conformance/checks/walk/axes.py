@@ -8,6 +8,7 @@ message travels) and `company` (what comes before it and beside it).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 from conformance.checks.walk.covering import Step
 from conformance.roles.roles import Role, load
@@ -76,6 +77,7 @@ BEFORE = (
     *("nothing", "near", "larger", "smaller", "other-form", "with-id", "all-binary-asked", "classes-asked", "chunked"),
     *("unknown-model", "unknown-output", "broken-json", "wrong-size", "refused-option"),
 )
+_SOMETHING_BEFORE = BEFORE[1:]
 COMPANY: Mapping[str, Sequence[str]] = {"before": BEFORE, "beside": ("nothing", "one", "other-model", "many")}
 
 # Kind of request -> its axes. Every kind is an array of its own, since each rests on an extension of its own.
@@ -105,6 +107,7 @@ NEUTRAL: Step = {
 AXES = tuple(dict.fromkeys(("beside", "before", *WAYS, *WRITING, *NUMBERS, "id", *CONTENTS, "classes", "want", "send")))
 
 
+@cache
 def is_excluded(kind: str, a: str, v: str, b: str, w: str) -> bool:
     """Whether two values of two axes never meet in a kind of request."""
     both = {a: v, b: w}
@@ -137,7 +140,7 @@ def _invalid(step: Step) -> bool:
     return (
         _is(step, http=["1.0"], framing=chunked)
         or _is(step, http=["1.0"], before=["chunked"])
-        or _is(step, connection=["fresh"], before=[name for name in BEFORE if name != "nothing"])
+        or _is(step, connection=["fresh"], before=_SOMETHING_BEFORE)
         or (slow and _is(step, beside=["many"]))
         or (_count(step) >= HUGE and _is(step, beside=["one", "other-model"]))
         or (slow and _is(step, escapes=["every"]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from conformance.checks.walk import blame_over_grpc, company
@@ -101,7 +101,7 @@ def _lead(target: GrpcTarget, model: Model, kind: str) -> Lead | None:
 
 
 def _caller(target: GrpcTarget, model: Model) -> Caller:
-    return Caller(target, model, other_model(target.over_http, model), _version(target, model))
+    return Caller(target, model, other_model(target.over_http, model), cache(partial(_version, target, model)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class Caller:
     target: GrpcTarget
     model: Model
     other: Model | None
-    version: str
+    version: Callable[[], str]
     answers: set[int] = field(default_factory=set)
 
     def take(self, step: Step, salt: int, *, anew: bool = False) -> None:
@@ -120,7 +120,7 @@ class Caller:
         Raises:
             Unmet: an answer is wrong.
         """
-        model = replace(self.model, version=self.version) if step["path"] == "version" else self.model
+        model = replace(self.model, version=self.version()) if step["path"] == "version" else self.model
         main = asked_over_grpc(step, model, salt)
         if earlier := _before(step, main):
             self.answers.add(hash(self.target.send(earlier, fresh=anew).body))

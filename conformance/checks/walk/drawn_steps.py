@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-from hypothesis import strategies as st
-from hypothesis.strategies import SearchStrategy
+from typing import TYPE_CHECKING
 
 from conformance.checks.support.exploring import explore
 from conformance.checks.walk.axes import KINDS, NEUTRAL, is_excluded, is_invalid
@@ -16,11 +14,16 @@ from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
 from conformance.transport.target import Target
 
+if TYPE_CHECKING:  # see `exploring`
+    from hypothesis.strategies import SearchStrategy
+
 MOST_STEPS = 4  # one after the other; arrays have longer sequences
 
 
 def drawn_steps(kind: str, role: str) -> SearchStrategy[list[Step]]:
     """Return short sequences of steps of a kind with one role; they shrink to neutral values and to one step."""
+    from hypothesis import strategies as st
+
     axes = {axis: values for axis, values in KINDS[kind].items() if axis != "role"}
     drawn = st.fixed_dictionaries({axis: st.sampled_from(list(values)) for axis, values in axes.items()})
     return st.lists(drawn.map(lambda values: _made_valid(kind, role, values)), min_size=1, max_size=MOST_STEPS)

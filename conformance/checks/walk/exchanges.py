@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 from conformance.checks.walk.alone import FORM_AXES, Lead, single_values, with_plain_ones
 from conformance.checks.walk.axes import KINDS, NEUTRAL, is_excluded, is_heavy
@@ -86,8 +86,7 @@ def _single_steps(kind: str, axis: str) -> tuple[Step, ...]:
 def each_value_is_right_alone(target: Target, model: Model, kind: str, axis: str, value: str) -> str:
     """A request that is plain but for one thing is answered right, whatever that is."""
     steps = with_plain_ones((step for step in _single_steps(kind, axis) if step[axis] == value), NEUTRAL)
-    walk = Walk(Sender(target, model, other_model(target, model), _version(target, model)))
-    return observed(len(steps), walk.along(taken(steps, model.salt)))
+    return observed(len(steps), Walk(_sender(target, model)).along(taken(steps, model.salt)))
 
 
 @check("walk.every-exchange-is-right", answers="OIP-ANSWER")
@@ -100,12 +99,16 @@ def every_exchange_is_right(target: Target, model: Model, kind: str, role: str, 
 
 def walk_over_http(target: Target, model: Model, kind: str) -> Walk:
     """Return a walk with a model, along whatever steps of a kind."""
-    sender = Sender(target, model, other_model(target, model), _version(target, model))
+    sender = _sender(target, model)
     plainest = target.model(LEADS[kind][0], model.salt)
     if plainest is None:
         return Walk(sender)
-    leading = replace(sender, model=plainest, other=other_model(target, plainest))
+    leading = replace(_sender(target, plainest), answers=sender.answers)
     return Walk(sender, lead=Lead(leading, lambda axis: _single_steps(kind, axis), NEUTRAL, target.once))
+
+
+def _sender(target: Target, model: Model) -> Sender:
+    return Sender(target, model, other_model(target, model), cache(partial(_version, target, model)))
 
 
 def other_model(target: Target, model: Model) -> Model | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from conformance.checks.walk import company, ways
@@ -20,7 +21,8 @@ class Sender:
     """Takes steps with one model, over HTTP.
 
     Attributes:
-        version: of the model, as its metadata list it; empty where they do not.
+        version: gives the version of the model that its metadata list, empty where they do not; asked for once a step
+            needs it.
         other: another model, for requests beside those to this one.
         answers: bodies of answers that came so far, as hashes.
     """
@@ -28,7 +30,7 @@ class Sender:
     target: Target
     model: Model
     other: Model | None
-    version: str
+    version: Callable[[], str]
     answers: set[int] = field(default_factory=set)
 
     def take(self, step: Step, salt: int, *, anew: bool = False) -> None:
@@ -37,7 +39,7 @@ class Sender:
         Raises:
             Unmet: an answer is wrong. That to the request before is nobody's business here, as long as there is one.
         """
-        model = replace(self.model, version=self.version) if step["path"] == "version" else self.model
+        model = replace(self.model, version=self.version()) if step["path"] == "version" else self.model
         main = asked(step, model, salt)
         if earlier := company.before(step, main):
             reply = self.target.send_in(*earlier, fresh=anew)
