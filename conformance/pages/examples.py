@@ -12,16 +12,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
+from conformance.pages.contents import SHOWN_BYTES, SHOWN_VALUES, json_lines, octet_lines, value_text, width_of
 from conformance.roles import golden_calls, golden_requests
 from conformance.roles.golden_calls import GrpcCase
-from conformance.roles.golden_requests import Case, Class, Output, Part, Value
+from conformance.roles.golden_requests import Case, Class, Output, Part
 from conformance.terms.data import folder, toml
 from conformance.terms.text import element
-from conformance.wire.datatypes import DATATYPES
 
-WIDTH = 100
 RAW_CONTENTS = "raw_input_contents"
-SHOWN_BYTES, SHOWN_VALUES, SHOWN_TEXT, SHOWN_JSON, SHOWN_LINES = 24, 6, 48, 900, 40
+SHOWN_LINES = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,59 +80,19 @@ def _request(case: Case) -> Iterator[str]:
     yield from (f"{name}: {value}" for name, value in case.headers.items())
     yield ""
     if case.json_length:
-        yield from _json(case.body[: case.json_length])
+        yield from json_lines(case.body[: case.json_length])
     end = case.json_length
     for part in case.parts:
         yield from _part(part, case.body[part.offset : part.offset + part.size])
         end = part.offset + part.size
     if case.body[end:]:
-        yield from _octets("(belongs to no tensor)", case.body[end:], 1)
-
-
-def _json(octets: bytes) -> Iterator[str]:
-    text = octets.decode("utf-8", "backslashreplace")
-    cut = text if len(text) <= SHOWN_JSON else f"{text[:SHOWN_JSON]} ... ({len(octets)} bytes)"
-    for line in cut.splitlines():
-        yield from _folded(line)
-
-
-def _folded(line: str) -> Iterator[str]:
-    """Yield a line of JSON in pieces that fit the page, each ending behind a comma where it can."""
-    while len(line) > WIDTH:
-        end = line.rfind(",", 0, WIDTH)
-        cut = end + 1 if end > 0 else WIDTH
-        yield line[:cut]
-        line = line[cut:]
-    yield line
+        yield from octet_lines("(belongs to no tensor)", case.body[end:], 1)
 
 
 def _part(part: Part, octets: bytes) -> Iterator[str]:
-    yield from _octets(f"{part.name} {part.datatype} {list(part.shape)}", octets, _width(part.datatype), part.values)
-
-
-def _octets(name: str, octets: bytes, width: int, values: tuple[Value, ...] | None = None) -> Iterator[str]:
-    """Yield a line that names bytes, and their digits."""
-    meaning = f" = {_values(values)}" if values else ""
-    yield f"<{name}, {len(octets)} bytes{meaning}>"
-    if octets:
-        cut = octets[:SHOWN_BYTES]
-        elements = (cut[start : start + width].hex(" ") for start in range(0, len(cut), width))
-        yield "  " + "  ".join(elements) + (" ..." if len(octets) > len(cut) else "")
-
-
-def _width(datatype: str) -> int:
-    """Return how many bytes are shown together: an element, or of BYTES, whose elements differ in length, four."""
-    known = DATATYPES.get(datatype)
-    return (known.size if known else None) or 4
-
-
-def _values(values: Iterable[Value]) -> str:
-    """Return the first elements of a tensor, as many as are quickly read."""
-    every = [element(value, 16) for value in values]
-    shown = every[:SHOWN_VALUES]
-    while len(shown) > 1 and len(", ".join(shown)) > SHOWN_TEXT:
-        shown.pop()
-    return ", ".join(shown) + (", ..." if len(every) > len(shown) else "")
+    yield from octet_lines(
+        f"{part.name} {part.datatype} {list(part.shape)}", octets, width_of(part.datatype), part.values
+    )
 
 
 def _call(case: GrpcCase) -> Iterator[str]:
@@ -143,7 +102,9 @@ def _call(case: GrpcCase) -> Iterator[str]:
     lines = text.splitlines()
     for line in lines[:SHOWN_LINES]:
         name, colon, value = line.partition(": ")
-        yield from _octets(name, literal_eval(f"b{value}"), SHOWN_BYTES) if name == RAW_CONTENTS and colon else [line]
+        yield from (
+            octet_lines(name, literal_eval(f"b{value}"), SHOWN_BYTES) if name == RAW_CONTENTS and colon else [line]
+        )
     if len(lines) > SHOWN_LINES:
         yield f"... ({len(lines)} lines)"
 
@@ -196,9 +157,9 @@ def _output(output: Output, forms: Mapping[str, str]) -> Iterator[str]:
         yield "  " + ", ".join(map(_class, output.classes[:SHOWN_VALUES]))
     elif output.form == "json" or output.binary is None:
         yield f"<{name}>"
-        yield f"  {_values(output.values or ())}"
+        yield f"  {value_text(output.values or ())}"
     else:
-        yield from _octets(name, output.binary, _width(output.datatype), output.values)
+        yield from octet_lines(name, output.binary, width_of(output.datatype), output.values)
 
 
 def _class(found: Class) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 import jinja2
 
-from conformance.pages import examples, subjects
+from conformance.pages import examples, recorded, subjects
 from conformance.pages.explanations import renamed
 from conformance.pages.servers import Server, by_word
 from conformance.terms import data, ledger
@@ -109,7 +109,7 @@ def _area(area: str, entries: Sequence[Requirement], servers: Sequence[Server]) 
         extensions=EXTENSIONS,
         examples=examples.load(),
         answering=subjects.answering(),
-        clearest=subjects.clearest,
+        recorded=recorded.load(),
         faults_of=subjects.faults_of,
         most=MOST_FAULTS,
         most_beside=MOST_BESIDE,

@@ -149,6 +149,15 @@ async def binary_outputs_refused_under_a_version(original: Any, service: Any, ht
 
 
 @fault("app.Service.infer", breaks="OIP-VERSIONED")
+async def another_version_named_under_a_version(original: Any, service: Any, http: Request) -> Response:
+    """An answer at the path with a version names another one."""
+    answer: Response = await original(service, http)
+    if _has_version(http):
+        answer.body = bytes(answer.body).replace(b'"model_version":"1"', b'"model_version":"2"')
+    return answer
+
+
+@fault("app.Service.infer", breaks="OIP-VERSIONED")
 async def raw_requests_unknown_under_a_version(original: Any, service: Any, http: Request) -> Response:
     """The path with a version takes no raw request."""
     if _has_version(http) and http.headers.get(HEADER) == "0":

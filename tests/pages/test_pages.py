@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conformance.pages import examples, pages, servers, subjects
+from conformance import checks
+from conformance.pages import examples, pages, recorded, servers, subjects
 from conformance.pages.examples import Example
 from conformance.pages.servers import Server
 from conformance.roles import golden_calls, golden_requests
 from conformance.terms import data, ledger
+from conformance.terms.check import Check
 from conformance.terms.documents import sentence
 from conformance.terms.ledger import Basis, Level, Requirement
 from conformance.transport import reference_faults
@@ -183,3 +186,51 @@ def test_every_area_and_extension_has_a_title() -> None:
     entries = ledger.load().values()
     assert list(pages.AREAS) == list(dict.fromkeys(entry.page for entry in entries))
     assert {entry.extension for entry in entries} <= set(pages.EXTENSIONS)
+
+
+# --- recorded exchanges -----------------------------------------------------------------------------------------------
+
+
+def test_every_requirement_has_an_example_a_golden_one_or_a_recorded_one() -> None:
+    assert set(examples.load()) | set(recorded.load()) == set(ledger.load())
+    assert set(examples.load()) & set(recorded.load()) == set()
+    assert set(data.toml("pages/recorded.toml")) <= set(recorded.load())
+
+
+@pytest.mark.parametrize("requirement_id", recorded.load())
+def test_a_recorded_exchange_is_whole_and_fits_the_page(requirement_id: str) -> None:
+    exchange = recorded.load()[requirement_id]
+    check = _check(exchange.check)
+    assert requirement_id in {name for row in check.rows for name in check.requirements(row)}
+    assert exchange.request
+    assert exchange.answer[0].startswith(("HTTP ", "status "))
+    assert [line for line in (*exchange.request, *exchange.answer) if len(line) > 120 or "```" in line] == []
+
+
+def _check(check_id: str) -> Check:
+    (found,) = (check for check in checks.load() if check.id == check_id)
+    return found
+
+
+def test_a_recorded_exchange_is_that_of_the_row() -> None:
+    nan = recorded.load()["CLS-NAN"]
+    assert (nan.check, nan.row, nan.before) == ("classification.nan-somewhere", "first", 0)
+    assert nan.request[:4] == (
+        "POST /v2/models/scores/infer",
+        "Content-Type: application/octet-stream",
+        "Inference-Header-Content-Length: 160",
+        "Content-Length: 176",
+    )
+    assert nan.request[-2:] == ("<octets, 16 bytes>", "  00 00 c0 7f 00 00 80 3f 00 00 00 40 00 00 40 40")
+    assert nan.answer[-1] == '"shape":[4],"data":["3.0:3","2.0:2","1.0:1","nan:0"]}]}'
+
+
+def test_a_recorded_call_is_shown_as_text() -> None:
+    call = recorded.load()["OIP-REFUSAL/grpc"]
+    assert call.request == ("ModelReady of inference.GRPCInferenceService", "", 'name: "there-is-no-such-model"')
+    assert call.answer[0].startswith("status NOT_FOUND: ")
+
+
+def test_a_recorded_exchange_names_no_port() -> None:
+    lines = [line for found in recorded.load().values() for line in (*found.request, *found.answer)]
+    assert {port for line in lines for port in re.findall(r"127\.0\.0\.1:(\d+)", line)} == {"8000"}

@@ -7,12 +7,13 @@ from dataclasses import replace
 
 from conformance.checks.support.classes import texts
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import NotApplicable, about, blocked_where, holds
+from conformance.expect.unmet import NotApplicable, Unmet, about, blocked_where, holds
 from conformance.roles.model import Make, Model
 from conformance.terms.check import Row, check, rows
 from conformance.terms.extensions import BINARY, CLASSES, RAW
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
+from conformance.wire.finding import shown
 from conformance.wire.request import Message, Output
 
 Expect = Callable[[Reply, Model], object]
@@ -67,7 +68,7 @@ ROWS: tuple[Row, ...] = (
 @check("json.path-with-a-version-does-the-same", answers="OIP-VERSIONED")
 @rows(*ROWS)
 def path_with_a_version_does_the_same(target: Target, model: Model, make: Make, right: Expect) -> None:
-    """Where a model's listed version has a path of its own, every kind of request is answered there as without it."""
+    """Where a model's listed version has a path of its own, every kind of request is answered there as without it, by that version."""
     versioned = _with_a_version(target, model)
     reply = target.infer(make(versioned))
     plain = replace(model, version="")
@@ -77,6 +78,9 @@ def path_with_a_version_does_the_same(target: Target, model: Model, make: Make, 
 
     with blocked_where(is_wrong_without, "it is answered wrongly at the path without a version, too"), about(None):
         right(reply, versioned)
+    named = (reply.answer.document or {}).get("model_version")
+    if isinstance(named, str) and named not in ("", versioned.version):  # its type is for a check of its own
+        raise Unmet(f"model_version {shown(versioned.version)}, or none", shown(named), reply)
 
 
 def _with_a_version(target: Target, model: Model) -> Model:
