@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from conformance.terms.check import label
@@ -70,16 +70,23 @@ class CheckResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data: dicts, lists, texts and numbers."""
+        # Field by field, since `dataclasses.asdict` copies every text of thousands of results.
+        plain = {name: getattr(self, name) for name in _FIELDS}
+        failure = {name: getattr(self.failure, name) for name in _OF_FAILURE} if self.failure else None
         reason = {"kind": str(self.reason.kind), "subject": self.reason.subject} if self.reason else None
-        return {**asdict(self), "outcome": str(self.outcome), "reason": reason}
+        return {**plain, "outcome": str(self.outcome), "failure": failure, "reason": reason}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> CheckResult:
         """Return the result that `to_dict` made plain."""
-        values = {item.name: data[item.name] for item in fields(cls)}
+        values = {name: data[name] for name in _FIELDS}
         values["outcome"] = Outcome(values["outcome"])
         if values["failure"]:
             values["failure"] = Failure(**values["failure"])
         if values["reason"]:
             values["reason"] = Reason(ReasonKind(values["reason"]["kind"]), values["reason"]["subject"])
         return cls(**values)
+
+
+_FIELDS = tuple(item.name for item in fields(CheckResult))
+_OF_FAILURE = tuple(item.name for item in fields(Failure))
