@@ -28,7 +28,8 @@ def in_pieces(
 ) -> Exchange:
     """Send the body in TCP segments, or in chunks, cut at the given offsets; see `Target.send_in_pieces`."""
     pieces = sockets.cut(message.body, places)
-    note = f"body in {len(pieces)} {'chunks' if written else 'TCP segments'}, cut at {list(places)}"
+    kind = "chunk" if written else "TCP segment"
+    note = f"body in {len(pieces)} {kind}s, cut at {list(places)}" if places else f"body in one {kind}"
     note += (written.described if written else "") + (", all in one write" if at_once else "")
     sent = pieces if written is None else list(written.written(pieces))
     head = sockets.render_head(settings, message, chunked=written is not None)
