@@ -1,4 +1,4 @@
-"""The `oip-conformance` command: what is not a run of the suite (that is pytest's part).
+"""The `oip-conformance` command: what is not a run of the suite (that is pytest's part, which `run` starts).
 
 Each subcommand is a module with `add`, which declares it, and `run`, which returns what to print, with an exit status
 where that is not 0. A `UserError` is printed as one line and ends with status 2, as argparse has it for a usage error.
@@ -23,6 +23,7 @@ from conformance.commands import (
     report,
     requirements,
     roles_list,
+    run,
     serve,
     sources,
     verify,
@@ -33,8 +34,9 @@ from conformance.terms.user_error import UserError
 PROGRAM = "oip-conformance"
 
 EXAMPLES = """examples:
+  oip-conformance run http://host:8000             a server judged; the same as pytest --target-url=http://host:8000
   oip-conformance explain                          every requirement with its level
-  oip-conformance explain BIN-ORDER-O                one requirement: statement, sources, checks, faults
+  oip-conformance explain BIN-ORDER-O              one requirement: statement, sources, checks, faults
   oip-conformance explain golden.valid-case-is-answered    one check; likewise a fault of the reference server
   oip-conformance requirements -o docs/requirements    a page for each area, with an index and a glossary
   oip-conformance sources check DIR                every source looked up in copies of the documents
@@ -46,12 +48,11 @@ EXAMPLES = """examples:
   oip-conformance compare a.json b.json -o all.html    what their servers meet, side by side
   oip-conformance report run.json -o run.html      pages and badges of a JSON report
   oip-conformance serve --port 8000                the reference server; more with: serve --help
-
-To judge a server: pytest --target-url=http://host:8000
 """
 
 # Subcommand -> its module, in the order of the help.
 COMMANDS: Mapping[str, ModuleType] = {
+    "run": run,
     "explain": explain,
     "requirements": requirements,
     "sources": sources,
@@ -66,17 +67,19 @@ COMMANDS: Mapping[str, ModuleType] = {
     "report": report,
     "serve": serve,
 }
+# Those that become another program, whose options are its own.
+OF_OTHERS: Mapping[str, ModuleType] = {"run": run, "serve": serve}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status; a usage error raises `SystemExit` with status 2."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    if arguments[:1] == ["serve"]:  # its options are the reference server's own
-        serve.replace_process(arguments[1:])
-    options = _parser().parse_args(arguments)
-    run: Callable[[argparse.Namespace], str | tuple[str, int]] = COMMANDS[options.command].run
     try:
-        done = run(options)
+        if arguments[:1] and arguments[0] in OF_OTHERS:
+            OF_OTHERS[arguments[0]].replace_process(arguments[1:])
+        options = _parser().parse_args(arguments)
+        command: Callable[[argparse.Namespace], str | tuple[str, int]] = COMMANDS[options.command].run
+        done = command(options)
     except UserError as error:
         print(f"{PROGRAM}: error: {error}", file=sys.stderr)
         return 2

@@ -1,4 +1,4 @@
-"""The `oip-conformance` command: output, exit status, and what becomes of `serve`."""
+"""The `oip-conformance` command: output, exit status, and what becomes of `run` and `serve`."""
 
 from __future__ import annotations
 
@@ -71,21 +71,50 @@ def test_requirements_that_cannot_be_written(tmp_path: Path, capsys: pytest.Capt
     assert capsys.readouterr().err == f"oip-conformance: error: cannot write {tmp_path / 'file'}: File exists\n"
 
 
-@pytest.mark.parametrize("arguments", [["--port", "0"], ["--help"], ["--fault", "a", "--", "-x"], []])
-def test_serve_becomes_the_reference_server(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    class Replaced(Exception):  # noqa: N818 (not an error: it ends the process as execv would)
-        pass
+class Replaced(Exception):  # noqa: N818 (not an error: it ends the process as execv would)
+    """The process has become another program."""
 
-    calls: list[tuple[str, list[str]]] = []
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[str]]]:
+    """What the process was to become: path and command of each call."""
+    found: list[tuple[str, list[str]]] = []
 
     def execv(path: str, command: list[str]) -> None:
-        calls.append((path, command))
+        found.append((path, command))
         raise Replaced
 
     monkeypatch.setattr(os, "execv", execv)
+    return found
+
+
+@pytest.mark.parametrize("arguments", [["--port", "0"], ["--help"], ["--fault", "a", "--", "-x"], []])
+def test_serve_becomes_the_reference_server(arguments: list[str], calls: list[tuple[str, list[str]]]) -> None:
     with pytest.raises(Replaced):
         main.main(["serve", *arguments])
     assert calls == [(sys.executable, [sys.executable, "-m", "reference_server", *arguments])]
+
+
+@pytest.mark.parametrize("options", [[], ["-k", "ordering", "-n", "2"], ["--target-grpc=h:1", "--help"]])
+def test_run_becomes_pytest(options: list[str], calls: list[tuple[str, list[str]]]) -> None:
+    with pytest.raises(Replaced):
+        main.main(["run", "http://h:8000", *options])
+    assert calls == [(sys.executable, [sys.executable, "-m", "pytest", "--target-url=http://h:8000", *options])]
+
+
+@pytest.mark.parametrize("arguments", [[], ["-k", "ordering"], ["--target-url=http://h:8000"]])
+def test_run_without_a_url_says_what_is_missing(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main(["run", *arguments]) == 2
+    printed = capsys.readouterr()
+    assert printed.err.startswith("oip-conformance: error: the first argument of run is the URL of a server; usage: ")
+    assert printed.err.count("\n") == 1
+
+
+def test_run_says_how_it_is_used(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main.main(["run", "--help"])
+    assert caught.value.code == 0
+    assert capsys.readouterr().out.startswith("usage: oip-conformance run URL [OPTION ...]")
 
 
 @pytest.mark.parametrize(
