@@ -23,7 +23,7 @@ from conformance.survey.deployed import FULL, MIXED, PLAIN, Deployed
 from conformance.survey.survey import Survey
 from conformance.terms import ledger
 from conformance.terms.check import Check, Row, key, label
-from conformance.terms.extensions import GRPC, HTTP, OVER_HTTP
+from conformance.terms.extensions import GRPC, HTTP, OVER_HTTP, PROTOCOL
 from conformance.terms.outcome import UNMET, Outcome, Reason, ReasonKind
 from conformance.terms.result import CheckResult, Failure
 from conformance.terms.text import safe
@@ -97,10 +97,10 @@ class Judge:
         """Say why the row does not apply to this target, or None."""
         offered, transports = self.survey.offered, self.target.settings.transports
         broke = check.of_survey and any(not one.is_manner for one in self.target.broken_before)
-        if not (check.is_over_grpc or broke or set(OVER_HTTP) & set(offered)):
+        if not (check.is_over_grpc or broke or {*OVER_HTTP, PROTOCOL} & set(offered)):
             return _absence(ReasonKind.NOTHING_OVER_HTTP, "none of the extensions is offered over HTTP")
         own = str(ledger.requirement(check.requirements(row)[0]).extension)
-        missing = [name for name in (own, *row.needs) if name != "protocol" and name not in offered]
+        missing = [name for name in (own, *row.needs) if name != PROTOCOL and name not in offered]
         if own not in missing:
             for transport in check.over:
                 if transport not in transports:

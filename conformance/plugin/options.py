@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from conformance.terms.extensions import EXTENSIONS
+from conformance.terms.extensions import CHOICES
 
 PROFILES = ("certify", "quick", "explore")
 REFERENCE = "reference"
@@ -76,8 +76,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "metavar": "NAME",
         "action": "append",
         "default": [],
-        "choices": EXTENSIONS,
-        "help": f"judge this extension, offered or not (repeatable): {', '.join(EXTENSIONS)} (default: those offered)",
+        "choices": CHOICES,
+        "help": f"judge this extension, offered or not (repeatable): {', '.join(CHOICES)}; protocol is what lies "
+        "beneath them, alone (default: those offered)",
     },
     "--conformance-profile": {
         "dest": "conformance_profile",

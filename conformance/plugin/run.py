@@ -19,7 +19,7 @@ from conformance.plugin.conclusion import Conclusion, nothing_judged
 from conformance.plugin.exploring import choose_seed
 from conformance.plugin.options import REFERENCE
 from conformance.survey.survey import Survey
-from conformance.terms.extensions import GRPC, HTTP
+from conformance.terms.extensions import GRPC, HTTP, PROTOCOL
 from conformance.terms.outcome import Outcome
 from conformance.terms.result import CheckResult
 from conformance.transport import har
@@ -172,7 +172,10 @@ def _nothing_to_judge(survey: Survey, settings: Settings) -> str:
     if not (survey.roles or survey.models):
         return f"{url} serves none of the suite's model roles: `oip-conformance roles` says what to deploy"
     if not survey.offered and GRPC not in settings.transports:  # where tensors travel as bytes, anyway
-        return f"{url} offers none of the extensions: it lists none, and requests that use them are not answered"
+        return (
+            f"{url} offers none of the extensions: it lists none, and requests that use them are not answered; "
+            f"--target-extension={PROTOCOL} judges the protocol beneath them"
+        )
     return ""
 
 

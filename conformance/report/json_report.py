@@ -19,6 +19,7 @@ from conformance.report import deployed_models
 from conformance.survey.survey import Survey
 from conformance.terms import data
 from conformance.terms import verdict as verdicts
+from conformance.terms.extensions import PROTOCOL
 from conformance.terms.result import CheckResult
 from conformance.terms.text import safe
 from conformance.terms.verdict import Verdict
@@ -105,7 +106,7 @@ def _surveyed(survey: Survey) -> dict[str, Any]:
         "name": survey.name and safe(survey.name, LONGEST),
         "version": survey.version and safe(survey.version, LONGEST),
         "extensions_listed": [safe(name, LONGEST) for name in listed[:MOST_LISTED]],
-        "extensions_offered": sorted(survey.offered),
+        "extensions_offered": sorted({*survey.offered} - {PROTOCOL}),
         "roles": survey.roles,
         **({"models": deployed_models.described(survey)} if survey.models else {}),
     }

@@ -12,7 +12,7 @@ from conformance.report import deployed_models
 from conformance.roles import roles
 from conformance.survey.survey import Survey
 from conformance.terms import ledger
-from conformance.terms.extensions import EXTENSIONS
+from conformance.terms.extensions import CHOICES, PROTOCOL
 from conformance.terms.outcome import WORDS, Outcome, ReasonKind
 from conformance.terms.result import CheckResult
 from conformance.terms.text import safe
@@ -33,7 +33,7 @@ LONGEST_WHY = 1200  # characters
 def header(url: str, survey: Survey, profile: str, seed: int | None, grpc: str = "") -> list[str]:
     """Return the lines above the run: who is judged, on what, and how; `grpc` says where, or why not."""
     server = " ".join(safe(part, 60) for part in (survey.name, survey.version) if part) or "no server metadata"
-    offered = [f"{name} ({survey.offered[name]})" for name in EXTENSIONS if name in survey.offered]
+    offered = [f"{name} ({survey.offered[name]})" for name in CHOICES if name in survey.offered]
     return [
         f"target      {safe(url)}: {server}",
         *([f"gRPC        {grpc}"] if grpc else []),
@@ -178,12 +178,18 @@ def verdict_line(verdict: Verdict, url: str, results: Sequence[CheckResult], fou
     why = f": {safe('; '.join(verdict.why), LONGEST_WHY)}" if verdict.why else ""
     if not results:
         return f"{verdict.verdict}{why}"
-    line = f"{safe(url)} is {verdict.verdict}{why} ({_must_count(results)})"
+    scope = " in the protocol beneath the extensions" if _is_of_the_protocol_alone(verdict, results) else ""
+    line = f"{safe(url)} is {verdict.verdict}{scope}{why} ({_must_count(results)})"
     if found is None:
         return line
     counts = {"new": found.new, "fixed": found.fixed, "stale": found.stale}
     differences = ", ".join(f"{len(labels)} {word}" for word, labels in counts.items() if labels)
     return f"{line}; gate {'passed' if found.is_passed else f'not passed: {differences}'}"
+
+
+def _is_of_the_protocol_alone(verdict: Verdict, results: Sequence[CheckResult]) -> bool:
+    judged = {result.extension for result in results if result.outcome is not Outcome.NOT_APPLICABLE}
+    return judged == {PROTOCOL} and verdict.verdict != "incomplete"
 
 
 def _must_count(results: Sequence[CheckResult]) -> str:

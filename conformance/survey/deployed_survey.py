@@ -28,7 +28,7 @@ from conformance.survey.deployed import (
 )
 from conformance.survey.probe import Probe, compared
 from conformance.survey.survey import Survey
-from conformance.terms.extensions import OVER_HTTP
+from conformance.terms.extensions import EXTENSIONS, OVER_HTTP, PROTOCOL
 from conformance.terms.text import safe
 from conformance.transport.broken import Broken
 from conformance.transport.exchange import FailureKind, Reply
@@ -68,6 +68,7 @@ def take(
     target.broken = [one for one in target.broken if not _is_guess(one)]
     for extension in OVER_HTTP:
         surveys.decide(survey, extension, wanted, _probe(target, extension, models))
+    surveys.decide(survey, PROTOCOL, wanted or EXTENSIONS, ())
     survey.models = {model.name: model.to_dict() for model in models}
     return survey
 

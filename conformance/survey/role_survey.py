@@ -12,7 +12,7 @@ from conformance.roles.placement import Placement
 from conformance.roles.roles import load as load_roles
 from conformance.survey import over_grpc, over_http
 from conformance.survey.survey import Survey
-from conformance.terms.extensions import GRPC, HTTP, OVER_HTTP
+from conformance.terms.extensions import EXTENSIONS, GRPC, HTTP, OVER_HTTP, PROTOCOL
 from conformance.terms.text import safe
 from conformance.transport.exchange import Reply
 from conformance.transport.settings import SettingsError
@@ -44,6 +44,7 @@ def take(target: Target, wanted: Sequence[str] = (), placements: Mapping[str, Pl
     target.broken = [one for one in target.broken if not one.is_manner]  # how it says that a model is not there
     for extension in OVER_HTTP if HTTP in transports else ():
         over_http.decide(survey, extension, wanted, over_http.PROBES[extension](target))
+    over_http.decide(survey, PROTOCOL, wanted or EXTENSIONS, ())
     if GRPC in transports:
         over_grpc.decide(target, survey, wanted, over_http.probe_models(target, over_http.SCORED))
     return survey

@@ -8,6 +8,9 @@ TRANSPORTS = (HTTP, GRPC)
 OVER_HTTP = ("binary_tensor_data", "raw", "classification")
 OVER_GRPC = ("classification_grpc",)
 EXTENSIONS = (*OVER_HTTP, *OVER_GRPC)
+# What lies beneath them. It is judged with any of them, and where it is asked for by name.
+PROTOCOL = "protocol"
+CHOICES = (*EXTENSIONS, PROTOCOL)
 
 # What a row needs beside the extension of its requirement (`Row.needs`), where that is one.
 BINARY = ("binary_tensor_data",)

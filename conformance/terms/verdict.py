@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from conformance.terms import ledger
-from conformance.terms.extensions import EXTENSIONS, TRANSPORTS, transport_of
+from conformance.terms.extensions import EXTENSIONS, PROTOCOL, TRANSPORTS, transport_of
 from conformance.terms.outcome import UNMET, Outcome, ReasonKind
 from conformance.terms.result import CheckResult
 
@@ -108,10 +108,10 @@ def of_extensions(
         missing: labels of the rows that should have been run and were not, by extension.
     """
     extensions: dict[str, dict[str, Any]] = {}
-    for name in ("protocol", *EXTENSIONS):
+    for name in (PROTOCOL, *EXTENSIONS):
         own = [result for result in results if result.extension == name]
         counts = Counter(str(result.outcome) for result in own)
-        is_offered = name == "protocol" or name in offered
+        is_offered = name == PROTOCOL or name in offered
         verdict = conclude(own, missing.get(name, ())).verdict if is_offered else "not_applicable"
         extensions[name] = {"offered": is_offered, "verdict": verdict, "counts": dict(sorted(counts.items()))}
     return extensions

@@ -77,12 +77,28 @@ def test_an_unreachable_target_is_one_line_and_status_6(tmp_path: Path) -> None:
     assert report_of(tmp_path / "r.json")["verdict"] == "incomplete"
 
 
+def test_the_protocol_is_judged_alone_where_it_is_asked_for(tmp_path: Path, small: str) -> None:
+    asked = ("--target-extension=protocol", "--conformance-profile=quick", "--conformance-report=r.json")
+    run = judge(tmp_path, f"--target-url={small}", *asked)
+    assert run.returncode == 0, run.stdout[-2000:]
+    assert "extensions  protocol (asked for)" in run.stdout
+    last = run.stdout.splitlines()[-1]
+    assert last.startswith(f"{small} is conformant in the protocol beneath the extensions (")
+    report = report_of(tmp_path / "r.json")
+    assert report["options"]["extensions"] == ["protocol"]
+    assert report["target"]["extensions_offered"] == []
+    assert {name for name, entry in report["extensions"].items() if entry["offered"]} == {"protocol"}
+    judged = {entry["extension"] for entry in report["requirements"] if entry["verdict"] == "pass"}
+    assert judged == {"protocol"}
+
+
 def test_a_json_only_server_is_one_line_and_status_6(tmp_path: Path) -> None:
     with serving(JsonOnly) as url:
         run = judge(tmp_path, f"--target-url={url}")
     assert run.returncode == 6
     assert run.stdout.splitlines()[-1].startswith(f"incomplete: {url} offers none of the extensions")
     assert (run.stdout + run.stderr).count("offers none") == 1
+    assert run.stdout.splitlines()[-1].endswith("; --target-extension=protocol judges the protocol beneath them")
 
 
 def test_nothing_to_judge_with_workers_is_one_line_too(tmp_path: Path) -> None:
