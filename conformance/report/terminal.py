@@ -173,23 +173,28 @@ def _fewest(musts: Mapping[str, set[str]]) -> Iterator[tuple[str, set[str]]]:
         left -= musts[role]
 
 
-def verdict_line(verdict: Verdict, url: str, results: Sequence[CheckResult], found: Gate | None = None) -> str:
-    """Return the last line of a run; under a baseline it says whether the gate lets it through."""
+def verdict_line(
+    verdict: Verdict, url: str, results: Sequence[CheckResult], found: Gate | None = None, offered: Iterable[str] = ()
+) -> str:
+    """Return the last line of a run; under a baseline it says whether the gate lets it through.
+
+    Args:
+        verdict: of the run.
+        url: of the target.
+        results: of every check that was run.
+        found: what a baseline found; None without one.
+        offered: the extensions that are judged, or the protocol alone.
+    """
     why = f": {safe('; '.join(verdict.why), LONGEST_WHY)}" if verdict.why else ""
     if not results:
         return f"{verdict.verdict}{why}"
-    scope = " in the protocol beneath the extensions" if _is_of_the_protocol_alone(verdict, results) else ""
+    scope = " in the protocol beneath the extensions" if set(offered) == {PROTOCOL} else ""
     line = f"{safe(url)} is {verdict.verdict}{scope}{why} ({_must_count(results)})"
     if found is None:
         return line
     counts = {"new": found.new, "fixed": found.fixed, "stale": found.stale}
     differences = ", ".join(f"{len(labels)} {word}" for word, labels in counts.items() if labels)
     return f"{line}; gate {'passed' if found.is_passed else f'not passed: {differences}'}"
-
-
-def _is_of_the_protocol_alone(verdict: Verdict, results: Sequence[CheckResult]) -> bool:
-    judged = {result.extension for result in results if result.outcome is not Outcome.NOT_APPLICABLE}
-    return judged == {PROTOCOL} and verdict.verdict != "incomplete"
 
 
 def _must_count(results: Sequence[CheckResult]) -> str:
