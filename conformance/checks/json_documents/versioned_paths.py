@@ -69,7 +69,7 @@ ROWS: tuple[Row, ...] = (
 @rows(*ROWS)
 def path_with_a_version_does_the_same(target: Target, model: Model, make: Make, right: Expect) -> None:
     """Where a model's listed version has a path of its own, every kind of request is answered there as without it, by that version."""
-    versioned = _with_a_version(target, model)
+    versioned, listed = _with_a_version(target, model)
     reply = target.infer(make(versioned))
     plain = replace(model, version="")
 
@@ -79,12 +79,13 @@ def path_with_a_version_does_the_same(target: Target, model: Model, make: Make, 
     with blocked_where(is_wrong_without, "it is answered wrongly at the path without a version, too"), about(None):
         right(reply, versioned)
     named = (reply.answer.document or {}).get("model_version")
-    if isinstance(named, str) and named not in ("", versioned.version):  # its type is for a check of its own
+    # Its type is for a check of its own; and a version of the user's own that is not listed may be an alias of another.
+    if versioned.version in listed and isinstance(named, str) and named not in ("", versioned.version):
         raise Unmet(f"model_version {shown(versioned.version)}, or none", shown(named), reply)
 
 
-def _with_a_version(target: Target, model: Model) -> Model:
-    """Return the model under the first version that its metadata list.
+def _with_a_version(target: Target, model: Model) -> tuple[Model, list[str]]:
+    """Return the model under its own version, or the first that its metadata list, and those that they list.
 
     Raises:
         NotApplicable: none is listed, or a plain request is not answered there: these paths are optional.
@@ -96,4 +97,4 @@ def _with_a_version(target: Target, model: Model) -> Model:
     versioned = replace(model, version=model.version or versions[0])
     if not target.send(versioned.request(send="json").message(), fresh=True).succeeded:
         raise NotApplicable(f"a plain request to {versioned.infer_path} is not answered")
-    return versioned
+    return versioned, versions
