@@ -12,6 +12,7 @@ from collections.abc import Collection
 
 from conformance.expect.unmet import Unmet
 from conformance.judging import grpc_call
+from conformance.judging.shown_messages import answer_text, request_json
 from conformance.terms import ledger
 from conformance.terms.result import CheckResult, Failure
 from conformance.terms.text import safe
@@ -27,6 +28,7 @@ INLINE_LIMIT = 4096
 EXPECTS = 1024 * 1024
 RULER = 118
 MESSAGE_ROWS = 8  # of eight bytes, of a gRPC message in which no place is known
+LONGEST_JSON = 500  # characters of a request, and of an answer
 LONGEST_COMMAND = 16 * 1024  # characters; more than any body that is part of it makes
 
 
@@ -53,6 +55,8 @@ def describe(unmet: Unmet, requirement: str, settings: Settings, body_file: str 
         _bytes(reply, unmet.offset, values) if reply else [],
         safe(repeat(reply.exchange, settings, body_file), LONGEST_COMMAND) if reply else "",
         [source.url for source in entry.sources],
+        safe(hide(request_json(reply.exchange), values), LONGEST_JSON) if reply else "",
+        safe(hide(answer_text(reply), values), LONGEST_JSON) if reply else "",
     )
 
 

@@ -61,9 +61,8 @@ def print_verdict(run: Run, report: Mapping[str, Any] | None, reporter: Any) -> 
     for command in github.commands(report, os.environ):
         reporter.write_line(command)
     verdict, gate = conclusion.verdict, conclusion.gate
-    line = terminal.verdict_line(
-        verdict, run.settings.url, conclusion.results, gate, run.started_session.survey.offered
-    )
+    offered, asked = run.started_session.survey.offered, run.options.extensions
+    line = terminal.verdict_line(verdict, run.settings.url, conclusion.results, gate, offered, asked)
     color = terminal.COLORS[verdict.verdict if gate is None else gate.color]
     reporter.write_line(line, **{color: True, "bold": True})
 

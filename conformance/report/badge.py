@@ -38,7 +38,7 @@ def svg(view: View) -> str:
     label_length, message_length = _length(LABEL), _length(message)
     left, right = label_length + 2 * PADDING, message_length + 2 * PADDING
     return TEMPLATE.format(
-        title=escape(f"{safe(view.title, 120)}: {view.verdict}, {view.musts.met} of {view.musts.total} MUSTs met"),
+        title=escape(f"{safe(view.title, 120)}: {view.verdict}, {view.musts.sentence}"),
         label=escape(LABEL),
         message=escape(message),
         color=COLORS[view.verdict],
@@ -65,7 +65,7 @@ def shields(view: View) -> str:
 
 
 def _message(view: View) -> str:
-    return f"{view.verdict} {view.musts.met}/{view.musts.total}"
+    return f"{view.verdict} {view.musts.met}/{view.musts.applying}"
 
 
 def _length(text: str) -> float:

@@ -14,6 +14,7 @@ from typing import Any
 from conformance.report.comparison_versions import Step, steps
 from conformance.terms import ledger
 from conformance.terms.outcome import WORDS, Outcome
+from conformance.terms.tally import of_report
 
 Report = Mapping[str, Any]
 
@@ -156,21 +157,15 @@ def _extension(name: str) -> Callable[[Report], Cell]:
     def read(report: Report) -> Cell:
         entry = report["extensions"].get(name)
         if entry is None or not entry["offered"]:
-            return Cell("not offered", "not_applicable")
+            asked = report["options"]["extensions"]
+            return Cell("not asked for" if asked and name not in asked else "not offered", "not_applicable")
         return Cell(entry["verdict"], entry["verdict"])
 
     return read
 
 
 def _requirements_met(level: str) -> Callable[[Report], Cell]:
-    def read(report: Report) -> Cell:
-        count = Counter(e["verdict"] for e in report["requirements"] if e["level"] == level)
-        met = count[Outcome.PASS] + count[Outcome.FIXED]
-        unjudged = sum(count[outcome] for outcome in (Outcome.NOT_APPLICABLE, *STUCK))
-        others = {"not met": count.total() - met - unjudged, "not judged": unjudged}
-        return Cell(", ".join([f"{met} met", *(f"{number} {word}" for word, number in others.items() if number)]))
-
-    return read
+    return lambda report: Cell(of_report(report, level).brief)
 
 
 def _checks(outcome: str) -> Callable[[Report], Cell]:

@@ -70,7 +70,7 @@ def by(entries: Iterable[T], key: Callable[[T], Hashable]) -> list[list[T]]:
 def groups(checks: Sequence[Entry], *outcomes: str) -> list[Group]:
     """Return the rows with these outcomes, the worst first; blocked ones by what blocks them."""
     found = [check for outcome in outcomes for check in checks if check["outcome"] == outcome]
-    return [_group(rows) for rows in by(found, _together)]
+    return [group_of(rows) for rows in by(found, _together)]
 
 
 def _together(check: Entry) -> Hashable:
@@ -81,7 +81,8 @@ def _together(check: Entry) -> Hashable:
     return blocked_by or check["id"], check["outcome"], failure and failure["requirement"]
 
 
-def _group(rows: list[Entry]) -> Group:
+def group_of(rows: list[Entry]) -> Group:
+    """Return rows of one check as a group; what is missed is what the first of them misses."""
     first = rows[0]
     failure = first["failure"] or {}
     requirement = failure.get("requirement", first["requirements"][0])

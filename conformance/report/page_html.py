@@ -21,7 +21,6 @@ import jinja2
 from markupsafe import Markup, escape
 
 from conformance.report.findings import Group, brief, label, missing_role
-from conformance.report.page_markdown import sentence
 from conformance.report.view import NOT_RUN, TITLES, Requirement, View, gate_sentence
 from conformance.terms.links import is_url
 from conformance.terms.outcome import WORDS as OUTCOME_WORDS
@@ -61,7 +60,7 @@ def render(view: View) -> str:
         style=style,
         script=script,
         policy=f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'",
-        sentence=sentence(view),
+        sentence=f"{view.musts.sentence}.",
         gate=view.gate,
         gate_sentence=gate_sentence(view.gate) if view.gate else "",
         words=WORDS,
@@ -124,8 +123,14 @@ def prose(text: str) -> Markup:
 
 def _bar(view: View) -> list[tuple[str, int, float, float]]:
     """Return the parts of the bar that shows the MUSTs: kind, count, where it begins and how wide it is, of 100."""
-    counts, total = view.musts, view.musts.total or 1
-    parts = (("pass", counts.met), ("fail", counts.failed), ("blocked", counts.stuck), ("absent", counts.absent))
+    counts = view.musts
+    total = counts.applying + counts.not_offered or 1
+    parts = (
+        ("pass", counts.met),
+        ("fail", counts.failed),
+        ("blocked", counts.stuck),
+        ("absent", counts.unseen + counts.not_offered),
+    )
     begins, found = 0.0, []
     for kind, count in parts:
         width = 100 * count / total

@@ -77,7 +77,7 @@ def _head(view: View) -> Iterator[str]:
         yield f"> **This is not a whole run.** {view.not_run}"
         yield ""
     why = f" {'; '.join(code(reason, 600) for reason in report['why'])}." if report["why"] else ""
-    yield f"**{view.verdict}**:{why} {sentence(view)}" if why else f"**{view.verdict}**. {sentence(view)}"
+    yield f"**{view.verdict}**{f':{why}' if why else '.'} {view.musts.sentence}."
     yield ""
     yield from _gate(view)
     yield from table(["", ""], [[name, text] for name, text in _facts(view)])
@@ -96,17 +96,6 @@ def _gate(view: View) -> Iterator[str]:
     if len(differences) > DIFFERENCES:
         yield f"- and {len(differences) - DIFFERENCES} more"
     yield ""
-
-
-def sentence(view: View) -> str:
-    """Return what became of the MUSTs, on one line."""
-    counts = view.musts
-    rest = [
-        f"{count} {what}"
-        for count, what in ((counts.failed, "not met"), (counts.stuck, "in doubt"), (counts.absent, "not judged"))
-        if count
-    ]
-    return f"{counts.met} of {counts.total} MUSTs met{''.join(f', {part}' for part in rest)}."
 
 
 def _facts(view: View) -> list[tuple[str, str]]:

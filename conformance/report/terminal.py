@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from conformance.judging.baseline import Gate
@@ -15,8 +15,9 @@ from conformance.terms import ledger
 from conformance.terms.extensions import CHOICES, PROTOCOL
 from conformance.terms.outcome import WORDS, Outcome, ReasonKind
 from conformance.terms.result import CheckResult
+from conformance.terms.tally import tally
 from conformance.terms.text import safe
-from conformance.terms.verdict import Missing, Verdict, musts, of_extensions, of_requirements
+from conformance.terms.verdict import Missing, Verdict, of_extensions, of_requirements
 
 # The columns of the summary.
 COLUMNS = (
@@ -174,7 +175,12 @@ def _fewest(musts: Mapping[str, set[str]]) -> Iterator[tuple[str, set[str]]]:
 
 
 def verdict_line(
-    verdict: Verdict, url: str, results: Sequence[CheckResult], found: Gate | None = None, offered: Iterable[str] = ()
+    verdict: Verdict,
+    url: str,
+    results: Sequence[CheckResult],
+    found: Gate | None = None,
+    offered: Collection[str] = (),
+    asked: Collection[str] = (),
 ) -> str:
     """Return the last line of a run; under a baseline it says whether the gate lets it through.
 
@@ -184,23 +190,19 @@ def verdict_line(
         results: of every check that was run.
         found: what a baseline found; None without one.
         offered: the extensions that are judged, or the protocol alone.
+        asked: the extensions that the user asked for; empty where none were named.
     """
     why = f": {safe('; '.join(verdict.why), LONGEST_WHY)}" if verdict.why else ""
     if not results:
         return f"{verdict.verdict}{why}"
     scope = " in the protocol beneath the extensions" if set(offered) == {PROTOCOL} else ""
-    line = f"{safe(url)} is {verdict.verdict}{scope}{why} ({_must_count(results)})"
+    counts = tally("MUST", of_requirements(results), offered, asked)
+    line = f"{safe(url)} is {verdict.verdict}{scope}{why} ({counts.sentence})"
     if found is None:
         return line
     counts = {"new": found.new, "fixed": found.fixed, "stale": found.stale}
     differences = ", ".join(f"{len(labels)} {word}" for word, labels in counts.items() if labels)
     return f"{line}; gate {'passed' if found.is_passed else f'not passed: {differences}'}"
-
-
-def _must_count(results: Sequence[CheckResult]) -> str:
-    """Return how many MUSTs of the ledger were judged."""
-    counts = musts(of_requirements(results))
-    return f"{counts.judged} of {counts.total} MUSTs judged"
 
 
 def _judged_musts(results: Sequence[CheckResult]) -> set[str]:

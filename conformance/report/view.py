@@ -13,12 +13,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from conformance.report.blocks import Block, blocks
 from conformance.report.findings import Entry, Group, Observation, brief, by, groups, observations, unjudged
 from conformance.terms import ledger
 from conformance.terms.documents import Sentence
 from conformance.terms.outcome import WORDS, Outcome
+from conformance.terms.tally import Tally, counted, of_report
 from conformance.terms.text import safe
-from conformance.terms.verdict import Musts, counted, musts
 
 Report = Mapping[str, Any]
 
@@ -94,16 +95,18 @@ class View:
 
     Attributes:
         report: the JSON report itself.
+        blocks: what to fix, the first first.
         unjudged: why rows do not apply -> those rows.
         not_run: what is known of checks that were not run; empty where all were.
     """
 
     report: Report
     title: str
-    musts: Musts
+    musts: Tally
     counts: dict[str, int]
     parts: list[Part]
     requirements: list[Requirement]
+    blocks: list[Block]
     failures: list[Group]
     stuck: list[Group]
     advice: list[Group]
@@ -151,10 +154,11 @@ def view(report: Report) -> View:
     return View(
         report,
         safe(" ".join(part for part in (target["name"], target["version"]) if part) or target["url"], LONGEST_TITLE),
-        musts(report["requirements"]),
+        of_report(report),
         _counts(checks),
         _parts(report),
         _requirements(report),
+        blocks(checks, Outcome.FAIL, Outcome.KNOWN_FAILURE),
         groups(checks, Outcome.FAIL, Outcome.KNOWN_FAILURE, Outcome.FIXED),
         groups(checks, Outcome.ERROR, Outcome.BLOCKED),
         groups(checks, Outcome.ADVISORY),
@@ -196,7 +200,7 @@ def _requirements(report: Report) -> list[Requirement]:
     for check in report["checks"]:
         for requirement in check["requirements"]:
             rows.setdefault(requirement, []).append(check)
-    counting = {entry["id"] for entry in counted(report["requirements"])}
+    counting = {entry["id"] for entry in counted(report["requirements"], report["options"]["extensions"])}
     found = []
     for entry in report["requirements"]:
         own = rows.get(entry["id"], [])

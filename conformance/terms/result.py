@@ -18,6 +18,7 @@ class Failure:
         requirement: ledger id; `level`, `statement` and `source` are the ledger's.
         source_urls: where the sentences stand that `source` names, in the same order.
         bytes: annotated rows of hexadecimal, the first of them holding the first wrong byte; may be empty.
+        request: the JSON that was sent, shortened; `answer`: that of what came back, and what followed it.
         repeat: a shell command that sends the request again; empty where no request was sent.
     """
 
@@ -31,6 +32,8 @@ class Failure:
     bytes: list[str] = field(default_factory=list)
     repeat: str = ""
     source_urls: list[str] = field(default_factory=list)
+    request: str = ""
+    answer: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,13 @@ incomplete      it cannot be said: target lost, nothing offered, something block
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
 from conformance.terms import ledger
-from conformance.terms.extensions import EXTENSIONS, PROTOCOL, TRANSPORTS, transport_of
+from conformance.terms.extensions import EXTENSIONS, PROTOCOL
 from conformance.terms.outcome import UNMET, Outcome, ReasonKind
 from conformance.terms.result import CheckResult
 
@@ -115,44 +115,6 @@ def of_extensions(
         verdict = conclude(own, missing.get(name, ())).verdict if is_offered else "not_applicable"
         extensions[name] = {"offered": is_offered, "verdict": verdict, "counts": dict(sorted(counts.items()))}
     return extensions
-
-
-@dataclass(frozen=True, slots=True)
-class Musts:
-    """How many MUSTs of the ledger were met, not met, could not be judged, and were not there to be judged."""
-
-    met: int
-    failed: int
-    stuck: int
-    absent: int
-
-    @property
-    def judged(self) -> int:
-        """How many were met or not met."""
-        return self.met + self.failed
-
-    @property
-    def total(self) -> int:
-        """How many there are."""
-        return self.met + self.failed + self.stuck + self.absent
-
-
-def musts(requirements: Iterable[Mapping[str, Any]]) -> Musts:
-    """Return the counts of the MUSTs among requirements as the report has them."""
-    counts = Counter(entry["verdict"] for entry in counted(requirements) if entry["level"] == "MUST")
-    met, absent = counts[Outcome.PASS], counts[Outcome.NOT_APPLICABLE]
-    failed = counts[Outcome.FAIL] + counts[Outcome.KNOWN_FAILURE]
-    return Musts(met, failed, counts.total() - met - failed - absent, absent)
-
-
-def counted(requirements: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return the requirements that count in a run.
-
-    Those of HTTP count only where something was judged over HTTP, and those of gRPC where something was over gRPC.
-    """
-    entries = list(requirements)
-    judged = {transport_of(entry["area"]) for entry in entries if entry["verdict"] != Outcome.NOT_APPLICABLE}
-    return [entry for entry in entries if transport_of(entry["area"]) in (judged or TRANSPORTS)]
 
 
 def of_requirements(results: Sequence[CheckResult]) -> list[dict[str, Any]]:

@@ -127,7 +127,7 @@ def test_a_run_that_is_not_whole_says_so_at_its_top(made: Report, banner: bool) 
 
 def test_the_summary_counts() -> None:
     summary = text(by_id(parsed(NONCONFORMANT), "summary"))
-    assert "0 of 3 MUSTs met, 1 not met, 1 in doubt, 1 not judged." in summary
+    assert "0 of 3 MUSTs that apply are met, 1 not met, 1 in doubt, 1 not judged." in summary
     assert "Checks 2 failed 2 blocked 1 advice 1 observed 3 passed 2 n/a" in summary
     assert "Binary tensor data \u2717 nonconformant ordering 2 failed 2 blocked 1 advice" in summary
     assert "Raw binary requests \u2013 not offered" in summary
@@ -228,7 +228,7 @@ def test_what_was_not_judged_over_grpc_does_not_count_over_http() -> None:
     )
     page = parsed(report(requirements=[*CONFORMANT["requirements"], over_grpc]))
     summary = text(by_id(page, "summary"))
-    assert "2 of 2 MUSTs met." in summary
+    assert "2 of 2 MUSTs that apply are met." in summary
     assert "MUST 2 passed Checks" in summary
     assert "Every check was judged." in text(by_id(page, "unjudged"))
     assert text(by_id(page, "req-OIP-ENDPOINTS/grpc")).startswith("\u2013 n/a OIP-ENDPOINTS/grpc MUST")

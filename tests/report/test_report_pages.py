@@ -61,11 +61,11 @@ def test_the_head_of_the_markdown_page() -> None:
     assert lines[:3] == [
         "# OIP conformance: `alpha 1.2` is nonconformant",
         "",
-        "**nonconformant**: `2 checks failed`. 0 of 3 MUSTs met, 1 not met, 1 in doubt, 1 not judged.",
+        "**nonconformant**: `2 checks failed`. 0 of 3 MUSTs that apply are met, 1 not met, 1 in doubt, 1 not judged.",
     ]
     assert "| checks | 2 failed, 2 blocked, 1 advice, 1 observed, 3 passed, 2 n/a |" in lines
     assert "| Binary tensor data | nonconformant | 2 | 2 | 1 | 1 | 3 | 2 |" in lines
-    assert markdown(CONFORMANT).splitlines()[2] == "**conformant**. 2 of 2 MUSTs met."
+    assert markdown(CONFORMANT).splitlines()[2] == "**conformant**. 2 of 2 MUSTs that apply are met."
 
 
 @pytest.mark.parametrize(
@@ -325,7 +325,7 @@ def test_all_formats_agree(tmp_path: Path, made: Report) -> None:
     assert f">{verdict} {met}/{len(musts)}</text>" in (tmp_path / "r.svg").read_text()
     for page in ("r.html", "r.md"):
         text = (tmp_path / page).read_text()
-        assert f"{met} of {len(musts)} MUSTs met" in text
+        assert f"{met} of {len(musts)} MUSTs that apply are met" in text
         assert verdict in text
         assert made["footer"]["complete"] is ("This is not a whole run." not in text)
 

@@ -1,0 +1,83 @@
+"""What to fix, and in which order: the rows of a run that miss a requirement, together, one block for each.
+
+What lies deeper comes first: the protocol before its extensions, then what more of the rows miss that ask for it. A
+golden case asks for much at once; where a check of one thing alone misses what the case misses, the case stands there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from conformance.report.findings import Entry, Group, by, group_of
+from conformance.terms import ledger
+from conformance.terms.extensions import EXTENSIONS, PROTOCOL
+from conformance.terms.outcome import Outcome
+
+GOLDEN = "golden."  # how the ids of checks begin that ask for much at once
+DEPTH = (PROTOCOL, *EXTENSIONS)
+SILENT = (Outcome.NOT_APPLICABLE, Outcome.BLOCKED, Outcome.ERROR)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A requirement that is not met, and the rows that show it.
+
+    Attributes:
+        groups: the rows by check, at least one; the first row of the first shows it best.
+        judged: how many rows of the run ask for it and came to a verdict.
+    """
+
+    requirement: str
+    groups: list[Group]
+    judged: int
+
+    @property
+    def first(self) -> Group:
+        """The group that shows it best; it has the level, the statement and the sources."""
+        return self.groups[0]
+
+    @property
+    def count(self) -> int:
+        """How many rows miss it."""
+        return sum(len(group.rows) for group in self.groups)
+
+
+def blocks(checks: Sequence[Entry], *outcomes: str) -> list[Block]:
+    """Return the requirements that rows with these outcomes miss, the one to be fixed first at the head."""
+    missing = [check for check in checks if check["outcome"] in outcomes and check["failure"]]
+    dedicated = {check["failure"]["requirement"] for check in missing if not _is_golden(check)}
+    judged = _judged(checks)
+    found = []
+    for rows in by(missing, lambda check: _home(check, dedicated)):
+        requirement = _home(rows[0], dedicated)
+        ordered = sorted(rows, key=lambda row: (_is_golden(row), row["failure"]["requirement"] != requirement))
+        groups = [group_of(own) for own in by(ordered, lambda row: row["id"])]
+        found.append(Block(requirement, groups, max(judged[requirement], len(rows))))
+    return sorted(found, key=_urgency)
+
+
+def _is_golden(check: Entry) -> bool:
+    return bool(check["id"].startswith(GOLDEN))
+
+
+def _home(check: Entry, dedicated: set[str]) -> str:
+    """Return the requirement in whose block a row stands."""
+    missed: str = check["failure"]["requirement"]
+    if not _is_golden(check) or missed in dedicated:
+        return missed
+    return next((name for name in check["requirements"] if name in dedicated), missed)
+
+
+def _judged(checks: Sequence[Entry]) -> Counter[str]:
+    """Return how many rows came to a verdict about each requirement."""
+    return Counter(name for check in checks if check["outcome"] not in SILENT for name in check["requirements"])
+
+
+def _urgency(block: Block) -> tuple[int, float, int]:
+    """Return a key that sorts what is to be fixed first to the head."""
+    known = list(ledger.load())
+    entry = ledger.load().get(block.requirement)
+    depth = DEPTH.index(entry.extension) if entry else len(DEPTH)
+    return depth, -block.count / block.judged, known.index(block.requirement) if entry else len(known)

@@ -1,0 +1,98 @@
+"""How many requirements of a level apply to a target, and what became of them: one way of counting for every page."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from conformance.terms.extensions import PROTOCOL, TRANSPORTS, transport_of
+from conformance.terms.outcome import Outcome
+
+Entry = Mapping[str, Any]
+
+MET = (Outcome.PASS, Outcome.FIXED, Outcome.OBSERVED)
+NOT_MET = (Outcome.FAIL, Outcome.KNOWN_FAILURE, Outcome.ADVISORY)
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What became of the requirements of a level.
+
+    Attributes:
+        level: of them all.
+        met: judged and met; `failed`: judged and not met.
+        stuck: blocked or in error.
+        unseen: the extension is offered, and nothing was there to judge them on.
+        not_offered: the extension is not offered, so that they do not apply.
+    """
+
+    level: str
+    met: int
+    failed: int
+    stuck: int
+    unseen: int
+    not_offered: int
+
+    @property
+    def applying(self) -> int:
+        """How many apply."""
+        return self.met + self.failed + self.stuck + self.unseen
+
+    @property
+    def sentence(self) -> str:
+        """What became of them, without a full stop."""
+        return f"{self.met} of {self.applying} {self.level}s that apply are met{self._rest}"
+
+    @property
+    def brief(self) -> str:
+        """What became of them, where the level is said elsewhere."""
+        return f"{self.met} of {self.applying} met{self._rest}"
+
+    @property
+    def _rest(self) -> str:
+        others = ((self.failed, "not met"), (self.stuck, "in doubt"), (self.unseen, "not judged"))
+        absent = f"; {self.not_offered} not offered" if self.not_offered else ""
+        return "".join(f", {count} {what}" for count, what in others if count) + absent
+
+
+def tally(level: str, requirements: Iterable[Entry], offered: Collection[str], asked: Collection[str] = ()) -> Tally:
+    """Count the requirements of a level.
+
+    Args:
+        level: `MUST`, `SHOULD`, `MAY` or `OBSERVE`.
+        requirements: all of them, as the report has them.
+        offered: the extensions that the target offers.
+        asked: the extensions that the user asked for; empty where none were named.
+    """
+    entries = [entry for entry in counted(requirements, asked) if entry["level"] == level]
+    applying = [entry for entry in entries if is_judged(entry) or entry["extension"] in (PROTOCOL, *offered)]
+    verdicts = Counter(entry["verdict"] for entry in applying)
+    met, failed = (sum(verdicts[outcome] for outcome in outcomes) for outcomes in (MET, NOT_MET))
+    unseen = verdicts[Outcome.NOT_APPLICABLE]
+    stuck = len(applying) - met - failed - unseen
+    return Tally(level, met, failed, stuck, unseen, len(entries) - len(applying))
+
+
+def of_report(report: Entry, level: str = "MUST") -> Tally:
+    """Count the requirements of a level in a report that has the form of `schemas/report.schema.json`."""
+    offered = [name for name, entry in report["extensions"].items() if entry["offered"]]
+    return tally(level, report["requirements"], offered, report["options"]["extensions"])
+
+
+def counted(requirements: Iterable[Entry], asked: Collection[str] = ()) -> list[Entry]:
+    """Return the requirements that count in a run: those of what was asked for, on a transport that was judged."""
+    entries = list(requirements)
+    judged = {transport_of(entry["area"]) for entry in entries if is_judged(entry)}
+    wanted = {PROTOCOL, *asked} if asked else set[str]()
+    return [
+        entry
+        for entry in entries
+        if transport_of(entry["area"]) in (judged or TRANSPORTS) and (not wanted or entry["extension"] in wanted)
+    ]
+
+
+def is_judged(entry: Entry) -> bool:
+    """Say whether something was found out about a requirement, and be it that it cannot be judged."""
+    return bool(entry["verdict"] != Outcome.NOT_APPLICABLE)

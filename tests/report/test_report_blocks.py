@@ -1,0 +1,49 @@
+"""What to fix, and in which order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance.report.blocks import blocks
+from conformance.terms.outcome import Outcome
+from tests.support.small_reports import Report, check
+
+
+def failed(identity: str, row: str, unmet: str, **more: Any) -> Report:
+    return check(identity, row, "fail", unmet=unmet, **({"requirements": [unmet]} | more))
+
+
+def names(*checks: Report) -> list[tuple[str, int]]:
+    return [(block.requirement, block.count) for block in blocks(checks, Outcome.FAIL)]
+
+
+def test_the_protocol_comes_before_its_extensions() -> None:
+    found = names(failed("headers.x", "a", "BIN-HEADER-I"), failed("json.x", "a", "OIP-ID"))
+    assert found == [("OIP-ID", 1), ("BIN-HEADER-I", 1)]
+
+
+def test_what_more_of_the_rows_miss_comes_first() -> None:
+    passed = check("headers.x", "b", "pass", requirements=["BIN-HEADER-I"])
+    found = names(failed("headers.x", "a", "BIN-HEADER-I"), passed, failed("sizes.x", "a", "BIN-SIZE-O"))
+    assert found == [("BIN-SIZE-O", 1), ("BIN-HEADER-I", 1)]
+
+
+def test_rows_of_several_checks_are_one_block() -> None:
+    rows = [failed(f"headers.{name}", row, "BIN-HEADER-I") for name, row in (("x", "a"), ("y", "a"), ("x", "b"))]
+    (block,) = blocks(rows, Outcome.FAIL)
+    assert [(group.check, len(group.rows)) for group in block.groups] == [("headers.x", 2), ("headers.y", 1)]
+    assert (block.count, block.judged) == (3, 3)
+
+
+def test_a_golden_case_stands_with_the_check_of_what_it_misses() -> None:
+    golden = failed("golden.x", "a", "OIP-ANSWER", requirements=["OIP-ANSWER", "BIN-SIZE-O"])
+    dedicated = failed("sizes.x", "a", "BIN-SIZE-O")
+    assert names(golden) == [("OIP-ANSWER", 1)]
+    assert names(golden, dedicated) == [("BIN-SIZE-O", 2)]
+    (block,) = blocks([golden, dedicated], Outcome.FAIL)
+    assert (block.first.check, block.first.requirement) == ("sizes.x", "BIN-SIZE-O")
+
+
+def test_what_this_version_does_not_know_comes_last() -> None:
+    found = names(failed("odd.x", "a", "ODD"), failed("headers.x", "a", "BIN-HEADER-I"))
+    assert found == [("BIN-HEADER-I", 1), ("ODD", 1)]
