@@ -196,8 +196,8 @@ def verdict_line(
     if not results:
         return f"{verdict.verdict}{why}"
     scope = " in the protocol beneath the extensions" if set(offered) == {PROTOCOL} else ""
-    counts = tally("MUST", of_requirements(results), offered, asked)
-    line = f"{safe(url)} is {verdict.verdict}{scope}{why} ({counts.sentence})"
+    musts = tally("MUST", of_requirements(results), offered, asked)
+    line = f"{safe(url)} is {verdict.verdict}{scope}{why} ({musts.sentence})"
     if found is None:
         return line
     counts = {"new": found.new, "fixed": found.fixed, "stale": found.stale}

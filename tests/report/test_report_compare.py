@@ -37,7 +37,7 @@ def section(lines: list[str], heading: str) -> list[str]:
 
 
 def test_facts_stand_on_top() -> None:
-    strict = {"profile": "quick", "strict": True, "extensions": ["raw"], "timeout_s": 1, "headers": []}
+    strict = {"profile": "quick", "strict": True, "extensions": ["binary_tensor_data"], "timeout_s": 1, "headers": []}
     met = [requirement("A", "MUST", "pass"), requirement("B", "MUST", "not_applicable")]
     bad = report(
         "beta",
@@ -55,14 +55,14 @@ def test_facts_stand_on_top() -> None:
         "| verdict | conformant | **nonconformant: 1 check failed** |",
         "| plain protocol | not offered | not asked for |",
         "| binary_tensor_data | conformant | conformant |",
-        "| raw | not offered | not offered |",
+        "| raw | not offered | not asked for |",
         "| classification | not offered | not asked for |",
         "| MUST | 0 of 0 met | 1 of 2 met, 1 not judged |",
         "| SHOULD | 0 of 0 met | 0 of 1 met, 1 not met |",
         "| checks: FAIL | 0 | 1 |",
         "| roles | 1 | 1 |",
         "| suite | 0.1.0 (01234567) | 0.1.0 (01234567) |",
-        "| profile | certify | quick; strict; extensions raw |",
+        "| profile | certify | quick; strict; extensions binary_tensor_data |",
         "| date | 2026-01-02 | 2026-01-02 |",
         "",
         "## Requirements",
