@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from conformance.judging.judge import Judge
+from conformance.judging.kept_bodies import KeptBodies
 from conformance.roles.guessed_inputs import Given
 from conformance.roles.placement import Placement
 from conformance.survey import deployed_survey, role_survey
@@ -45,6 +46,7 @@ class Session:
         strict: bool = False,
         evidence: Path | None = None,
         is_one_of_several: bool = False,
+        bodies: KeptBodies | None = None,
     ) -> None:
         """Put a session together.
 
@@ -55,11 +57,12 @@ class Session:
             strict: see `Judge.strict`.
             evidence: see `Judge.evidence`.
             is_one_of_several: see `Judge.is_one_of_several`.
+            bodies: see `Judge.bodies`.
         """
         self.target = target
         self.survey = Survey()
         self._placements = placements
-        self._judge = Judge(target, self.survey, strict, evidence, is_one_of_several)
+        self._judge = Judge(target, self.survey, strict, evidence, is_one_of_several, bodies)
         if survey is not None:
             self._use(survey)
 

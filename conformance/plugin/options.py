@@ -107,6 +107,12 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "action": "store_true",
         "help": "advice (SHOULD) fails, too",
     },
+    "--conformance-show": {
+        "dest": "conformance_show",
+        "choices": ("first", "all"),
+        "default": "first",
+        "help": "first: the ten requirements to be fixed first, the others by name and count (default); all: every one",
+    },
     "--conformance-report": {
         "dest": "conformance_reports",
         "metavar": "PATH",

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from conformance.judging.kept_bodies import KeptBodies
 from conformance.judging.selection import collected_rows
 from conformance.judging.session import Session
 from conformance.plugin import run_options
@@ -107,6 +108,7 @@ class Run:
             strict=options.strict,
             evidence=options.evidence,
             is_one_of_several=bool(self._from_controller),
+            bodies=KeptBodies() if options.recording is None else None,
         )
         target.has_answered = survey is not None  # the controller had its answers
         if survey is None:

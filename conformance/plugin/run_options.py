@@ -40,6 +40,8 @@ class RunOptions:
         headers: of the command line and of the file, each as "Name: value".
         extensions: what is to be judged, offered or not; empty for what is offered.
         models: deployed models that are judged by relations, each once; empty where roles are judged.
+        shows_all: every requirement that is not met is shown whole.
+        shows_no_failures: none is, as `--tb=no` asks.
         baseline: the failures that are known, or None; `baseline_file` is where they are listed.
         recording: what is judged instead of a server, or None.
     """
@@ -57,6 +59,8 @@ class RunOptions:
     profile: str
     dangerous: bool
     strict: bool
+    shows_all: bool
+    shows_no_failures: bool
     reports: tuple[Path, ...]
     evidence: Path | None
     baseline: Baseline | None
@@ -119,6 +123,8 @@ def read(config: pytest.Config, from_controller: Mapping[str, Any]) -> RunOption
         profile=option.conformance_profile,
         dangerous=option.conformance_dangerous,
         strict=option.conformance_strict,
+        shows_all=option.conformance_show == "all",
+        shows_no_failures=option.tbstyle == "no",
         reports=tuple(map(_report_path, option.conformance_reports)),
         evidence=Path(option.conformance_evidence) if option.conformance_evidence else None,
         baseline=_baseline(config),
