@@ -34,8 +34,9 @@ def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) 
         known.noconftest = True
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the hooks of a run when there is a target.
+    """Register the hooks of a run when there is a target; behind pytest's own, so that its header comes first.
 
     Raises:
         pytest.UsageError: an option cannot be used.

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from conformance import checks
-from conformance.judging.selection import areas_of, belongs, rows_of_area
+from conformance.judging.selection import Subjects, areas_of, belongs, rows_of_area
 from conformance.terms import ledger
 from conformance.terms.check import Check, Row, key
 from conformance.terms.result import CheckResult
@@ -29,7 +29,7 @@ class Selected:
 
     profile: str
     dangerous: bool
-    models: tuple[str, ...]
+    subjects: Subjects
     transports: tuple[str, ...]
     judge: Callable[[Check, Row], CheckResult]
 
@@ -43,7 +43,7 @@ class SuiteFolder(pytest.Directory):
     def collect(self) -> Iterable[pytest.Collector]:
         """Return a collector for each area that is judged."""
         selected = self.config.stash[SELECTED]
-        return [Area.of(self, area) for area in areas_of(selected.models, selected.transports)]
+        return [Area.of(self, area) for area in areas_of(selected.subjects, selected.transports)]
 
 
 class Area(pytest.Directory):
@@ -61,7 +61,7 @@ class Area(pytest.Directory):
     def collect(self) -> Iterable[pytest.Item]:
         """Return an item for each row that belongs to the profile."""
         selected = self.config.stash[SELECTED]
-        for check, row in rows_of_area(self.area, selected.models):
+        for check, row in rows_of_area(self.area, selected.subjects):
             if belongs(check, row, selected.profile, selected.dangerous):
                 name = key(check.name, row.id) if row.id else check.name
                 yield CheckItem.from_parent(self, name=name, check=check, row=row)
@@ -103,7 +103,9 @@ def collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector 
     if path == FOLDER:
         return SuiteFolder.from_parent(parent, path=path)
     selected = parent.config.stash[SELECTED]
-    found = [area for area in areas_of(selected.models, selected.transports) if FOLDER / checks.PACKAGES[area] == path]
+    found = [
+        area for area in areas_of(selected.subjects, selected.transports) if FOLDER / checks.PACKAGES[area] == path
+    ]
     return Area.of(parent, found[0]) if found else None
 
 

@@ -40,12 +40,12 @@ def finish(run: Run, config: pytest.Config, exitstatus: int) -> tuple[int, dict[
 
 def _conclude(run: Run) -> Conclusion:
     options = run.options
-    results: Sequence[CheckResult] = in_order(run.results, options.models)
+    results: Sequence[CheckResult] = in_order(run.results, options.subjects)
     missing = missing_rows(
         results,
         options.profile,
         dangerous=options.dangerous,
-        models=options.models,
+        subjects=options.subjects,
         transports=run.settings.transports,
     )
     baseline = options.baseline
@@ -67,7 +67,7 @@ def _updated_baseline(baseline: Baseline, path: Path, results: Sequence[CheckRes
 
 def _merge_recordings(run: Run) -> None:
     if run.options.evidence is not None:
-        order = {key(check, row): place for (check, row), place in places_of_rows(run.options.models).items()}
+        order = {key(check, row): place for (check, row), place in places_of_rows(run.options.subjects).items()}
         grpc = run.settings.grpc.url if run.settings.grpc else ""
         har.merge(run.options.evidence, run.settings.url, order, grpc)
 
@@ -111,6 +111,6 @@ def _shown_options(run: Run) -> dict[str, Any]:
         "strict": options.strict,
         "extensions": list(options.extensions),
         "timeout_s": run.settings.timeout,
-        "models": list(options.models),
+        "models": list(options.subjects.models),
         "headers": [name for name, _ in run.settings.headers],
     }

@@ -37,24 +37,35 @@ class Hooks:
         self.run = Run(config, getattr(config, "workerinput", {}).get("oip_conformance"))
         self.report: dict[str, Any] | None = None
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_sessionstart(self, session: pytest.Session) -> None:
-        """Reach the target and see what it offers."""
-        self.run.start()
-        if self.run.conclusion and session.config.pluginmanager.has_plugin("dsession"):
-            session.config.pluginmanager.unregister(name="dsession")  # no workers of pytest-xdist for nothing
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionstart(self) -> None:
+        """Reach the target and see what it offers, behind pytest's own header."""
+        self._start()
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_setupnodes(self, specs: list[Any]) -> None:
+        """Do so before workers of pytest-xdist are started, and start none for nothing."""
+        self._start()
+        if self.run.conclusion:
+            specs.clear()
+
+    def _start(self) -> None:
+        """Reach the target, and say who is judged, on what, and how; once."""
+        if self.run.session is None:
+            reporter = self.config.pluginmanager.get_plugin("terminalreporter")
+            with printing.live_line(reporter) as progress:
+                self.run.start(progress)
+            printing.print_header(self.run, reporter)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self, session: pytest.Session) -> bool | None:
         """Collect nothing when there is nothing to judge."""
         if self.run.conclusion is None:
             return None
+        if self.config.pluginmanager.has_plugin("dsession"):
+            self.config.pluginmanager.unregister(name="dsession")  # it has no workers to wait for
         session.items = []
         return True
-
-    def pytest_report_header(self) -> list[str]:
-        """Say who is judged, on what, and how."""
-        return printing.header(self.run)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:

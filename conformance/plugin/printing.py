@@ -7,22 +7,37 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from conformance.plugin.options import REFERENCE
 from conformance.plugin.run import Run
 from conformance.report import github, terminal, terminal_findings
 from conformance.report.lines import MARKUP, Line
+from conformance.survey.progress import Progress, silent
 from conformance.terms.extensions import GRPC, HTTP
 from conformance.transport.grpc_packages import INSTALL_GRPC
 
 
-def header(run: Run) -> list[str]:
-    """Return the lines above the run; none where there is nothing to judge."""
-    if run.conclusion:
-        return []
-    return terminal.header(run.settings.url, run.started_session.survey, run.options.profile, run.seed, _grpc(run))
+@contextmanager
+def live_line(reporter: Any) -> Iterator[Progress]:
+    """Yield what shows how far something is on one line of a terminal, which is empty again afterwards."""
+    if reporter is None or not reporter.isatty:
+        yield silent
+        return
+    yield lambda text: reporter.rewrite(text, erase=True)
+    reporter.rewrite("", erase=True)
+    reporter.rewrite("")
+
+
+def print_header(run: Run, reporter: Any) -> None:
+    """Show the lines above the run, unless pytest is told to show none, or there is nothing to judge."""
+    if reporter is None or run.conclusion or not (reporter.showheader and not reporter.no_header):
+        return
+    survey, options = run.started_session.survey, run.options
+    for line in terminal.header(run.settings.url, survey, options.profile, run.seed, _grpc(run)):
+        reporter.write_line(line)
 
 
 def _grpc(run: Run) -> str:
@@ -85,7 +100,7 @@ def print_verdict(run: Run, report: Mapping[str, Any] | None, reporter: Any) -> 
 def rerun(run: Run) -> str:
     """Return the command that runs the suite against this target, without what selects checks."""
     parts = ["pytest", *_addresses(run)]
-    for name in run.options.models:
+    for name in run.options.subjects.models:
         parts += ["--target-model", name]
     if run.options.dangerous:
         parts.append("--conformance-dangerous")

@@ -6,7 +6,7 @@ What is said in several places is taken from the first of: command line, environ
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import pytest
 
 from conformance.judging.baseline import Baseline, BaselineError
 from conformance.judging.baseline import load as load_baseline
+from conformance.judging.selection import Subjects
 from conformance.plugin.options import REFERENCE, given
 from conformance.report import formats
 from conformance.terms.extensions import OVER_GRPC
@@ -39,7 +40,8 @@ class RunOptions:
         file: what it says.
         headers: of the command line and of the file, each as "Name: value".
         extensions: what is to be judged, offered or not; empty for what is offered.
-        models: deployed models that are judged by relations, each once; empty where roles are judged.
+        subjects: the model roles, deployed models that are judged by relations, or both; the model `all` stands for
+            every one that the target lists.
         shows_all: every requirement that is not met is shown whole.
         shows_no_failures: none is, as `--tb=no` asks.
         baseline: the failures that are known, or None; `baseline_file` is where they are listed.
@@ -55,7 +57,7 @@ class RunOptions:
     insecure: bool
     timeout: float
     extensions: tuple[str, ...]
-    models: tuple[str, ...]
+    subjects: Subjects
     profile: str
     dangerous: bool
     strict: bool
@@ -119,7 +121,7 @@ def read(config: pytest.Config, from_controller: Mapping[str, Any]) -> RunOption
         insecure=option.target_insecure or file.insecure,
         timeout=_timeout(config, file),
         extensions=tuple(option.target_extensions or file.extensions),
-        models=tuple(dict.fromkeys(option.target_models)),
+        subjects=_subjects(from_controller.get("models", option.target_models), file),
         profile=option.conformance_profile,
         dangerous=option.conformance_dangerous,
         strict=option.conformance_strict,
@@ -162,7 +164,7 @@ def _check_addresses(options: RunOptions) -> None:
     if grpc:
         if not has_grpc():
             raise pytest.UsageError(f"--target-grpc needs the extra grpc: {INSTALL_GRPC}")
-        if options.models and not url:
+        if options.subjects.models and not url:
             raise pytest.UsageError("--target-model: models are judged by relations over HTTP, give --target-url, too")
     elif url != REFERENCE and set(options.extensions) & set(OVER_GRPC):
         raise pytest.UsageError("--target-extension classification_grpc: say where with --target-grpc HOST:PORT")
@@ -170,6 +172,12 @@ def _check_addresses(options: RunOptions) -> None:
         options.settings(url, grpc)
     elif url not in ("", REFERENCE):
         raise pytest.UsageError("--target-grpc=reference: the bundled server is not the one of --target-url")
+
+
+def _subjects(named: Iterable[str], file: TargetConfig) -> Subjects:
+    """Return what is judged: models that are named here or have a table in the file; roles where it maps them, too."""
+    models = tuple(dict.fromkeys([*named, *file.models]))
+    return Subjects(models, with_roles=not models or file.roles is not None)
 
 
 # --- the target ------------------------------------------------------------------------------------------------------

@@ -39,11 +39,8 @@ def header(url: str, survey: Survey, profile: str, seed: int | None, grpc: str =
         *([f"gRPC        {grpc}"] if grpc else []),
         f"extensions  {', '.join(offered) or 'none offered'}",
         *[f"            {name} is not offered: {safe(survey.refusals[name], 120)}" for name in survey.refusals],
-        *(
-            deployed_models.header(survey)
-            if survey.models
-            else [f"roles       {len(survey.roles)} of {len(roles.load())} filled"]
-        ),
+        *([f"roles       {len(survey.roles)} of {len(roles.load())} filled"] if survey.roles else []),
+        *deployed_models.header(survey),
         f"profile     {profile}{'' if seed is None else f', seed {seed} (repeat with --hypothesis-seed={seed})'}",
     ]
 
