@@ -107,5 +107,8 @@ def _next(options: argparse.Namespace, found: Survey, subjects: Subjects, *, is_
     command = ["oip-conformance", "run", options.url, *more]
     if not (found.roles or found.models):
         return f"{shlex.join([*command, '--target-model'])} NAME, or deploy roles: oip-conformance models export --help"
+    if found.models and all(model["trouble"] for model in found.models.values()):
+        init = shlex.join(["oip-conformance", "init", "--target-url", options.url, *more, "-o", "target.toml"])
+        return f"{init}, say there what the models take, and: pytest --target-config=target.toml"
     named = [] if subjects == ROLES else ["--target-model", ALL if len(found.models) > 1 else subjects.models[0]]
     return shlex.join([*command, *named, *([f"--target-extension={PROTOCOL}"] if is_stuck else [])])

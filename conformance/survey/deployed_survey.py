@@ -44,7 +44,7 @@ GUESSES = 48  # plain requests before a model counts as one that answers none
 
 HOW_TO_GIVE = (
     "give inputs that it takes in the file of --target-config, a table [models.{model}.inputs.INPUT] for each,"
-    " with {members}shape = [...] and data = [...]"
+    " with {members}shape = [...] and data = [...]; `oip-conformance init` writes such a file"
 )
 
 
