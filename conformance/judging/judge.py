@@ -12,6 +12,7 @@ from conformance.expect.attribution import over_grpc
 from conformance.expect.unmet import Blocked, NotApplicable, Unmet
 from conformance.judging import evidence
 from conformance.judging.course import course
+from conformance.judging.earlier_answers import given_before
 from conformance.judging.ends import ALIVE, Ends
 from conformance.judging.failure import describe, is_long
 from conformance.judging.kept_bodies import KeptBodies
@@ -226,6 +227,7 @@ class Judge:
             return beyond
         named = over_grpc(unmet.requirement) if check.is_over_grpc else unmet.requirement
         requirement = self._readings.named(named or check.requirements(row)[0])
+        unmet.actual += given_before(unmet, self.target.exchanges)
         outcome = UNMET[ledger.requirement(requirement).level]
         if outcome is Outcome.ADVISORY and self.strict:
             outcome = Outcome.FAIL
