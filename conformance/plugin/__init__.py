@@ -34,6 +34,13 @@ def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) 
         known.noconftest = True
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Leave failures to our own summary when there is a target, before pytest sets up its terminal."""
+    if options.names_target(config.option, config.getini):
+        options.quieten(config.option)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Register the hooks of a run when there is a target; behind pytest's own, so that its header comes first.

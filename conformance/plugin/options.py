@@ -159,3 +159,12 @@ def names_target(options: Any, ini: Callable[[str], Any]) -> bool:
     """
     places = ("target_url", "target_grpc", "target_config")
     return bool(options.target_replay or any(given(name, getattr(options, name), ini) for name in places))
+
+
+def quieten(option: Any) -> None:
+    """Turn off what pytest would show of each failure, unless the user asks for it: our own summary shows it once."""
+    option.conformance_tb = option.tbstyle
+    if option.reportchars in ("fE", ""):
+        option.reportchars = "N"
+    if option.tbstyle == "auto":
+        option.tbstyle = "no"

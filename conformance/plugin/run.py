@@ -67,7 +67,6 @@ class Run:
         self.started = now()
         self._config = config
         self._server: ReferenceServer | None = None
-        _quieten(config)
 
     @property
     def settings(self) -> Settings:
@@ -156,14 +155,6 @@ class Run:
         if self._server is not None:
             self._server.stop()
             self._server = None
-
-
-def _quieten(config: pytest.Config) -> None:
-    """Leave failures to our own summary: pytest would show each twice, without what matters."""
-    if config.option.reportchars in ("fE", ""):
-        config.option.reportchars = "N"
-    if config.option.tbstyle == "auto":
-        config.option.tbstyle = "no"
 
 
 def _process(config: pytest.Config) -> str:

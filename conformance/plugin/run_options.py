@@ -126,7 +126,7 @@ def read(config: pytest.Config, from_controller: Mapping[str, Any]) -> RunOption
         dangerous=option.conformance_dangerous,
         strict=option.conformance_strict,
         shows_all=option.conformance_show == "all",
-        shows_no_failures=option.tbstyle == "no",
+        shows_no_failures=getattr(option, "conformance_tb", "auto") == "no",
         reports=tuple(map(_report_path, option.conformance_reports)),
         evidence=Path(option.conformance_evidence) if option.conformance_evidence else None,
         baseline=_baseline(config),
