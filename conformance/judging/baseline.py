@@ -9,7 +9,6 @@ matter: a server with known failures is not conformant.
 from __future__ import annotations
 
 import json
-import re
 import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,6 +19,7 @@ from typing import Any
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
+from conformance.judging.selection import fits
 from conformance.terms import data
 from conformance.terms.check import Check, Row
 from conformance.terms.outcome import Outcome
@@ -59,8 +59,7 @@ class Known:
 
     def names(self, result: CheckResult) -> bool:
         """Say whether a row is among those of the entry."""
-        pattern = re.escape(self.rows).replace(r"\*", ".*").replace(r"\?", ".")
-        return result.id == self.check and re.fullmatch(pattern, result.row) is not None
+        return result.id == self.check and fits(result.row, self.rows)
 
     def explains(self, result: CheckResult) -> bool:
         """Say whether a row that is not met fails for the stated reason."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from conformance import checks
-from conformance.terms.check import Check, Row, all_rows
+from conformance.terms.check import Check, Row, all_rows, key
 from conformance.terms.extensions import GRPC, HTTP
 
 # What is judged of a server whose models fill no role; of the errors no more than those of the survey.
@@ -58,3 +59,14 @@ def belongs(check: Check, row: Row, profile: str, dangerous: bool) -> bool:
     if row.dangerous and not dangerous:
         return False
     return profile == "explore" or not (check.explores or (profile == "quick" and row.thorough))
+
+
+def is_named(check: Check, row: Row, patterns: Iterable[str]) -> bool:
+    """Say whether the id of a check, or `id[row]`, fits a pattern with * and ?; brackets mean themselves."""
+    names = (check.id, key(check.id, row.id))
+    return any(fits(name, pattern) for pattern in patterns for name in names)
+
+
+def fits(name: str, pattern: str) -> bool:
+    """Say whether a name fits a pattern, in which * stands for any text, ? for any character, all else for itself."""
+    return re.fullmatch(re.escape(pattern).replace(r"\*", ".*").replace(r"\?", "."), name) is not None

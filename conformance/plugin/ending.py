@@ -13,8 +13,8 @@ import pytest
 
 from conformance.judging import baseline as baselines
 from conformance.judging.baseline import Baseline
+from conformance.judging.conclusion import Conclusion, concluded, in_order, missing_rows, places_of_rows
 from conformance.plugin.collection import FOLDER
-from conformance.plugin.conclusion import Conclusion, concluded, in_order, missing_rows, places_of_rows
 from conformance.plugin.run import Run, now
 from conformance.report import formats, github, json_report
 from conformance.terms.check import key
@@ -81,7 +81,7 @@ def _write_reports(run: Run, conclusion: Conclusion) -> dict[str, Any] | None:
         conclusion.verdict,
         url=run.settings.url,
         grpc=run.settings.grpc.url if run.settings.grpc else "",
-        options=_shown_options(run),
+        options=_asked(run),
         seed=run.seed,
         started=run.started,
         finished=now(),
@@ -102,15 +102,13 @@ def _attempt(what: str, write: Callable[[], None]) -> None:
         sys.stderr.write(f"cannot write {what}: {error.strerror}\n")
 
 
-def _shown_options(run: Run) -> dict[str, Any]:
-    """Return what shaped the verdict; names of headers, never their values."""
+def _asked(run: Run) -> dict[str, Any]:
     options = run.options
-    return {
-        "profile": options.profile,
-        "dangerous": options.dangerous,
-        "strict": options.strict,
-        "extensions": list(options.extensions),
-        "timeout_s": run.settings.timeout,
-        "models": list(options.models),
-        "headers": [name for name, _ in run.settings.headers],
-    }
+    return json_report.asked(
+        profile=options.profile,
+        dangerous=options.dangerous,
+        strict=options.strict,
+        extensions=options.extensions,
+        models=options.models,
+        settings=run.settings,
+    )

@@ -11,25 +11,21 @@ from typing import Any
 
 import pytest
 
-from conformance.judging.selection import collected_rows
+from conformance.judging.beginning import begin
+from conformance.judging.conclusion import Conclusion
 from conformance.judging.session import Session
 from conformance.plugin import run_options
 from conformance.plugin.collection import SELECTED, Selected
-from conformance.plugin.conclusion import Conclusion, nothing_judged
 from conformance.plugin.exploring import choose_seed
 from conformance.plugin.options import REFERENCE
 from conformance.survey.survey import Survey
-from conformance.terms.extensions import GRPC, HTTP, PROTOCOL
-from conformance.terms.outcome import Outcome
 from conformance.terms.result import CheckResult
 from conformance.transport import har
-from conformance.transport.credentials import hide
 from conformance.transport.grpc_packages import has_grpc
 from conformance.transport.reference import ReferenceServer
 from conformance.transport.replay import Replayed
-from conformance.transport.settings import Settings, SettingsError
+from conformance.transport.settings import Settings
 from conformance.transport.target import Target
-from conformance.transport.unreachable import TargetLost
 
 
 class Run:
@@ -110,7 +106,8 @@ class Run:
         )
         target.has_answered = survey is not None  # the controller had its answers
         if survey is None:
-            self._take_survey(self.session)
+            given = options.file.models
+            self.conclusion = begin(self.session, options.extensions, options.models, given)
         judge = self.session.judge if options.baseline is None else options.baseline.applying(self.session.judge)
         self._config.stash[SELECTED] = Selected(
             options.profile, options.dangerous, options.models, settings.transports, judge
@@ -123,25 +120,6 @@ class Run:
             return url, grpc
         self._server = ReferenceServer(grpc=grpc == REFERENCE or has_grpc())
         return self._server.url if url else "", self._server.grpc if grpc in (None, REFERENCE) else grpc
-
-    def _take_survey(self, session: Session) -> None:
-        options = self.options
-        try:
-            survey = session.take_survey(options.extensions, options.models, options.file.models)
-        except (TargetLost, SettingsError) as error:
-            reason = hide(str(error), session.target.settings.secrets)
-        else:
-            reason = _nothing_to_judge(survey, session.target.settings)
-        if reason:
-            # Where nothing ever answered, there is no server that could be wrong: a gateway, or the wrong address.
-            self.conclusion = nothing_judged(reason, self._of_survey(session) if session.target.has_answered else [])
-
-    def _of_survey(self, session: Session) -> list[CheckResult]:
-        """Return what is to be said of the survey itself, where it has found nothing that could be judged."""
-        transports = session.target.settings.transports
-        rows = collected_rows("quick", models=self.options.models, transports=transports)
-        results = [session.judge(check, row) for check, row in rows if check.of_survey]
-        return [result for result in results if result.outcome is Outcome.FAIL]
 
     def for_worker(self) -> dict[str, Any]:
         """Return what a worker has to know."""
@@ -157,26 +135,6 @@ class Run:
         if self._server is not None:
             self._server.stop()
             self._server = None
-
-
-def _nothing_to_judge(survey: Survey, settings: Settings) -> str:
-    """Return why nothing can be judged; empty where something can."""
-    url = settings.url
-    troubles = [model["trouble"] for model in survey.models.values() if model["trouble"]]
-    if troubles and not survey.offered:
-        return "; ".join(troubles)
-    if not (survey.roles or survey.models) and survey.silence:
-        hint = "look at the path of the URL, and whether a gateway wants a --target-header"
-        url += "/v2" if HTTP in settings.transports else ""
-        return f"{url} answers nothing of use ({survey.silence}): {hint}"
-    if not (survey.roles or survey.models):
-        return f"{url} serves none of the suite's model roles: `oip-conformance roles` says what to deploy"
-    if not survey.offered and GRPC not in settings.transports:  # where tensors travel as bytes, anyway
-        return (
-            f"{url} offers none of the extensions: it lists none, and requests that use them are not answered; "
-            f"--target-extension={PROTOCOL} judges the protocol beneath them"
-        )
-    return ""
 
 
 def _quieten(config: pytest.Config) -> None:
