@@ -63,7 +63,8 @@ class Area(pytest.Directory):
         for check, row in rows_of_area(self.area, selected.models):
             if belongs(check, row, selected.profile, selected.dangerous):
                 name = key(check.name, row.id) if row.id else check.name
-                yield CheckItem.from_parent(self, name=name, check=check, row=row)
+                # Given as a text, the id is read as pytest reads those of its cache: with the row as a parameter.
+                yield CheckItem.from_parent(self, name=name, nodeid=f"{self.area}::{name}", check=check, row=row)
 
 
 class CheckItem(pytest.Item):

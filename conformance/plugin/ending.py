@@ -19,6 +19,7 @@ from conformance.plugin.run import Run, now
 from conformance.report import formats, github, json_report
 from conformance.terms.check import key
 from conformance.terms.result import CheckResult
+from conformance.terms.verdict import EXIT_STATUS
 from conformance.transport import har
 
 
@@ -30,12 +31,28 @@ def finish(run: Run, config: pytest.Config, exitstatus: int) -> tuple[int, dict[
     run.conclusion = conclusion
     _merge_recordings(run)
     report = _write_reports(run, conclusion)
-    narrowed = bool(conclusion.missing) and not conclusion.lost
-    own_files = config.args != [str(FOLDER)]
-    if not conclusion.judged_nothing and (narrowed or exitstatus not in (0, 1) or own_files):
-        return exitstatus, report
+    return _exit_status(run, conclusion, config, exitstatus), report
+
+
+def _exit_status(run: Run, conclusion: Conclusion, config: pytest.Config, chosen: int) -> int:
+    """Return the exit status: that of the verdict or of the gate, unless pytest has something else to say.
+
+    Args:
+        run: that has ended.
+        conclusion: of the run.
+        config: of pytest.
+        chosen: the status that pytest has chosen.
+    """
     verdict, gate = conclusion.verdict, conclusion.gate
-    return verdict.exit_status if gate is None else gate.exit_status(verdict, conclusion.lost), report
+    own = verdict.exit_status if gate is None else gate.exit_status(verdict, conclusion.lost)
+    if conclusion.judged_nothing:
+        return own
+    if chosen not in (0, 1) and not run.was_cut_short:
+        return chosen
+    narrowed = bool(conclusion.missing) and not conclusion.lost
+    if narrowed or config.args != [str(FOLDER)]:  # it says what is wrong, never that all is right
+        return own if own == EXIT_STATUS["nonconformant"] else chosen
+    return own
 
 
 def _conclude(run: Run) -> Conclusion:

@@ -99,6 +99,8 @@ class Hooks:
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Note why the run ends here: Ctrl-C, or a plugin that stops it with a reason."""
         self.run.stopped = str(excinfo.value) or "interrupted"
+        # pytest's and pytest-xdist's own ways to stop at a failure derive from what Ctrl-C raises.
+        self.run.was_cut_short = excinfo.type not in (KeyboardInterrupt, pytest.exit.Exception)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> Generator[None, None, None]:
@@ -112,8 +114,9 @@ class Hooks:
             printing.print_verdict(self.run, self.report, reporter)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Show the summary, then what was not met."""
-        printing.print_summary(self.run, terminalreporter)
+        """Show the summary, then what was not met, unless `--no-summary` says otherwise."""
+        if not terminalreporter.no_summary:
+            printing.print_summary(self.run, terminalreporter)
 
     def pytest_unconfigure(self) -> None:
         """Let go of the target."""

@@ -38,6 +38,8 @@ class Run:
         results: in the order in which they came.
         conclusion: None until the run is finished, or there is nothing to judge.
         stopped: why pytest ended the run before its end, in its own words; else empty.
+        shows_failures: each in full, which `--tb=no` turns off.
+        was_cut_short: an option such as `-x` ended it, rather than a person.
     """
 
     def __init__(self, config: pytest.Config, from_controller: Mapping[str, Any] | None = None) -> None:
@@ -59,7 +61,9 @@ class Run:
         self.results: list[CheckResult] = []
         self.conclusion: Conclusion | None = None
         self.stopped = ""
+        self.was_cut_short = False
         self.started = now()
+        self.shows_failures = config.option.tbstyle != "no"
         self._config = config
         self._server: ReferenceServer | None = None
         _quieten(config)
