@@ -142,8 +142,9 @@ def _lines(failures: Sequence[UnmetRequirement]) -> Iterator[str]:
         yield f"{failure.level} {failure.requirement}: {failure.statement}"
         for row in failure.rows[:SHOWN_ROWS]:
             yield f"    {row.label}: {row.message}"
-        if len(failure.rows) > SHOWN_ROWS:
-            yield f"    and {len(failure.rows) - SHOWN_ROWS} more rows"
+        others = len(failure.rows) - SHOWN_ROWS
+        if others > 0:
+            yield f"    and {others} more row{'s' if others > 1 else ''}"
         yield f"    {failure.page}"
     if len(failures) > SHOWN_REQUIREMENTS:
         yield f"and {len(failures) - SHOWN_REQUIREMENTS} more requirements"

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from conformance.judging import baseline as baselines
-from conformance.judging.baseline import Baseline
+from conformance.judging import baseline_file
+from conformance.judging.baseline import Baseline, unapplied
 from conformance.judging.conclusion import Conclusion, concluded, in_order, missing_rows, places_of_rows
 from conformance.plugin.collection import FOLDER
 from conformance.plugin.run import Run, now
@@ -68,7 +68,7 @@ def _conclude(run: Run) -> Conclusion:
     baseline = options.baseline
     if baseline is not None and options.updates_baseline and options.baseline_file is not None:
         baseline = _updated_baseline(baseline, options.baseline_file, results, whole=not missing)
-        results = [baseline.applied(baselines.unapplied(result)) for result in results]
+        results = [baseline.applied(unapplied(result)) for result in results]
     return concluded(results, missing, baseline, run.stopped)
 
 
@@ -77,9 +77,9 @@ def _updated_baseline(baseline: Baseline, path: Path, results: Sequence[CheckRes
     if not whole:
         sys.stderr.write(f"{path} is as it was: only a whole run can update it\n")
         return baseline
-    text = baselines.updated(path.read_text(encoding="utf-8") if path.exists() else "", results)
-    _attempt(f"the baseline {path}", partial(baselines.write, path, text))
-    return baselines.of_text(text)
+    text = baseline_file.updated(path.read_text(encoding="utf-8") if path.exists() else "", results)
+    _attempt(f"the baseline {path}", partial(baseline_file.write, path, text))
+    return baseline_file.of_text(text)
 
 
 def _merge_recordings(run: Run) -> None:

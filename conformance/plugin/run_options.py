@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
-from conformance.judging.baseline import Baseline, BaselineError
-from conformance.judging.baseline import load as load_baseline
+from conformance.judging.baseline import Baseline
+from conformance.judging.baseline_file import BaselineError
+from conformance.judging.baseline_file import load as load_baseline
 from conformance.plugin.options import REFERENCE, given
 from conformance.report import formats
 from conformance.terms.extensions import OVER_GRPC
