@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from conformance.plugin import collection, ending, printing, pytest_reports
+from conformance.plugin import collection, ending, junit, printing, pytest_reports
 from conformance.plugin.run import Run
 from conformance.terms.result import CheckResult
 
@@ -47,6 +47,8 @@ class Hooks:
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self, session: pytest.Session) -> bool | None:
         """Collect nothing when there is nothing to judge."""
+        if self.run.options.junit == "requirements":
+            junit.begin(self.config)
         if self.run.conclusion is None:
             return None
         session.items = []
@@ -77,8 +79,10 @@ class Hooks:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Put the result of a check into pytest's report."""
         report = yield
-        if isinstance(item, collection.CheckItem) and call.when == "call" and item.result is not None:
-            pytest_reports.fill(report, item.result)
+        if isinstance(item, collection.CheckItem):
+            pytest_reports.mark(report)
+            if call.when == "call" and item.result is not None:
+                pytest_reports.fill(report, item.result)
         return report
 
     @pytest.hookimpl(tryfirst=True)
@@ -108,6 +112,8 @@ class Hooks:
         if not self.is_worker:
             self.run.stopped = self.run.stopped or str(session.shouldfail or session.shouldstop or "")
             session.exitstatus, self.report = ending.finish(self.run, self.config, int(exitstatus))
+            results = self.run.conclusion.results if self.run.conclusion else []
+            junit.finish(self.config, results, printing.rerun(self.run) if results else "")
         yield
         if not self.is_worker:
             reporter = self.config.pluginmanager.get_plugin("terminalreporter")

@@ -43,6 +43,7 @@ class RunOptions:
         models: deployed models that are judged by relations, each once; empty where roles are judged.
         baseline: the failures that are known, or None; `baseline_file` is where they are listed.
         recording: what is judged instead of a server, or None.
+        junit: what is a case of pytest's JUnit file: `requirements` or `rows`.
     """
 
     url: str
@@ -64,6 +65,7 @@ class RunOptions:
     baseline_file: Path | None
     updates_baseline: bool
     recording: Recording | None
+    junit: str
 
     @property
     def is_bundled(self) -> bool:
@@ -126,6 +128,7 @@ def read(config: pytest.Config, from_controller: Mapping[str, Any]) -> RunOption
         baseline_file=Path(option.conformance_baseline) if option.conformance_baseline else None,
         updates_baseline=option.conformance_update_baseline,
         recording=recording,
+        junit=option.conformance_junit,
     )
     _check_addresses(found)
     return found

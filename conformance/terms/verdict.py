@@ -159,16 +159,22 @@ def counted(requirements: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]
 
 def of_requirements(results: Sequence[CheckResult]) -> list[dict[str, Any]]:
     """Return every requirement of the ledger with its verdict: that of the worst row which says something about it."""
+    rows = rows_of_requirements(results)
+    return [_requirement(entry, rows.get(entry.id, [])) for entry in ledger.load().values()]
+
+
+def rows_of_requirements(results: Sequence[CheckResult]) -> dict[str, list[CheckResult]]:
+    """Return the rows that answer for a requirement, or do not meet it, by its id."""
     rows: dict[str, list[CheckResult]] = {}
     for result in results:
         named = [result.failure.requirement] if result.failure else []  # a walk may come upon any
         for requirement in dict.fromkeys([*result.requirements, *named]):
             rows.setdefault(requirement, []).append(result)
-    return [_requirement(entry, rows.get(entry.id, [])) for entry in ledger.load().values()]
+    return rows
 
 
 def _requirement(entry: ledger.Requirement, results: Sequence[CheckResult]) -> dict[str, Any]:
-    verdicts = [said for result in results if (said := _says(result, entry)) is not None]
+    verdicts = [said for result in results if (said := says(result, entry)) is not None]
     if results and not verdicts:
         verdicts = [Outcome.BLOCKED]
     return {
@@ -183,7 +189,7 @@ def _requirement(entry: ledger.Requirement, results: Sequence[CheckResult]) -> d
     }
 
 
-def _says(result: CheckResult, entry: ledger.Requirement) -> Outcome | None:
+def says(result: CheckResult, entry: ledger.Requirement) -> Outcome | None:
     """Return what a result says about one of its requirements; nothing, when it stopped at another one."""
     if result.failure is None:
         if result.outcome is Outcome.OBSERVED and entry.level != "OBSERVE":
