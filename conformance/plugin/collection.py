@@ -15,6 +15,7 @@ import pytest
 
 from conformance import checks
 from conformance.judging.selection import areas_of, belongs, is_named, rows_of_area
+from conformance.plugin import keywords, markers
 from conformance.terms import ledger
 from conformance.terms.check import Check, Row, key
 from conformance.terms.result import CheckResult
@@ -75,7 +76,9 @@ class CheckItem(pytest.Item):
         self.check = check
         self.row = row
         self.result: CheckResult | None = None
-        self.extra_keyword_matches.update((check.id, check.name, *check.requirements(row)))
+        self.extra_keyword_matches.update(keywords.of(check, row))
+        for name in markers.of(check, row):
+            self.add_marker(name)
 
     def runtest(self) -> None:
         """Judge the row; the outcome is in `result`, never an exception."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from conformance.plugin import collection, ending, junit, printing, pytest_reports
+from conformance.plugin import collection, ending, junit, keywords, markers, printing, pytest_reports
 from conformance.plugin.run import Run
 from conformance.terms.result import CheckResult
 
@@ -33,6 +33,9 @@ class Hooks:
             pytest.UsageError: one cannot be used.
         """
         self.config = config
+        markers.register(config)
+        if config.args == [str(collection.FOLDER)]:  # other people's tests have words of their own
+            keywords.make_exact(config)
         self.is_worker = hasattr(config, "workerinput")
         self.run = Run(config, getattr(config, "workerinput", {}).get("oip_conformance"))
         self.report: dict[str, Any] | None = None

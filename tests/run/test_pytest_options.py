@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -106,3 +107,44 @@ def test_a_path_narrows_like_a_word(tmp_path: Path, faulty: str) -> None:
     assert {check["area"] for check in report["checks"]} == {"ordering"}
     assert report["verdict"] == "nonconformant"
     assert report["extensions"]["binary_tensor_data"]["verdict"] == "nonconformant"
+
+
+# --- a plain run -----------------------------------------------------------------------------------------------------
+
+PLAIN = """
+import sys, pytest
+status = pytest.main(["-q", "-p", "no:hypothesispytest", "-p", "no:cacheprovider"])
+print(status, *sorted({name.partition(".")[0] for name in sys.modules}))
+"""
+
+
+def test_a_plain_run_has_its_own_tests_alone_and_imports_nothing_heavy(tmp_path: Path) -> None:
+    (tmp_path / "test_own.py").write_text("def test_own(): pass\n")
+    run = subprocess.run([sys.executable, "-c", PLAIN], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "1 passed" in run.stdout
+    status, *modules = run.stdout.splitlines()[-1].split()
+    assert "conformance" in modules
+    heavy = {
+        "numpy",
+        "httpx",
+        "hypothesis",
+        "jsonschema",
+        "jinja2",
+        "uvicorn",
+        "h11",
+        "grpc",
+        "tomlkit",
+        "cryptography",
+    }
+    assert (status[-1], heavy & set(modules)) == ("0", set())
+
+
+def test_what_a_plain_run_has_more_begins_with_a_prefix_of_ours(tmp_path: Path) -> None:
+    listed = [judge(tmp_path, "--help", *without).stdout for without in ((), ("-p", "no:oip_conformance"))]
+    options = [set(re.findall(r"^  (--[\w-]+)", text, re.MULTILINE)) for text in listed]
+    added = options[0] - options[1]
+    assert {name.split("-")[2] for name in added} == {"target", "conformance"}
+    shown = [judge(tmp_path, "--fixtures", "-q", *without).stdout for without in ((), ("-p", "no:oip_conformance"))]
+    fixtures = [{line.partition(" ")[0] for line in text.splitlines() if line[:1].isalpha()} for text in shown]
+    assert {name for name in fixtures[0] - fixtures[1] if not name.startswith("oip_")} == set()
+    assert "oip_report" in fixtures[0]
