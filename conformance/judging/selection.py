@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from conformance import checks
-from conformance.terms.check import Check, Row, all_rows
+from conformance.terms.check import Check, Row, all_rows, key
 from conformance.terms.extensions import GRPC, HTTP
 
 # What is judged of a server whose models fill no role; of the errors no more than those of the survey.
@@ -25,6 +26,18 @@ class Subjects:
 
 
 ROLES = Subjects()
+
+
+def subjects_of(named: Iterable[str], tables: Iterable[str], *, has_roles: bool) -> Subjects:
+    """Return what is judged: models by their names, and the roles where there are none or a file maps them.
+
+    Args:
+        named: models that the user names.
+        tables: models that have a table in the file about the target.
+        has_roles: whether that file has a table of roles.
+    """
+    models = tuple(dict.fromkeys([*named, *tables]))
+    return Subjects(models, with_roles=not models or has_roles)
 
 
 def collected_rows(
@@ -74,3 +87,14 @@ def belongs(check: Check, row: Row, profile: str, dangerous: bool) -> bool:
     if row.dangerous and not dangerous:
         return False
     return profile == "explore" or not (check.explores or (profile == "quick" and row.thorough))
+
+
+def is_named(check: Check, row: Row, patterns: Iterable[str]) -> bool:
+    """Say whether the id of a check, or `id[row]`, fits a pattern with * and ?; brackets mean themselves."""
+    names = (check.id, key(check.id, row.id))
+    return any(fits(name, pattern) for pattern in patterns for name in names)
+
+
+def fits(name: str, pattern: str) -> bool:
+    """Say whether a name fits a pattern, in which * stands for any text, ? for any character, all else for itself."""
+    return re.fullmatch(re.escape(pattern).replace(r"\*", ".*").replace(r"\?", "."), name) is not None

@@ -12,6 +12,16 @@ from pathlib import Path
 import pytest
 
 from conformance.plugin import options
+from conformance.plugin.fixtures import oip_options, oip_report, oip_target
+
+__all__ = [  # what pytest looks for
+    "oip_options",
+    "oip_report",
+    "oip_target",
+    "pytest_addoption",
+    "pytest_configure",
+    "pytest_load_initial_conftests",
+]
 
 SUITE = str(Path(__file__).parents[1] / "checks")
 

@@ -6,7 +6,6 @@ pytest is given the folder `checks`; instead of files it is shown a collector fo
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,8 @@ from typing import Any
 import pytest
 
 from conformance import checks
-from conformance.judging.selection import Subjects, areas_of, belongs, rows_of_area
+from conformance.judging.selection import Subjects, areas_of, belongs, is_named, rows_of_area
+from conformance.plugin import keywords, markers
 from conformance.terms import ledger
 from conformance.terms.check import Check, Row, key
 from conformance.terms.result import CheckResult
@@ -64,7 +64,8 @@ class Area(pytest.Directory):
         for check, row in rows_of_area(self.area, selected.subjects):
             if belongs(check, row, selected.profile, selected.dangerous):
                 name = key(check.name, row.id) if row.id else check.name
-                yield CheckItem.from_parent(self, name=name, check=check, row=row)
+                # Given as a text, the id is read as pytest reads those of its cache: with the row as a parameter.
+                yield CheckItem.from_parent(self, name=name, nodeid=f"{self.area}::{name}", check=check, row=row)
 
 
 class CheckItem(pytest.Item):
@@ -75,13 +76,9 @@ class CheckItem(pytest.Item):
         self.check = check
         self.row = row
         self.result: CheckResult | None = None
-        self.extra_keyword_matches.update((check.id, check.name, *check.requirements(row)))
-
-    def is_one_of(self, patterns: Iterable[str]) -> bool:
-        """Say whether the id of the check, or `id[row]`, fits a pattern with * and ?; brackets mean themselves."""
-        names = (self.check.id, key(self.check.id, self.row.id))
-        spelled = (re.escape(pattern).replace(r"\*", ".*").replace(r"\?", ".") for pattern in patterns)
-        return any(re.fullmatch(pattern, name) for pattern in spelled for name in names)
+        self.extra_keyword_matches.update(keywords.of(check, row))
+        for name in markers.of(check, row):
+            self.add_marker(name)
 
     def runtest(self) -> None:
         """Judge the row; the outcome is in `result`, never an exception."""
@@ -111,7 +108,7 @@ def collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector 
 
 def arrange(config: pytest.Config, items: list[pytest.Item], never: Sequence[str]) -> None:
     """Leave out what must never be sent, and put what has ended servers at the end."""
-    kept_back = [item for item in items if isinstance(item, CheckItem) and item.is_one_of(never)]
+    kept_back = [item for item in items if isinstance(item, CheckItem) and is_named(item.check, item.row, never)]
     if kept_back:
         config.hook.pytest_deselected(items=kept_back)
         items[:] = [item for item in items if item not in kept_back]

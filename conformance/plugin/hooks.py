@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from conformance.plugin import collection, ending, printing, pytest_reports
+from conformance.plugin import collection, ending, junit, keywords, markers, printing, pytest_reports
 from conformance.plugin.run import Run
 from conformance.terms.result import CheckResult
 
@@ -33,6 +33,9 @@ class Hooks:
             pytest.UsageError: one cannot be used.
         """
         self.config = config
+        markers.register(config)
+        if config.args == [str(collection.FOLDER)]:  # other people's tests have words of their own
+            keywords.make_exact(config)
         self.is_worker = hasattr(config, "workerinput")
         self.run = Run(config, getattr(config, "workerinput", {}).get("oip_conformance"))
         self.report: dict[str, Any] | None = None
@@ -60,6 +63,8 @@ class Hooks:
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self, session: pytest.Session) -> bool | None:
         """Collect nothing when there is nothing to judge."""
+        if self.run.options.junit == "requirements":
+            junit.begin(self.config)
         if self.run.conclusion is None:
             return None
         if self.config.pluginmanager.has_plugin("dsession"):
@@ -88,8 +93,10 @@ class Hooks:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Put the result of a check into pytest's report."""
         report = yield
-        if isinstance(item, collection.CheckItem) and call.when == "call" and item.result is not None:
-            pytest_reports.fill(report, item.result)
+        if isinstance(item, collection.CheckItem):
+            pytest_reports.mark(report)
+            if call.when == "call" and item.result is not None:
+                pytest_reports.fill(report, item.result)
         return report
 
     @pytest.hookimpl(tryfirst=True)
@@ -110,6 +117,8 @@ class Hooks:
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Note why the run ends here: Ctrl-C, or a plugin that stops it with a reason."""
         self.run.stopped = str(excinfo.value) or "interrupted"
+        # pytest's and pytest-xdist's own ways to stop at a failure derive from what Ctrl-C raises.
+        self.run.was_cut_short = excinfo.type not in (KeyboardInterrupt, pytest.exit.Exception)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> Generator[None, None, None]:
@@ -117,14 +126,17 @@ class Hooks:
         if not self.is_worker:
             self.run.stopped = self.run.stopped or str(session.shouldfail or session.shouldstop or "")
             session.exitstatus, self.report = ending.finish(self.run, self.config, int(exitstatus))
+            results = self.run.conclusion.results if self.run.conclusion else []
+            junit.finish(self.config, results, printing.rerun(self.run) if results else "")
         yield
         if not self.is_worker:
             reporter = self.config.pluginmanager.get_plugin("terminalreporter")
             printing.print_verdict(self.run, self.report, reporter)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Show the summary, then what was not met."""
-        printing.print_summary(self.run, terminalreporter)
+        """Show the summary, then what was not met, unless `--no-summary` says otherwise."""
+        if not terminalreporter.no_summary:
+            printing.print_summary(self.run, terminalreporter)
 
     def pytest_unconfigure(self) -> None:
         """Let go of the target."""

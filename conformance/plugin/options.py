@@ -15,6 +15,7 @@ import pytest
 from conformance.terms.extensions import CHOICES
 
 PROFILES = ("certify", "quick", "explore")
+JUNIT = ("requirements", "rows")
 REFERENCE = "reference"
 
 # What the environment (in capitals) and pytest's ini file can say, too.
@@ -121,6 +122,12 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "default": [],
         "help": "write a report (repeatable); by its suffix: .json, .html, .md, .svg (a badge), .shields.json (a badge "
         "that shields.io draws); `oip-conformance report` makes the others of a .json later",
+    },
+    "--conformance-junit": {
+        "dest": "conformance_junit",
+        "choices": JUNIT,
+        "default": "requirements",
+        "help": "what is a case of --junitxml: requirements, each with its rows inside (default), or rows",
     },
     "--conformance-evidence": {
         "dest": "conformance_evidence",

@@ -12,18 +12,16 @@ from typing import Any
 
 import pytest
 
+from conformance.judging.beginning import begin
+from conformance.judging.conclusion import Conclusion
 from conformance.judging.kept_bodies import KeptBodies
-from conformance.judging.selection import collected_rows
 from conformance.judging.session import Session
-from conformance.judging.surveying import survey
 from conformance.plugin import run_options
 from conformance.plugin.collection import SELECTED, Selected
-from conformance.plugin.conclusion import Conclusion, nothing_judged
 from conformance.plugin.exploring import choose_seed
 from conformance.plugin.options import REFERENCE
 from conformance.survey.progress import Progress, silent
 from conformance.survey.survey import Survey
-from conformance.terms.outcome import Outcome
 from conformance.terms.result import CheckResult
 from conformance.transport import har
 from conformance.transport.grpc_packages import has_grpc
@@ -43,6 +41,7 @@ class Run:
         results: in the order in which they came.
         conclusion: None until the run is finished, or there is nothing to judge.
         stopped: why pytest ended the run before its end, in its own words; else empty.
+        was_cut_short: an option such as `-x` ended it, rather than a person.
     """
 
     def __init__(self, config: pytest.Config, from_controller: Mapping[str, Any] | None = None) -> None:
@@ -64,6 +63,7 @@ class Run:
         self.results: list[CheckResult] = []
         self.conclusion: Conclusion | None = None
         self.stopped = ""
+        self.was_cut_short = False
         self.started = now()
         self._config = config
         self._server: ReferenceServer | None = None
@@ -111,7 +111,9 @@ class Run:
         )
         target.has_answered = taken is not None  # the controller had its answers
         if taken is None:
-            self._take_survey(self.session, progress)
+            given = options.file.models
+            subjects, self.conclusion = begin(self.session, options.extensions, options.subjects, given, progress)
+            self.options = replace(options, subjects=subjects)
         judge = self.session.judge if options.baseline is None else options.baseline.applying(self.session.judge)
         self._config.stash[SELECTED] = Selected(
             options.profile, options.dangerous, self.options.subjects, settings.transports, judge
@@ -124,21 +126,6 @@ class Run:
             return url, grpc
         self._server = ReferenceServer(grpc=grpc == REFERENCE or has_grpc())
         return self._server.url if url else "", self._server.grpc if grpc in (None, REFERENCE) else grpc
-
-    def _take_survey(self, session: Session, progress: Progress) -> None:
-        options = self.options
-        subjects, reason = survey(session, options.subjects, options.extensions, options.file.models, progress)
-        self.options = replace(options, subjects=subjects)
-        if reason:
-            # Where nothing ever answered, there is no server that could be wrong: a gateway, or the wrong address.
-            self.conclusion = nothing_judged(reason, self._of_survey(session) if session.target.has_answered else [])
-
-    def _of_survey(self, session: Session) -> list[CheckResult]:
-        """Return what is to be said of the survey itself, where it has found nothing that could be judged."""
-        transports = session.target.settings.transports
-        rows = collected_rows("quick", subjects=self.options.subjects, transports=transports)
-        results = [session.judge(check, row) for check, row in rows if check.of_survey]
-        return [result for result in results if result.outcome is Outcome.FAIL]
 
     def for_worker(self) -> dict[str, Any]:
         """Return what a worker has to know."""

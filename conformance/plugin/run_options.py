@@ -6,16 +6,17 @@ What is said in several places is taken from the first of: command line, environ
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conformance.judging.baseline import Baseline, BaselineError
-from conformance.judging.baseline import load as load_baseline
-from conformance.judging.selection import Subjects
+from conformance.judging.baseline import Baseline
+from conformance.judging.baseline_file import BaselineError
+from conformance.judging.baseline_file import load as load_baseline
+from conformance.judging.selection import Subjects, subjects_of
 from conformance.plugin.options import REFERENCE, given
 from conformance.report import formats
 from conformance.terms.extensions import OVER_GRPC
@@ -46,6 +47,7 @@ class RunOptions:
         shows_no_failures: none is, as `--tb=no` asks.
         baseline: the failures that are known, or None; `baseline_file` is where they are listed.
         recording: what is judged instead of a server, or None.
+        junit: what is a case of pytest's JUnit file: `requirements` or `rows`.
     """
 
     url: str
@@ -69,6 +71,7 @@ class RunOptions:
     baseline_file: Path | None
     updates_baseline: bool
     recording: Recording | None
+    junit: str
 
     @property
     def is_bundled(self) -> bool:
@@ -121,7 +124,9 @@ def read(config: pytest.Config, from_controller: Mapping[str, Any]) -> RunOption
         insecure=option.target_insecure or file.insecure,
         timeout=_timeout(config, file),
         extensions=tuple(option.target_extensions or file.extensions),
-        subjects=_subjects(from_controller.get("models", option.target_models), file),
+        subjects=subjects_of(
+            from_controller.get("models", option.target_models), file.models, has_roles=file.roles is not None
+        ),
         profile=option.conformance_profile,
         dangerous=option.conformance_dangerous,
         strict=option.conformance_strict,
@@ -133,6 +138,7 @@ def read(config: pytest.Config, from_controller: Mapping[str, Any]) -> RunOption
         baseline_file=Path(option.conformance_baseline) if option.conformance_baseline else None,
         updates_baseline=option.conformance_update_baseline,
         recording=recording,
+        junit=option.conformance_junit,
     )
     _check_addresses(found)
     return found
@@ -172,12 +178,6 @@ def _check_addresses(options: RunOptions) -> None:
         options.settings(url, grpc)
     elif url not in ("", REFERENCE):
         raise pytest.UsageError("--target-grpc=reference: the bundled server is not the one of --target-url")
-
-
-def _subjects(named: Iterable[str], file: TargetConfig) -> Subjects:
-    """Return what is judged: models that are named here or have a table in the file; roles where it maps them, too."""
-    models = tuple(dict.fromkeys([*named, *file.models]))
-    return Subjects(models, with_roles=not models or file.roles is not None)
 
 
 # --- the target ------------------------------------------------------------------------------------------------------
