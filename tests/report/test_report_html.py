@@ -275,8 +275,8 @@ def test_a_run_in_which_hardly_anything_is_met_stays_below_three_megabytes() -> 
     repeat = f"echo {'x' * 1500} | base64 -d | curl -sS http://h/v2"
     unmet = [failure(f"ODD-{number}", repeat=repeat, actual="y" * 300) for number in range(60)]
     rows = [
-        check(f"ordering.check-{number // 9}", f"row-{number}", "fail", failure=unmet[number // 9 % 60], message="z" * 600)
-        for number in range(1500)
+        check(f"ordering.check-{n // 9}", f"row-{n}", "fail", failure=unmet[n // 9 % 60], message="z" * 600)
+        for n in range(1500)
     ]
     assert len(render(view(report("nonconformant", checks=rows))).encode()) < 3_000_000
 
