@@ -8,6 +8,7 @@ Without the scripts all is there to read; with them, it can be filtered and sear
 from __future__ import annotations
 
 import hashlib
+import json
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Mapping
@@ -30,7 +31,7 @@ from conformance.terms.outcome import Outcome
 from conformance.terms.text import safe
 
 TEMPLATES = Path(__file__).parent / "templates"
-SCRIPTS = ("page.js",)
+SCRIPTS = ("page.js", "bytes.js")
 LONG = 20_000  # characters of any text: commands with a body in base64 are the longest
 MOST_FIRST = 5  # requirements on the first screen
 MOST_BLOCKS = 40  # requirements that are not met in one list; more of them fold away
@@ -98,6 +99,7 @@ def _template() -> jinja2.Template:
         "label": label,
         "brief": brief,
         "is_url": is_url,
+        "json": json.dumps,
         "place": places.name,
         "requirement_place": places.of_requirement,
         "block_place": places.of_block,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from base64 import b64encode
 from copy import deepcopy
@@ -12,7 +13,7 @@ from xml.etree.ElementTree import Element
 import html5lib
 import pytest
 
-from conformance.report.page_html import FEW_ROWS, MOST_BLOCKS, render
+from conformance.report.page_html import FEW_ROWS, MOST_BLOCKS, SCRIPTS, render
 from conformance.report.view import view
 from conformance.terms import ledger
 from tests.support.made_reports import (
@@ -78,11 +79,12 @@ def test_nothing_is_loaded_and_nothing_foreign_runs(made: Report) -> None:
         element for element in page.iter() if {"src", "srcset", "action", "onerror", "onclick"} & set(element.attrib)
     ] == []
     assert [element.tag for element in page.iter() if element.tag in ("link", "img", "iframe", "object", "base")] == []
-    ((style,), (script,)) = page.findall(".//style"), page.findall(".//script")
+    (style,), scripts = page.findall(".//style"), page.findall(".//script")
     policy = page.find(".//meta[@http-equiv='Content-Security-Policy']")
     assert policy is not None
-    digests = [b64encode(hashlib.sha256((e.text or "").encode()).digest()).decode() for e in (style, script)]
-    expected = f"default-src 'none'; style-src 'sha256-{digests[0]}'; script-src 'sha256-{digests[1]}'"
+    digests = [b64encode(hashlib.sha256((e.text or "").encode()).digest()).decode() for e in (style, *scripts)]
+    runnable = " ".join(f"'sha256-{digest}'" for digest in digests[1:])
+    expected = f"default-src 'none'; style-src 'sha256-{digests[0]}'; script-src {runnable}"
     assert policy.get("content") == expected
     assert "url(" not in (style.text or "")
     assert "import" not in (style.text or "")
@@ -153,6 +155,25 @@ def test_the_json_of_request_and_answer_stands_with_a_failure() -> None:
     unmet = failure(request='{"inputs": []}', answer='{"error": "no"}')
     page = parsed(report("nonconformant", checks=[check(outcome="fail", failure=unmet)]))
     assert 'Request {"inputs": []} Answer {"error": "no"}' in text(by_id(page, "failures"))
+
+
+BODY = {"head": ["HTTP 200", "X: <b>"], "length": 3, "sha256": "0" * 64, "body_base64": "AQID",
+        "fields": [[0, 3, 'tensor 0 "A" UINT8', 1]]}  # fmt: skip
+LONG_BODY = {"head": ["POST /v2"], "length": 5000, "sha256": "f" * 64}
+
+
+def test_bodies_stand_in_the_page_or_are_named_by_their_digests() -> None:
+    unmet = failure(evidence={"request": LONG_BODY, "answer": BODY})
+    page = parsed(report("nonconformant", checks=[check(outcome="fail", failure=unmet)]))
+    request, answer = (element for element in page.iter("details") if element.get("class") == "message")
+    assert text(request).startswith(
+        "Request as it was, with 5000 bytes of body POST /v2 A body of 5000 bytes is not kept"
+    )
+    assert "f" * 64 in text(request)
+    assert text(answer) == "Answer as it was, with 3 bytes of body HTTP 200 X: <b> AQID"
+    (body,) = (element for element in answer.iter("pre") if element.get("class") == "body")
+    assert json.loads(body.get("data-fields") or "") == [[0, 3, 'tensor 0 "A" UINT8', 1]]
+    assert body.get("data-title") == "Body of the answer"
 
 
 def test_advice_and_observations_and_what_is_not_judged_have_sections_of_their_own() -> None:
@@ -288,7 +309,7 @@ def test_hostile_text_is_text() -> None:
     page = render(view(ATTACK))
     assert not set(page) & set("\x00\x07\x1b\r\u202e\u2066")
     tree = parsed(ATTACK)
-    assert len(list(tree.iter("script"))) == 1
+    assert len(list(tree.iter("script"))) == len(SCRIPTS)
     assert list(tree.iter("img")) == []
     assert "</script><script>alert(1)</script>" in text(tree)
     assert "{{ 7*7 }} {% x %}" in text(tree)
