@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from conformance.commands.page_files import suffix_of, write
 from conformance.report import comparison_markdown, regression
 from conformance.report.comparison import Comparison, compare
 from conformance.report.comparison_differences import only_differences
@@ -56,24 +57,9 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
 
 def _page(options: argparse.Namespace) -> str:
     output: Path | None = options.output
-    if output is not None and output.suffix not in FORMATS:
-        raise ReportError(f"{output}: unknown suffix {output.suffix!r}, known are {', '.join(FORMATS)}")
+    render = FORMATS[suffix_of(output, FORMATS)] if output else comparison_markdown.render
     if options.only_differences and len(options.reports) < 2:
         raise ReportError("--only-differences takes two reports or more")
     comparison = compare([(path.stem, read(path)) for path in options.reports])
-    if options.only_differences:
-        comparison = only_differences(comparison)
-    if output is None:
-        return comparison_markdown.render(comparison).removesuffix("\n")
-    try:
-        _write(output, FORMATS[output.suffix](comparison))
-    except OSError as error:
-        raise ReportError(f"cannot write {output}: {error.strerror}") from error
-    return f"wrote {output}"
-
-
-def _write(path: Path, page: str) -> None:
-    """Write the page, whole or not at all."""
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(page, encoding="utf-8")
-    partial.replace(path)
+    page = render(only_differences(comparison) if options.only_differences else comparison)
+    return write(output, page) if output else page.removesuffix("\n")

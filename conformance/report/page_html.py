@@ -21,7 +21,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup, escape
 
-from conformance.report import places
+from conformance.report import bar, places
 from conformance.report.findings import brief, label, missing_role
 from conformance.report.view import NOT_RUN, TITLES, Requirement, View, gate_sentence
 from conformance.terms.extensions import GRPC, transport_of
@@ -136,30 +136,12 @@ def _numbers(view: View) -> dict[str, Any]:
     counting = [entry for entry in view.requirements if entry.counts]
     found = Counter(entry.verdict for entry in counting)
     return {
-        "bar": _bar(view),
+        "bar": bar.parts(view.musts),
         "levels": _levels(view),
         "seconds": _seconds(view.report),
         "grid_counts": {verdict: found[verdict] for verdict in WORDS if found[verdict]},
         "beside": len(view.requirements) - len(counting),
     }
-
-
-def _bar(view: View) -> list[tuple[str, int, float, float]]:
-    """Return the parts of the bar that shows the MUSTs: kind, count, where it begins and how wide it is, of 100."""
-    counts = view.musts
-    total = counts.applying + counts.not_offered or 1
-    parts = (
-        ("pass", counts.met),
-        ("fail", counts.failed),
-        ("blocked", counts.stuck),
-        ("absent", counts.unseen + counts.not_offered),
-    )
-    begins, found = 0.0, []
-    for kind, count in parts:
-        width = 100 * count / total
-        found.append((kind, count, round(begins, 3), round(width, 3)))
-        begins += width
-    return [part for part in found if part[1]]
 
 
 def _levels(view: View) -> dict[str, list[tuple[str, int]]]:
