@@ -12,10 +12,10 @@ from conformance.commands import main
 from conformance.report import history_html, history_markdown
 from conformance.report.history import Product, history
 from conformance.report.reading import read
-from tests.report.test_report_compare import RESULTS
-from tests.report.test_report_escapes import TAGS, Tags, tags
+from tests.support.page_tags import TAGS, Tags, tags
 from tests.support.small_reports import HOSTILE, Report, check, report, requirement
 
+RESULTS = Path(__file__).parents[2] / "docs/results"
 IDS = ("BIN-ORDER-O", "BIN-ORDER-I", "BIN-SIZE-O")
 
 
