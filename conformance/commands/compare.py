@@ -7,8 +7,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from conformance.commands.page_files import suffix_of, write
 from conformance.report import comparison_markdown, regression
 from conformance.report.comparison import Comparison, compare
+from conformance.report.comparison_differences import only_differences
 from conformance.report.reading import ReportError, read
 
 
@@ -31,6 +33,10 @@ def add(commands: argparse._SubParsersAction[Any]) -> None:
         "--gate", action="store_true",
         help="of two reports, OLD NEW, print what fails now and did not; exit status 1 where something got worse",
     )  # fmt: skip
+    parser.add_argument(
+        "--only-differences", action="store_true",
+        help="show the facts, requirements and observations alone that are not the same for all reports",
+    )  # fmt: skip
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write there: .html or .md; default: print")
 
 
@@ -38,32 +44,22 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     """Return the page as Markdown, or write it and say so; with `--gate`, return the difference and the exit status.
 
     Raises:
-        ReportError: a file is no report, the page cannot be written, or there are not two reports for the gate.
+        ReportError: a file is no report, the page cannot be written, or there are not two reports for the gate, or to
+            differ.
     """
     if not options.gate:
         return _page(options), 0
-    if len(options.reports) != 2 or options.output:
-        raise ReportError("--gate takes two reports, OLD NEW, and prints")
+    if len(options.reports) != 2 or options.output or options.only_differences:
+        raise ReportError("--gate takes two reports, OLD NEW, and prints what got worse, alone")
     found = regression.compare(*map(read, options.reports))
     return "\n".join(found.lines()), found.exit_status
 
 
 def _page(options: argparse.Namespace) -> str:
     output: Path | None = options.output
-    if output is not None and output.suffix not in FORMATS:
-        raise ReportError(f"{output}: unknown suffix {output.suffix!r}, known are {', '.join(FORMATS)}")
+    render = FORMATS[suffix_of(output, FORMATS)] if output else comparison_markdown.render
+    if options.only_differences and len(options.reports) < 2:
+        raise ReportError("--only-differences takes two reports or more")
     comparison = compare([(path.stem, read(path)) for path in options.reports])
-    if output is None:
-        return comparison_markdown.render(comparison).removesuffix("\n")
-    try:
-        _write(output, FORMATS[output.suffix](comparison))
-    except OSError as error:
-        raise ReportError(f"cannot write {output}: {error.strerror}") from error
-    return f"wrote {output}"
-
-
-def _write(path: Path, page: str) -> None:
-    """Write the page, whole or not at all."""
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(page, encoding="utf-8")
-    partial.replace(path)
+    page = render(only_differences(comparison) if options.only_differences else comparison)
+    return write(output, page) if output else page.removesuffix("\n")

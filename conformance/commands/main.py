@@ -18,6 +18,7 @@ from conformance.commands import (
     compare,
     doctor,
     explain,
+    history,
     init,
     models_export,
     replay,
@@ -48,6 +49,7 @@ EXAMPLES = """examples:
   oip-conformance models export --format triton DIR    all roles as models of a real server
   oip-conformance replay evidence                  the failed checks of a run, judged again
   oip-conformance compare a.json b.json -o all.html    what their servers meet, side by side
+  oip-conformance history reports -o history.html  a product over time: what got fixed, what broke, when
   oip-conformance report run.json -o run.html      pages and badges of a JSON report
   oip-conformance serve --port 8000                the reference server; more with: serve --help
 """
@@ -67,6 +69,7 @@ COMMANDS: Mapping[str, ModuleType] = {
     "verify": verify,
     "models": models_export,
     "compare": compare,
+    "history": history,
     "report": report,
     "serve": serve,
 }

@@ -12,6 +12,7 @@ from collections.abc import Collection
 
 from conformance.expect.unmet import Unmet
 from conformance.judging import grpc_call
+from conformance.judging.shown_exchange import shown_exchange
 from conformance.judging.shown_messages import answer_text, request_json
 from conformance.terms import ledger
 from conformance.terms.result import CheckResult, Failure
@@ -58,6 +59,7 @@ def describe(unmet: Unmet, requirement: str, settings: Settings, body_file: str 
         [source.url for source in entry.sources],
         safe(hide(request_json(reply.exchange), values), LONGEST_JSON) if reply else "",
         safe(hide(answer_text(reply), values), LONGEST_JSON) if reply else "",
+        shown_exchange(reply, values) if reply else None,
     )
 
 

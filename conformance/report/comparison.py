@@ -88,6 +88,7 @@ class Comparison:
         steps: what changed from one version of a server to the next.
         areas: area -> its requirements.
         advice, failures, stuck: for each column, what is advised, not met, and blocked or in error.
+        is_whole: whether all of it is here; else only what differs between the columns.
     """
 
     titles: list[str]
@@ -98,6 +99,7 @@ class Comparison:
     advice: list[list[Line]]
     failures: list[list[Line]]
     stuck: list[list[Line]]
+    is_whole: bool = True
 
     @property
     def legend(self) -> dict[str, tuple[str, str]]:

@@ -9,7 +9,18 @@ from __future__ import annotations
 import jinja2
 
 from conformance.report.comparison import LEGEND, Comparison
-from conformance.report.comparison_words import SAME, STEPS, STEPS_TEXT, TITLE, WRITTEN_BY, changed, more, seen
+from conformance.report.comparison_words import (
+    NO_DIFFERENCE,
+    ONLY_DIFFERENCES,
+    SAME,
+    STEPS,
+    STEPS_TEXT,
+    TITLE,
+    WRITTEN_BY,
+    changed,
+    more,
+    seen,
+)
 from conformance.terms.text import safe
 
 
@@ -38,5 +49,7 @@ def render(comparison: Comparison) -> str:
         steps_title=STEPS,
         steps_text=STEPS_TEXT,
         same=SAME,
+        only_differences=ONLY_DIFFERENCES,
+        no_difference=NO_DIFFERENCE,
         sections=[(heading, columns) for heading, columns in sections if columns is None or any(columns)],
     )

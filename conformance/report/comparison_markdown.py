@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from conformance.report.comparison import LEGEND, Comparison, Line, Observation
+from conformance.report.comparison import LEGEND, Comparison, Line
 from conformance.report.comparison_versions import Step
-from conformance.report.comparison_words import SAME, STEPS, STEPS_TEXT, TITLE, WRITTEN_BY, changed, more, seen
+from conformance.report.comparison_words import (
+    NO_DIFFERENCE,
+    ONLY_DIFFERENCES,
+    SAME,
+    STEPS,
+    STEPS_TEXT,
+    TITLE,
+    WRITTEN_BY,
+    changed,
+    more,
+    seen,
+)
 from conformance.report.markdown import code, table, text
 
 BAD = ("fail", "error", "nonconformant")
@@ -15,10 +26,11 @@ BAD = ("fail", "error", "nonconformant")
 def render(comparison: Comparison) -> str:
     """Return the page, ending in a newline."""
     titles = [text(title, 80) for title in comparison.titles]
-    lines = [f"# {TITLE}", "", WRITTEN_BY, "", *_facts(comparison, titles), ""]
+    lines = [f"# {TITLE}", "", WRITTEN_BY, "", *([] if comparison.is_whole else [ONLY_DIFFERENCES, ""])]
+    lines += [*_facts(comparison, titles), ""]
     lines += [*_steps(comparison.steps, titles), *_requirements(comparison, titles)]
     lines += _section("Advice", titles, comparison.advice)
-    lines += _observations(comparison.observations, titles)
+    lines += _observations(comparison, titles)
     lines += _section("Failures", titles, comparison.failures)
     lines += _section("Blocked, or in error", titles, comparison.stuck)
     return "\n".join(lines).rstrip("\n") + "\n"
@@ -51,6 +63,9 @@ def _steps(steps: Sequence[Step], titles: list[str]) -> Iterator[str]:
 def _requirements(comparison: Comparison, titles: list[str]) -> Iterator[str]:
     yield "## Requirements"
     yield ""
+    if not comparison.areas and not comparison.is_whole:
+        yield NO_DIFFERENCE
+        return
     yield from table(
         ["sign", "means"], [[_strong(word, kind), meaning] for kind, (word, meaning) in comparison.legend.items()]
     )
@@ -68,15 +83,16 @@ def _requirements(comparison: Comparison, titles: list[str]) -> Iterator[str]:
         yield from table(["requirement", "level", "statement", *titles], rows)
 
 
-def _observations(observations: Sequence[Observation], titles: list[str]) -> Iterator[str]:
+def _observations(comparison: Comparison, titles: list[str]) -> Iterator[str]:
     yield from ("", "## Observations", "")
     yield "What the documents leave open, and which way each server goes; in brackets how often, where it is not once."
     yield ""
     rows = [
         [code(entry.requirement), code(entry.check), *("<br>".join(map(text, seen(cell))) for cell in entry.cells)]
-        for entry in observations
+        for entry in comparison.observations
     ]
-    yield from table(["requirement", "check", *titles], rows) if rows else ["None."]
+    none = "None." if comparison.is_whole else NO_DIFFERENCE
+    yield from table(["requirement", "check", *titles], rows) if rows else [none]
 
 
 def _section(heading: str, titles: list[str], columns: Sequence[Sequence[Line]]) -> Iterator[str]:

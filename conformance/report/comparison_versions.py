@@ -46,7 +46,7 @@ def steps(reports: Sequence[Report]) -> list[Step]:
     found = []
     for places in _by_server(reports).values():
         found += [
-            Step(older, newer, list(_changes(reports[older], reports[newer]))) for older, newer in pairwise(places)
+            Step(older, newer, list(changes(reports[older], reports[newer]))) for older, newer in pairwise(places)
         ]
     return found
 
@@ -57,13 +57,20 @@ def _by_server(reports: Sequence[Report]) -> dict[str, list[int]]:
     for place, report in enumerate(reports):
         name, version = report["target"]["name"], report["target"]["version"]
         if name and version:
-            number = tuple(map(int, re.findall(r"[0-9]{1,9}", version)))
-            servers.setdefault(name, {}).setdefault(number, place)
+            servers.setdefault(name, {}).setdefault(number(version), place)
     return {name: [place for _, place in sorted(versions.items())] for name, versions in servers.items()}
 
 
-def _changes(older: Report, newer: Report) -> Iterator[Changed]:
-    """Yield the changes in the order of this version's ledger; requirements that it does not know come last."""
+def number(version: str) -> tuple[int, ...]:
+    """Return what versions are sorted by: the numbers in one."""
+    return tuple(map(int, re.findall(r"[0-9]{1,9}", version)))
+
+
+def changes(older: Report, newer: Report) -> Iterator[Changed]:
+    """Yield what one report does not meet where another differs.
+
+    The order is that of this version's ledger; requirements that it does not know come last.
+    """
     levels = {entry["id"]: entry["level"] for report in (older, newer) for entry in report["requirements"]}
     before, after = _verdicts(older), _verdicts(newer)
     rows_before, rows_after = _unmet_rows(older), _unmet_rows(newer)

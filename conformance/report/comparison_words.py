@@ -9,6 +9,8 @@ WRITTEN_BY = "Written by `oip-conformance compare`, from the reports that `--con
 STEPS = "From version to version"
 SAME = "They meet the same."
 STEPS_TEXT = "What one version of a server does not meet where another differs, and in how many rows of the checks."
+ONLY_DIFFERENCES = "Only what differs between the columns is shown."
+NO_DIFFERENCE = "None differs."
 ROWS = 3
 SEEN = 4
 

@@ -143,6 +143,18 @@ def _checks(results: Sequence[CheckResult]) -> list[dict[str, Any]]:
         entry["exchanges"] = list(range(number, number + result.exchanges))
         number += result.exchanges
         checks.append(entry)
+    return thinned_out(checks)
+
+
+def thinned_out(checks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Take the exchange out of every failure but the first of a check that misses a requirement; return the checks."""
+    shown: set[tuple[str, str]] = set()
+    for check in checks:
+        failure = check["failure"]
+        kind = (check["id"], failure["requirement"]) if failure else ("", "")
+        if failure and (failure["evidence"] is None or kind in shown):
+            del failure["evidence"]
+        shown.add(kind)
     return checks
 
 

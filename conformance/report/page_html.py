@@ -1,16 +1,17 @@
 """A report as one HTML file that loads nothing: for wide and narrow screens, light and dark, paper and keyboard.
 
 Whatever a server wrote is made safe (`text.safe`) and escaped (Jinja2) on its way out, every text alike. The policy in
-the page's head lets nothing run and nothing be loaded but our own style and script, which it names by their digests.
-Without the script all is there to read; with it, it can be filtered and searched.
+the page's head lets nothing run and nothing be loaded but our own style and scripts, which it names by their digests.
+Without the scripts all is there to read; with them, it can be filtered and searched.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 from base64 import b64encode
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from functools import cache
 from itertools import groupby
@@ -20,16 +21,21 @@ from typing import Any
 import jinja2
 from markupsafe import Markup, escape
 
-from conformance.report.findings import Group, brief, label, missing_role
+from conformance.report import bar, places
+from conformance.report.findings import brief, label, missing_role
 from conformance.report.view import NOT_RUN, TITLES, Requirement, View, gate_sentence
+from conformance.terms.extensions import GRPC, transport_of
 from conformance.terms.links import is_url
 from conformance.terms.outcome import WORDS as OUTCOME_WORDS
 from conformance.terms.outcome import Outcome
 from conformance.terms.text import safe
 
 TEMPLATES = Path(__file__).parent / "templates"
+SCRIPTS = ("page.js", "bytes.js")
 LONG = 20_000  # characters of any text: commands with a body in base64 are the longest
-IN_FULL = 25  # rows of one check whose evidence is shown; of others the message
+MOST_FIRST = 5  # requirements on the first screen
+MOST_BLOCKS = 40  # requirements that are not met in one list; more of them fold away
+FEW_ROWS = 4  # of a check, that stand there; more of them fold away
 ROW_NAMES = 12  # of a check in one line; more of them fold away
 WORDS: Mapping[str, str] = {outcome: words.long for outcome, words in OUTCOME_WORDS.items()} | {NOT_RUN: NOT_RUN}
 MARKS: Mapping[str, str] = {
@@ -52,14 +58,14 @@ MARKS: Mapping[str, str] = {
 
 def render(view: View) -> str:
     """Return the page, ending in a newline."""
-    style, script = (_inline(f"report.{kind}") for kind in ("css", "js"))
-    places = _places([*view.failures, *view.stuck, *view.advice])
+    style, *scripts = (_inline(name) for name in ("page.css", *SCRIPTS))
+    runnable = " ".join(f"'{_digest(script)}'" for script in scripts)
     return _template().render(
         view=view,
         report=view.report,
         style=style,
-        script=script,
-        policy=f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'",
+        scripts=scripts,
+        policy=f"default-src 'none'; style-src '{_digest(style)}'; script-src {runnable}",
         sentence=f"{view.musts.sentence}.",
         gate=view.gate,
         gate_sentence=gate_sentence(view.gate) if view.gate else "",
@@ -67,17 +73,13 @@ def render(view: View) -> str:
         marks=MARKS,
         titles=TITLES,
         legend={outcome: (words.long, words.meaning) for outcome, words in OUTCOME_WORDS.items()},
-        bar=_bar(view),
-        levels=_levels(view),
-        seconds=_seconds(view.report),
-        extension_of={entry["id"]: entry["extension"] for entry in view.report["requirements"]},
-        by_part=_by_part(view),
-        place_of=lambda row: places.get((row["id"], row["row"])),
-        missing_roles=_missing_roles(view),
-        other_reasons={why: rows for why, rows in view.unjudged.items() if missing_role(rows[0]) is None},
-        open_musts=[entry for entry in view.requirements if entry.counts and entry.level == "MUST" and _is_open(entry)],
-        in_full=IN_FULL,
+        most_first=MOST_FIRST,
+        most_blocks=MOST_BLOCKS,
+        few_rows=FEW_ROWS,
         row_names=ROW_NAMES,
+        **_numbers(view),
+        **_together(view),
+        **_places(view),
     )
 
 
@@ -92,12 +94,21 @@ def _template() -> jinja2.Template:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"prose": prose, "label": label, "brief": brief, "is_url": is_url}
-    return environment.get_template("report.html.jinja")
+    environment.filters |= {
+        "prose": prose,
+        "label": label,
+        "brief": brief,
+        "is_url": is_url,
+        "json": json.dumps,
+        "place": places.name,
+        "requirement_place": places.of_requirement,
+        "block_place": places.of_block,
+    }
+    return environment.get_template("report/page.html.jinja")
 
 
 def _inline(name: str) -> Markup:
-    return Markup((TEMPLATES / name).read_text(encoding="utf-8"))  # noqa: S704 - our own file
+    return Markup((TEMPLATES / "report" / name).read_text(encoding="utf-8"))  # noqa: S704 - our own file
 
 
 def _digest(text: str) -> str:
@@ -121,22 +132,16 @@ def prose(text: str) -> Markup:
 # --- numbers -------------------------------------------------------------------------------------------------------
 
 
-def _bar(view: View) -> list[tuple[str, int, float, float]]:
-    """Return the parts of the bar that shows the MUSTs: kind, count, where it begins and how wide it is, of 100."""
-    counts = view.musts
-    total = counts.applying + counts.not_offered or 1
-    parts = (
-        ("pass", counts.met),
-        ("fail", counts.failed),
-        ("blocked", counts.stuck),
-        ("absent", counts.unseen + counts.not_offered),
-    )
-    begins, found = 0.0, []
-    for kind, count in parts:
-        width = 100 * count / total
-        found.append((kind, count, round(begins, 3), round(width, 3)))
-        begins += width
-    return [part for part in found if part[1]]
+def _numbers(view: View) -> dict[str, Any]:
+    counting = [entry for entry in view.requirements if entry.counts]
+    found = Counter(entry.verdict for entry in counting)
+    return {
+        "bar": bar.parts(view.musts),
+        "levels": _levels(view),
+        "seconds": _seconds(view.report),
+        "grid_counts": {verdict: found[verdict] for verdict in WORDS if found[verdict]},
+        "beside": len(view.requirements) - len(counting),
+    }
 
 
 def _levels(view: View) -> dict[str, list[tuple[str, int]]]:
@@ -159,9 +164,23 @@ def _seconds(report: Mapping[str, Any]) -> int:
 # --- what belongs together -----------------------------------------------------------------------------------------
 
 
-def _places(groups: Sequence[Group]) -> dict[tuple[str, str], int]:
-    """Return the number of the finding that shows a row."""
-    return {(row["id"], row["row"]): number for number, group in enumerate(groups, 1) for row in group.rows}
+def _together(view: View) -> dict[str, Any]:
+    """Return what is shown together: requirements by area and extension, rows by why they were not judged."""
+    counting = [entry for entry in view.requirements if entry.counts]
+    areas = sorted(
+        dict.fromkeys(entry.area for entry in view.requirements), key=lambda area: transport_of(area) == GRPC
+    )
+    return {
+        "areas": list(areas),
+        "grid": {area: own for area in areas if (own := [entry for entry in counting if entry.area == area])},
+        "by_part": _by_part(view),
+        "extension_of": {entry.id: entry.extension for entry in view.requirements},
+        "area_of": {entry.id: entry.area for entry in view.requirements},
+        "fixed": [group for group in view.failures if group.outcome == Outcome.FIXED],
+        "missing_roles": _missing_roles(view),
+        "other_reasons": {why: rows for why, rows in view.unjudged.items() if missing_role(rows[0]) is None},
+        "open_musts": [entry for entry in counting if entry.level == "MUST" and _is_open(entry)],
+    }
 
 
 def _by_part(view: View) -> list[tuple[str, list[tuple[str, list[Requirement]]]]]:
@@ -182,3 +201,15 @@ def _missing_roles(view: View) -> dict[str, int]:
 
 def _is_open(entry: Requirement) -> bool:
     return entry.verdict not in (Outcome.PASS, Outcome.FAIL, Outcome.KNOWN_FAILURE)
+
+
+def _places(view: View) -> dict[str, Any]:
+    """Return what says where a thing stands."""
+    shown = [*view.blocks, *view.advised]
+    groups = [*(group for block in shown for group in block.groups), *view.stuck]
+    rows = places.of_rows(row for group in groups for row in group.rows)
+    return {
+        "block_of": {block.requirement: places.of_block(block) for block in reversed(shown)},
+        "place_of_row": lambda row: rows.get(id(row), ""),
+        "place_of_stuck": lambda group: places.of_stuck(group, rows),
+    }

@@ -95,7 +95,7 @@ class View:
 
     Attributes:
         report: the JSON report itself.
-        blocks: what to fix, the first first.
+        blocks: what to fix, the first first; `advised`: what should be met and is not, likewise.
         unjudged: why rows do not apply -> those rows.
         not_run: what is known of checks that were not run; empty where all were.
     """
@@ -107,6 +107,7 @@ class View:
     parts: list[Part]
     requirements: list[Requirement]
     blocks: list[Block]
+    advised: list[Block]
     failures: list[Group]
     stuck: list[Group]
     advice: list[Group]
@@ -159,6 +160,7 @@ def view(report: Report) -> View:
         _parts(report),
         _requirements(report),
         blocks(checks, Outcome.FAIL, Outcome.KNOWN_FAILURE),
+        blocks(checks, Outcome.ADVISORY),
         groups(checks, Outcome.FAIL, Outcome.KNOWN_FAILURE, Outcome.FIXED),
         groups(checks, Outcome.ERROR, Outcome.BLOCKED),
         groups(checks, Outcome.ADVISORY),

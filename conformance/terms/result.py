@@ -4,10 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 from conformance.terms.check import label
 from conformance.terms.outcome import Outcome, Reason, ReasonKind
+
+
+class ShownMessage(TypedDict):
+    """A request or an answer, as plain data, safe to show but for the body.
+
+    Attributes:
+        head: request line or status, headers, and what went wrong on the way; a line each.
+        length: of the body in bytes; `sha256` is its digest.
+        body_base64: the body; absent where it is long.
+        fields: its parts: start, end, label, and the size of each element where they are all of one size.
+    """
+
+    head: list[str]
+    length: int
+    sha256: str
+    body_base64: NotRequired[str]
+    fields: NotRequired[list[list[int | str]]]
+
+
+class Evidence(TypedDict):
+    """The exchange that shows a failure."""
+
+    request: ShownMessage
+    answer: ShownMessage
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +44,7 @@ class Failure:
         bytes: annotated rows of hexadecimal, the first of them holding the first wrong byte; may be empty.
         request: the JSON that was sent, shortened; `answer`: that of what came back, and what followed it.
         repeat: a shell command that sends the request again; empty where no request was sent.
+        evidence: the exchange itself, or None; a report keeps that of the first row of a check and a requirement.
     """
 
     requirement: str
@@ -34,6 +59,7 @@ class Failure:
     source_urls: list[str] = field(default_factory=list)
     request: str = ""
     answer: str = ""
+    evidence: Evidence | None = None
 
 
 @dataclass(frozen=True, slots=True)

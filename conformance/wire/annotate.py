@@ -6,13 +6,15 @@ The words name the field ("tensor 1 OUT0 INT32 element 2"); the window is a hex 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from conformance.wire import strings
 from conformance.wire.datatypes import DATATYPES
 from conformance.wire.finding import shown_name
 from conformance.wire.response import Answer
+
+MOST_ELEMENTS = 64  # of a BYTES tensor, that are parts of their own
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,55 @@ def label(where: Answer | Layout, offset: int) -> str:
             part = _part(datatype, layout.body[start:end], offset - start)
             return f"tensor {index} {shown_name(name)} {shown_name(datatype)} {part}"
     return "after the last tensor"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A part of a body.
+
+    Attributes:
+        start, end: its place; the byte at `end` is behind it.
+        size: bytes of each of its elements, where they are all of one size; else 0.
+    """
+
+    start: int
+    end: int
+    label: str
+    size: int = 0
+
+
+def fields(layout: Layout, length: int) -> Iterator[Field]:
+    """Yield the parts of a body of so many bytes, without gaps: JSON, tensors, elements of BYTES, and the rest."""
+    at = min(layout.json_end, length)
+    if at:
+        yield Field(0, at, "JSON")
+    for position, (name, datatype, start, end) in enumerate(layout.spans):
+        first, last = max(start, at), min(end, length)
+        if first > at:
+            yield Field(at, first, "no tensor")
+        if last > first:
+            index = layout.indices[position] if layout.indices else position
+            title = f"tensor {index} {shown_name(name)} {shown_name(datatype)}"
+            yield from _elements(datatype, layout.body, first, last, title)
+            at = last
+    if at < length:
+        yield Field(at, length, "after the last tensor" if at else "no tensor")
+
+
+def _elements(datatype: str, body: bytes, start: int, end: int, title: str) -> Iterator[Field]:
+    """Yield a tensor as one part, or its elements as parts where each has a length of its own."""
+    known = DATATYPES.get(datatype)
+    if known is not None and known.size is not None:
+        yield Field(start, end, title, known.size)
+        return
+    places = strings.offsets(body[start:end]) if known is not None else []
+    ends = [*(start + place for place in places[1:MOST_ELEMENTS]), end]
+    for element, last in enumerate(ends if places else []):
+        follows = " and what follows" if element + 1 == MOST_ELEMENTS < len(places) else ""
+        yield Field(start, last, f"{title} element {element}{follows}")
+        start = last
+    if not places:
+        yield Field(start, end, title)
 
 
 def _part(datatype: str, data: bytes, offset: int) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from html.parser import HTMLParser
 
 import pytest
 
 from conformance.report import comparison_html, comparison_markdown
 from conformance.report.comparison import compare
 from conformance.report.markdown import code, text
+from tests.support.page_tags import TAGS, tags
 from tests.support.small_reports import HOSTILE, Report, check, report, requirement
 
 
@@ -62,62 +62,6 @@ def test_hostile_text_stays_text_in_markdown(hostile: Report) -> None:
         if line.startswith("|"):
             cells = len(re.findall(r"(?<!\\)\|", line)) - 1
             assert cells in (2, 3, 4, 5), line
-
-
-class Tags(HTMLParser):
-    """Collects the tags of a page, checks that each is closed, and keeps the text."""
-
-    VOID = frozenset({"meta", "br"})
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seen: set[str] = set()
-        self.attributes: set[str] = set()
-        self.open: list[str] = []
-        self.text = ""
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.seen.add(tag)
-        self.attributes |= {name for name, _ in attrs}
-        if tag not in self.VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-
-
-TAGS = {
-    *(
-        "html",
-        "head",
-        "meta",
-        "title",
-        "style",
-        "body",
-        "h1",
-        "h2",
-        "h3",
-        "p",
-        "div",
-        "ul",
-        "li",
-        "code",
-        "small",
-        "br",
-    ),
-    *("table", "thead", "tbody", "tr", "th", "td", "dl", "dt", "dd"),
-}
-
-
-def tags(page: str) -> Tags:
-    parser = Tags()
-    parser.feed(page)
-    parser.close()
-    assert parser.open == []
-    return parser
 
 
 def test_hostile_text_stays_text_in_html(hostile: Report) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from conformance.plugin import SUITE
 from conformance.report import formats
+from conformance.report.page_html import SCRIPTS
 from conformance.terms.outcome import ReasonKind
 from tests.support.servers import FEW_MODELS, JsonOnly, bundled, judge, judge_and_interrupt, proxied, serving
 
@@ -169,7 +170,7 @@ def test_control_characters_reach_no_output(attacked: tuple[Path, str, str]) -> 
 
 def test_hostile_text_is_text_in_the_pages(attacked: tuple[Path, str, str]) -> None:
     page = html5lib.HTMLParser(strict=True, namespaceHTMLElements=False).parse((attacked[0] / "r.html").read_text())
-    assert len(list(page.iter("script"))) == 1
+    assert len(list(page.iter("script"))) == len(SCRIPTS)
     assert list(page.iter("img")) == []
     assert "</script><script>alert(1)</script>" in "".join(page.itertext())
     for markdown in ("r.md", "summary.md"):

@@ -131,8 +131,14 @@ NOTHING = report(
 )  # fmt: skip
 
 _TEXTS = ("statement", "source", "expected", "actual", "sent", "repeat")
+_HOSTILE_MESSAGE = {
+    "head": [HOSTILE], "length": 3, "sha256": "0" * 64, "body_base64": HOSTILE, "fields": [[0, 3, HOSTILE]],
+}  # fmt: skip
 _HOSTILE_FAILURE = failure(
-    **dict.fromkeys(_TEXTS, HOSTILE), bytes=[HOSTILE, f"{HOSTILE}   <- {HOSTILE}"], source_urls=[HOSTILE]
+    **dict.fromkeys((*_TEXTS, "request", "answer"), HOSTILE),
+    bytes=[HOSTILE, f"{HOSTILE}   <- {HOSTILE}"],
+    source_urls=[HOSTILE],
+    evidence={"request": _HOSTILE_MESSAGE, "answer": _HOSTILE_MESSAGE},
 )
 ATTACK = report(
     "nonconformant",

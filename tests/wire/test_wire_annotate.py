@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.wire.annotate import Layout, hex_window, label
+from conformance.wire import annotate
+from conformance.wire.annotate import Field, Layout, hex_window, label
 from conformance.wire.finding import KINDS, Finding, shown, shown_name
 from conformance.wire.response import take_apart
 
@@ -117,3 +118,56 @@ def test_shown(value: object, text: str) -> None:
 )
 def test_shown_name(name: str, text: str) -> None:
     assert shown_name(name) == text
+
+
+# --- the parts of a body ---------------------------------------------------------------------------------------------
+
+
+def parts(layout: Layout, length: int) -> list[Field]:
+    found = list(annotate.fields(layout, length))
+    assert [field.start for field in found] == [0, *(field.end for field in found[:-1])] or not found
+    assert not found or found[-1].end == length
+    return found
+
+
+def test_the_parts_of_an_answer() -> None:
+    answer = take_apart(HEAD + TAIL, str(len(HEAD)))
+    end = len(HEAD)
+    assert parts(Layout.of(answer), end + len(TAIL)) == [
+        Field(0, end, "JSON"),
+        Field(end, end + 8, "tensor 1 OUT0 INT32", 4),
+        Field(end + 8, end + 15, 'tensor 2 "a b" BYTES element 0'),
+        Field(end + 15, end + 19, 'tensor 2 "a b" BYTES element 1'),
+        Field(end + 19, end + 20, "after the last tensor"),
+    ]
+
+
+def test_what_is_no_tensor_is_said_to_be_none() -> None:
+    assert parts(Layout(0, [("R", "UINT8", 3, 5)]), 6) == [
+        Field(0, 3, "no tensor"),
+        Field(3, 5, "tensor 0 R UINT8", 1),
+        Field(5, 6, "after the last tensor"),
+    ]
+    assert parts(Layout(0), 4) == [Field(0, 4, "no tensor")]
+    assert parts(Layout(0), 0) == []
+
+
+def test_tensors_that_overlap_or_go_on_behind_the_body_are_cut() -> None:
+    assert parts(Layout(2, [("A", "INT8", 2, 4), ("B", "INT8", 3, 99)]), 6) == [
+        Field(0, 2, "JSON"),
+        Field(2, 4, "tensor 0 A INT8", 1),
+        Field(4, 6, "tensor 1 B INT8", 1),
+    ]
+
+
+def test_of_many_elements_the_last_are_one_part() -> None:
+    body = bytes(4) * (annotate.MOST_ELEMENTS + 5)
+    found = parts(Layout(0, [("A", "BYTES", 0, len(body))], body), len(body))
+    assert len(found) == annotate.MOST_ELEMENTS
+    assert found[-1].label == f"tensor 0 A BYTES element {annotate.MOST_ELEMENTS - 1} and what follows"
+    assert found[-1].end - found[-1].start == 4 * 6
+
+
+@pytest.mark.parametrize("datatype", ["BYTES", "ODD"])
+def test_bytes_that_are_no_elements_are_one_part(datatype: str) -> None:
+    assert parts(Layout(0, [("A", datatype, 0, 3)], b"\xff\xff\xff"), 3) == [Field(0, 3, f"tensor 0 A {datatype}")]

@@ -1,0 +1,58 @@
+"""`oip-conformance history`: its arguments, and what it prints or writes."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from conformance.commands.page_files import suffix_of, write
+from conformance.report import history_markdown
+from conformance.report.history import Product, history
+from conformance.report.reading import ReportError, read
+
+
+def _html(products: Sequence[Product]) -> str:
+    from conformance.report import history_html  # Jinja2 takes its time, and is needed for this alone
+
+    return history_html.render(products)
+
+
+FORMATS: Mapping[str, Callable[[Sequence[Product]], str]] = {".html": _html, ".md": history_markdown.render}
+
+
+def add(commands: argparse._SubParsersAction[Any]) -> None:
+    """Add the command."""
+    parser = commands.add_parser("history", help="reports of one product over time: what got fixed, what broke, when")
+    parser.add_argument("folder", type=Path, metavar="DIR", help="with .json files that --conformance-report wrote")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write there: .html or .md; default: print")
+
+
+def run(options: argparse.Namespace) -> str:
+    """Return the page as Markdown, or write it and say so.
+
+    Raises:
+        ReportError: the folder holds no report, or what is none; or the page cannot be written.
+    """
+    output: Path | None = options.output
+    render = FORMATS[suffix_of(output, FORMATS)] if output else history_markdown.render
+    page = render(history(_read(options.folder)))
+    return write(output, page) if output else page.removesuffix("\n")
+
+
+def _read(folder: Path) -> Sequence[tuple[str, Mapping[str, Any]]]:
+    """Return the reports of a folder, each with its file's name; all that are none are named in one line."""
+    if not folder.is_dir():
+        raise ReportError(f"{folder} is no folder")
+    reports, errors = [], []
+    for path in sorted(folder.glob("*.json")):
+        try:
+            reports.append((path.name, read(path)))
+        except ReportError as error:
+            errors.append(str(error))
+    if errors:
+        raise ReportError("; ".join(errors))
+    if not reports:
+        raise ReportError(f"{folder} holds no report (.json)")
+    return reports

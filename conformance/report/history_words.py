@@ -1,0 +1,36 @@
+"""What both pages of a history share: their words."""
+
+from __future__ import annotations
+
+from conformance.report.comparison import LEGEND
+from conformance.report.comparison_versions import Changed
+from conformance.report.comparison_words import changed
+from conformance.report.history import Run
+
+TITLE = "Conformance over time"
+WRITTEN_BY = "Written by `oip-conformance history`, from the reports that `--conformance-report` leaves; not by hand."
+RUNS = ("date", "version", "verdict", "MUSTs", "rows failed", "fixed", "broke", "suite")
+CHANGES = "What changed, and when"
+EVER = "What was not met in some run"
+SAME = "Nothing that is not met changed from run to run."
+NEVER = "Every run met all that it judged."
+OTHER_SUITE = "The suite is another, too: what differs may be its own."
+
+
+def kinds(run: Run) -> list[tuple[str, list[Changed]]]:
+    """Return what differs from the run before, by how it differs, with a word for each."""
+    found = (("fixed", run.fixed), ("broke", run.broke), ("otherwise", run.other))
+    return [(word, each) for word, each in found if each]
+
+
+def turn(change: Changed) -> str:
+    """Return what a requirement came to before and after."""
+    before, after = (
+        changed(LEGEND[outcome][0], rows) for outcome, rows in zip(change.outcomes, change.rows, strict=True)
+    )
+    return f"{before}, then {after}"
+
+
+def when(run: Run) -> str:
+    """Return the date and the version of a run."""
+    return f"{run.day} {run.version}".strip()

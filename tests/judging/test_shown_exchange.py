@@ -1,0 +1,104 @@
+"""The exchange that a report keeps of a failure: all of it that may be shown, and nothing that may not."""
+
+from __future__ import annotations
+
+import hashlib
+from base64 import b64decode
+
+import pytest
+
+from conformance.judging.shown_exchange import LONGEST_BODY, shown_exchange
+from conformance.report.json_report import thinned_out
+from conformance.terms.outcome import Outcome
+from conformance.terms.result import CheckResult, Failure
+from conformance.transport.exchange import Exchange, FailureKind, Reply, TransportFailure
+from conformance.wire.request import Message, frame
+from conformance.wire.tensor import Tensor
+
+REQUEST = frame(
+    "/v2/models/m/infer",
+    {"inputs": [{"name": "IN0", "shape": [2], "datatype": "INT32", "parameters": {"binary_data_size": 8}}]},
+    [Tensor.of("IN0", "INT32", [1, 2])],
+)
+HEAD = b'{"outputs":[{"name":"OUT0","datatype":"INT16","shape":[1],"parameters":{"binary_data_size":2}}]}'
+HIDDEN = "s3cret-of-the-user"
+
+
+def reply(body: bytes = HEAD + b"\x01\x00", message: Message = REQUEST, *headers: tuple[str, str]) -> Reply:
+    own = (("Inference-Header-Content-Length", str(len(HEAD))), *headers)
+    return Reply(Exchange(0, message, "http://h/v2/models/m/infer", 200, own, body))
+
+
+def test_bodies_come_with_their_parts() -> None:
+    shown = shown_exchange(reply(), ())
+    sent = shown["request"]
+    assert b64decode(sent["body_base64"]) == REQUEST.body
+    assert sent["sha256"] == hashlib.sha256(REQUEST.body).hexdigest()
+    end = REQUEST.json_length
+    assert sent["fields"] == [[0, end, "JSON"], [end, end + 8, "tensor 0 IN0 INT32", 4]]
+    came = shown["answer"]
+    assert came["length"] == len(HEAD) + 2
+    assert came["fields"] == [[0, len(HEAD), "JSON"], [len(HEAD), len(HEAD) + 2, "tensor 0 OUT0 INT16", 2]]
+
+
+def test_heads_are_lines() -> None:
+    shown = shown_exchange(reply(), ())
+    assert shown["request"]["head"][0] == "POST /v2/models/m/infer"
+    assert f"Inference-Header-Content-Length: {REQUEST.json_length}" in shown["request"]["head"]
+    assert shown["answer"]["head"] == ["HTTP 200", f"Inference-Header-Content-Length: {len(HEAD)}"]
+
+
+def test_what_went_wrong_on_the_way_is_a_line() -> None:
+    failure = TransportFailure(FailureKind.CLOSED, "connection closed without an answer")
+    shown = shown_exchange(Reply(Exchange(0, REQUEST, "http://h", failure=failure)), ())
+    assert shown["answer"]["head"] == ["no answer", "(connection closed without an answer)"]
+    assert "body_base64" not in shown["answer"]
+
+
+@pytest.mark.parametrize(("length", "is_kept"), [(LONGEST_BODY, True), (LONGEST_BODY + 1, False)])
+def test_a_long_body_is_named_by_its_digest(length: int, is_kept: bool) -> None:
+    body = b"x" * length
+    came = shown_exchange(reply(body), ())["answer"]
+    assert ("body_base64" in came, "fields" in came) == (is_kept, is_kept)
+    assert (came["length"], came["sha256"]) == (length, hashlib.sha256(body).hexdigest())
+
+
+def test_secrets_are_hidden_wherever_a_server_repeats_them() -> None:
+    body = b'{"error": "not with %s"}' % HIDDEN.encode()
+    came = shown_exchange(reply(body, REQUEST, ("X-Echo", f"Bearer {HIDDEN}")), (HIDDEN,))["answer"]
+    assert b64decode(came["body_base64"]) == body.replace(HIDDEN.encode(), b"*" * len(HIDDEN))
+    assert came["head"][-1] == f"X-Echo: Bearer {'*' * len(HIDDEN)}"
+    assert came["sha256"] != hashlib.sha256(body).hexdigest(), (
+        "the digest of a secret would be one more thing to guess by"
+    )
+
+
+def test_cookies_are_not_shown() -> None:
+    came = shown_exchange(reply(HEAD, REQUEST, ("Set-Cookie", "id=1")), ())["answer"]
+    assert came["head"][-1] == "Set-Cookie: ..."
+
+
+def test_what_a_server_writes_is_safe_and_bounded() -> None:
+    many = [(f"X-{n}", "\x1b[31m" + "y" * 9000) for n in range(500)]
+    came = shown_exchange(reply(HEAD, REQUEST, *many), ())["answer"]
+    assert len(came["head"]) < 60
+    assert all(line.isprintable() and len(line) < 500 for line in came["head"])
+
+
+def test_a_report_keeps_the_first_exchange_of_a_check_and_a_requirement() -> None:
+    def row(check: str, name: str, requirement: str) -> CheckResult:
+        failure = Failure(requirement, "MUST", "", "", "a", "b", evidence=shown_exchange(reply(), ()))
+        return CheckResult(check, name, "", "a", "e", Outcome.FAIL, [requirement], failure=failure)
+
+    rows = [row("a.x", "1", "R"), row("a.x", "2", "R"), row("a.x", "3", "S"), row("a.y", "1", "R")]
+    kept = [entry["failure"].get("evidence") is not None for entry in thinned_out([r.to_dict() for r in rows])]
+    assert kept == [True, False, True, True]
+    without = CheckResult("a.z", "", "", "a", "e", Outcome.FAIL, ["R"], failure=Failure("R", "MUST", "", "", "a", "b"))
+    (entry,) = thinned_out([without.to_dict()])
+    assert "evidence" not in entry["failure"]
+
+
+def test_an_exchange_travels_with_its_result() -> None:
+    failure = Failure("R", "MUST", "", "", "a", "b", evidence=shown_exchange(reply(), ()))
+    result = CheckResult("a.x", "", "", "a", "e", Outcome.FAIL, ["R"], failure=failure)
+    assert CheckResult.from_dict(result.to_dict()) == result

@@ -1,0 +1,134 @@
+"""What a reader of the HTML report sees before anything is opened, and that every view of it has an address."""
+
+from __future__ import annotations
+
+from xml.etree.ElementTree import Element
+
+import html5lib
+
+from conformance.report import places
+from conformance.report.findings import groups
+from conformance.report.page_html import MOST_FIRST, render
+from conformance.report.view import view
+from conformance.terms import ledger
+from tests.support.made_reports import CONFORMANT, NONCONFORMANT, Report, check, failure, report, requirement
+
+
+def parsed(made: Report) -> Element:
+    tree: Element = html5lib.HTMLParser(strict=True, namespaceHTMLElements=False).parse(render(view(made)))
+    return tree
+
+
+def text(element: Element) -> str:
+    return " ".join(" ".join(element.itertext()).split())
+
+
+def with_class(page: Element, name: str) -> list[Element]:
+    return [element for element in page.iter() if name in (element.get("class") or "").split()]
+
+
+# --- what to fix first ----------------------------------------------------------------------------------------------
+
+
+def test_the_requirements_to_fix_first_stand_there_with_a_symptom() -> None:
+    (first,) = with_class(parsed(NONCONFORMANT), "first")
+    (entry,) = first.findall("li")
+    statement = ledger.requirement("BIN-ORDER-O").statement
+    assert text(entry).startswith("MUST BIN-ORDER-O 2 of 5 rows Bytes follow outputs . expected a, got b"), statement
+    assert [link.get("href") for link in entry.iter("a")] == ["#unmet-BIN-ORDER-O"]
+
+
+def test_there_are_five_of_them() -> None:
+    rows = [check(f"ordering.x-{number}", outcome="fail", failure=failure(f"ODD-{number}")) for number in range(9)]
+    page = parsed(report("nonconformant", checks=rows))
+    (first,) = with_class(page, "first")
+    assert len(first.findall("li")) == MOST_FIRST == 5
+    assert "Fix these first, of 9 requirements" in text(page)
+
+
+def test_where_all_is_met_there_is_nothing_to_fix() -> None:
+    page = parsed(CONFORMANT)
+    assert with_class(page, "first") == []
+    assert "Nothing has to be fixed" in text(page)
+
+
+def test_where_all_must_is_met_advice_stands_there() -> None:
+    advised = check("ordering.advice", "", "advisory", failure=failure("BIN-BODY-LONG", level="SHOULD"))
+    (first,) = with_class(parsed(report(checks=[check(), advised])), "first")
+    assert [link.get("href") for link in first.iter("a")] == ["#advice-BIN-BODY-LONG"]
+
+
+def test_where_nothing_could_be_judged_what_stands_in_the_way_is_there() -> None:
+    blocked = check("ordering.stuck", "a", "blocked", message="m answers no plain request")
+    page = parsed(report("incomplete", checks=[blocked]))
+    (first,) = with_class(page, "first")
+    assert text(first) == "ordering.stuck 1 row m answers no plain request"
+    assert [link.get("href") for link in first.iter("a")] == ["#stuck-row-ordering.stuck[a]"]
+
+
+# --- the grid of requirements ---------------------------------------------------------------------------------------
+
+
+def squares(made: Report) -> dict[str, Element]:
+    found = [element for element in with_class(parsed(made), "square") if element.tag == "a"]
+    return {(element.get("aria-label") or "").partition(",")[0]: element for element in found}
+
+
+def test_every_requirement_is_a_square_with_a_name_and_a_mark() -> None:
+    found = squares(NONCONFORMANT)
+    assert list(found) == [entry["id"] for entry in NONCONFORMANT["requirements"]]
+    failed = found["BIN-ORDER-O"]
+    assert failed.get("aria-label") == "BIN-ORDER-O, MUST, failed"
+    assert text(failed) == "\u2717"
+    tip = failed.get("data-tip") or ""
+    assert tip.startswith("BIN-ORDER-O MUST, failed: The binary data of an answer follow")
+    assert [text(square) for square in found.values()] == ["\u2717", "\u2013", "!", "\u25b2", "\u25cf"]
+
+
+def test_a_square_leads_to_the_block_or_else_to_the_requirement() -> None:
+    links = {name: square.get("href") for name, square in squares(NONCONFORMANT).items()}
+    assert links["BIN-ORDER-O"] == "#unmet-BIN-ORDER-O"
+    assert links["BIN-BODY-LONG"] == "#advice-BIN-BODY-LONG"
+    assert links["BIN-HEADER-O"] == "#req-BIN-HEADER-O"
+
+
+def test_the_grid_is_by_area_and_each_area_leads_to_its_requirements() -> None:
+    over_grpc = requirement("OIP-ID/grpc", "MUST", "pass", area="grpc", extension="protocol")
+    sizes = requirement("BIN-SIZE-O", "MUST", "pass", area="sizes")
+    page = parsed(report(requirements=[over_grpc, *CONFORMANT["requirements"], sizes]))
+    (grid,) = with_class(page, "grid")
+    assert [text(name) for name in grid.iter("dt")] == ["ordering", "sizes", "grpc"]
+    assert [link.get("href") for name in grid.iter("dt") for link in name] == [
+        "#requirements?area=ordering", "#requirements?area=sizes", "#requirements?area=grpc",
+    ]  # fmt: skip
+
+
+# --- places ---------------------------------------------------------------------------------------------------------
+
+
+def test_places_come_from_requirement_check_and_row() -> None:
+    rows = [check(row="four", outcome="fail"), check(row="a b/#\u202e?", outcome="fail"), check(row="four")]
+    assert list(places.of_rows(rows).values()) == [
+        "row-ordering.x[four]", "row-ordering.x[a%20b/%23%E2%80%AE%3F]", "row-ordering.x[four]!2",
+    ]  # fmt: skip
+    assert places.of_requirement("OIP-ID/grpc") == "req-OIP-ID/grpc"
+    assert places.of_requirement("\ud800") == "req-%5Cud800"
+    (group,) = groups([check(row="a", outcome="blocked")], "blocked")
+    assert places.of_stuck(group, places.of_rows(group.rows)) == "stuck-row-ordering.x[a]"
+
+
+def test_a_long_name_is_cut_and_stays_its_own() -> None:
+    one, other = places.name("x" * 10_000 + "a"), places.name("x" * 10_000 + "b")
+    assert len(one) == len(other) < 200
+    assert one != other
+
+
+def test_the_place_of_a_row_is_the_same_whatever_stands_before_it() -> None:
+    def of(made: Report) -> str | None:
+        return next(
+            element.get("id") for element in parsed(made).iter() if (element.get("id") or "").endswith("x[four]")
+        )
+
+    before = [check("headers.y", str(number), "fail", failure=failure("BIN-HEADER-I")) for number in range(30)]
+    row = check(row="four", outcome="fail")
+    assert of(report("nonconformant", checks=[row])) == of(report("nonconformant", checks=[*before, row]))
