@@ -14,7 +14,7 @@ from typing import Any
 from conformance.report.comparison_versions import Step, steps
 from conformance.terms import ledger
 from conformance.terms.outcome import WORDS, Outcome
-from conformance.terms.tally import of_report
+from conformance.terms.tally import absence, of_report
 
 Report = Mapping[str, Any]
 
@@ -159,8 +159,7 @@ def _extension(name: str) -> Callable[[Report], Cell]:
     def read(report: Report) -> Cell:
         entry = report["extensions"].get(name)
         if entry is None or not entry["offered"]:
-            asked = report["options"]["extensions"]
-            return Cell("not asked for" if asked and name not in asked else "not offered", "not_applicable")
+            return Cell(absence(report, name), "not_applicable")
         return Cell(entry["verdict"], entry["verdict"])
 
     return read

@@ -121,7 +121,7 @@ def _parts(view: View) -> list[str]:
     rows = [
         [
             text(part.title),
-            text(part.verdict) if part.offered else "not offered",
+            text(part.verdict if part.offered else part.absence),
             *(str(part.counts.get(outcome, "")) for outcome in outcomes),
         ]
         for part in view.parts

@@ -18,7 +18,7 @@ from conformance.report.findings import Entry, Group, Observation, brief, by, gr
 from conformance.terms import ledger
 from conformance.terms.documents import Sentence
 from conformance.terms.outcome import WORDS, Outcome
-from conformance.terms.tally import Tally, counted, of_report
+from conformance.terms.tally import Tally, absence, counted, of_report
 from conformance.terms.text import safe
 
 Report = Mapping[str, Any]
@@ -36,11 +36,16 @@ TITLES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """An extension, or an area of one, with its counts by outcome."""
+    """An extension, or an area of one, with its counts by outcome.
+
+    Attributes:
+        absence: what is said of an extension that is not offered.
+    """
 
     name: str
     counts: dict[str, int]
     offered: bool = True
+    absence: str = ""
     verdict: str = ""
     areas: list[Part] = field(default_factory=list)
 
@@ -190,7 +195,8 @@ def _parts(report: Report) -> list[Part]:
     for name, entry in report["extensions"].items():
         own = [check for check in report["checks"] if extension_of.get(check["requirements"][0]) == name]
         areas = [Part(rows[0]["area"], _counts(rows)) for rows in by(own, lambda check: check["area"])]
-        parts.append(Part(name, _counts(own), entry["offered"], entry["verdict"], areas if entry["offered"] else []))
+        shown = areas if entry["offered"] else []
+        parts.append(Part(name, _counts(own), entry["offered"], absence(report, name), entry["verdict"], shown))
     return parts
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.terms.extensions import PROTOCOL, TRANSPORTS, transport_of
+from conformance.terms.extensions import OVER_GRPC, PROTOCOL, TRANSPORTS, transport_of
 from conformance.terms.outcome import Outcome
 
 Entry = Mapping[str, Any]
@@ -79,6 +79,13 @@ def of_report(report: Entry, level: str = "MUST") -> Tally:
     """Count the requirements of a level in a report that has the form of `schemas/report.schema.json`."""
     offered = [name for name, entry in report["extensions"].items() if entry["offered"]]
     return tally(level, report["requirements"], offered, report["options"]["extensions"])
+
+
+def absence(report: Entry, extension: str) -> str:
+    """Return what is said of an extension that a report does not judge: nobody asked for it, or it is not offered."""
+    asked = report["options"]["extensions"]
+    is_unasked = extension not in asked if asked else extension in OVER_GRPC and "grpc" not in report["target"]
+    return "not asked for" if is_unasked else "not offered"
 
 
 def counted(requirements: Iterable[Entry], asked: Collection[str] = ()) -> list[Entry]:
