@@ -1,0 +1,124 @@
+"""Which faults are named for a run: those whose patterns fit clearly, one after the other.
+
+The best fit is named first. What it explains is then left out, and what remains is held against all patterns again, so
+that two faults of one server are both named. Where nothing fits clearly, nothing is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from conformance.likeness.overlap import Overlap, is_beyond, overlap
+from conformance.likeness.patterns import Pattern, Patterns, Symptom
+from conformance.likeness.seen import Entry, Seen, is_unmet, seen
+
+MOST = 3
+# What fits clearly: docs/likeness.md has the measurements by which these were set.
+LEAST_SCORE, LEAST_KEPT = 0.4, 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """A fault that a run looks like.
+
+    Attributes:
+        fault: its name, which `oip-conformance explain` takes.
+        requirement: the one that it is about.
+        summary: what a server does that has it, in one sentence.
+        explains: how many rows that are not met it explains.
+        of: how many are not met.
+    """
+
+    fault: str
+    requirement: str
+    summary: str
+    explains: int
+    of: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the entry of a report."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A fault that shares a symptom with what was seen, and how well it fits."""
+
+    pattern: Pattern
+    fit: Overlap
+
+
+def looks_like(checks: Sequence[Entry], patterns: Patterns | None = None) -> list[Likeness]:
+    """Return what a run looks like, the best fit first: at most three faults, none where nothing fits clearly.
+
+    Args:
+        checks: entries of a report's `checks`; `id`, `row`, `outcome` and the requirement of the failure decide.
+        patterns: those of the faults; None for the installed ones, which are read only where something is not met.
+    """
+    count = sum(map(is_unmet, checks))
+    if not count:
+        return []
+    if patterns is None:
+        from conformance.likeness.patterns import load
+
+        patterns = load()
+    return list(named(seen(checks, patterns), patterns, count))
+
+
+def named(found: Seen, patterns: Patterns, count: int) -> Iterator[Likeness]:
+    """Yield the faults that fit clearly, of so many rows that are not met."""
+    for _ in range(MOST):
+        best = next(iter(candidates(found, patterns)), None)
+        if best is None or not is_clear(best.fit):
+            return
+        pattern = best.pattern
+        explains = explained(pattern, found, patterns)
+        if not explains:
+            return
+        yield Likeness(pattern.fault, pattern.requirement, pattern.summary, explains, count)
+        found = found.without(touched(pattern, found))
+
+
+def candidates(found: Seen, patterns: Patterns) -> list[Candidate]:
+    """Return the faults that share a symptom with what was seen, or are about its requirement, the best fit first."""
+    near = {
+        pattern.fault: pattern
+        for symptom in found.symptoms
+        for pattern in (*patterns.showing.get(symptom, ()), *patterns.about.get(symptom[1], ()))
+    }
+    fits = [Candidate(pattern, overlap(pattern, found, patterns)) for pattern in near.values()]
+    return sorted(fits, key=lambda each: (-each.fit.score, -each.fit.hit, each.pattern.fault))
+
+
+def is_clear(fit: Overlap) -> bool:
+    """Whether a fault fits so well that it may be named."""
+    return fit.score >= LEAST_SCORE and fit.kept >= LEAST_KEPT
+
+
+def explained(pattern: Pattern, found: Seen, patterns: Patterns) -> int:
+    """Return how many unmet rows a fault explains: those it fails, and those it may fail for all that is known."""
+    return sum(_explained(pattern, symptom, found, patterns) for symptom in found.symptoms)
+
+
+def _explained(pattern: Pattern, symptom: Symptom, found: Seen, patterns: Patterns) -> int:
+    shown, unknown = found.unmet.get(symptom, 0), found.unknown.get(symptom, 0)
+    if is_beyond(pattern, symptom, patterns):
+        return shown.bit_count() + unknown
+    expected = pattern.unmet.get(symptom, 0)
+    return (expected & shown).bit_count() + (unknown if expected else 0)
+
+
+def touched(pattern: Pattern, found: Seen) -> set[Symptom]:
+    """Return the symptoms that say nothing of another fault: this one shows them, or breaks their requirement."""
+    return {symptom for symptom in found.symptoms if symptom in pattern.unmet or pattern.is_about(symptom[1])}
+
+
+def lines(found: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return what a terminal shows of a report's `looks_like`, a line for each fault; the texts are the suite's own."""
+    return [
+        f"looks like  {entry['fault']}: {entry['summary'].rstrip('.')} (explains {entry['explains']} of {entry['of']} "
+        f"unmet rows; `oip-conformance explain {entry['fault']}`)"
+        for entry in found
+    ]
