@@ -10,13 +10,24 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from conformance.likeness.overlap import Overlap, is_beyond, overlap
-from conformance.likeness.patterns import Pattern, Patterns, Symptom
+from conformance.likeness.overlap import Overlap, Scale, is_beyond
+from conformance.likeness.patterns import Pattern, Patterns, Symptom, load
 from conformance.likeness.seen import Entry, Seen, is_unmet, seen
+from conformance.terms.text import safe
 
 MOST = 3
-# What fits clearly: docs/likeness.md has the measurements by which these were set.
-LEAST_SCORE, LEAST_KEPT = 0.4, 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class Least:
+    """What a fit has to reach: `Overlap.score`, and `Overlap.kept`."""
+
+    score: float
+    kept: float
+
+
+# What fits clearly: docs/likeness.md has the measurements by which it was set.
+CLEAR = Least(0.4, 0.6)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,24 +71,19 @@ def looks_like(checks: Sequence[Entry], patterns: Patterns | None = None) -> lis
     count = sum(map(is_unmet, checks))
     if not count:
         return []
-    if patterns is None:
-        from conformance.likeness.patterns import load
-
-        patterns = load()
-    return list(named(seen(checks, patterns), patterns, count))
+    known = load() if patterns is None else patterns
+    return list(named(seen(checks, known), known, count))
 
 
-def named(found: Seen, patterns: Patterns, count: int) -> Iterator[Likeness]:
-    """Yield the faults that fit clearly, of so many rows that are not met."""
+def named(found: Seen, patterns: Patterns, count: int, least: Least = CLEAR) -> Iterator[Likeness]:
+    """Yield the faults that fit at least so well, of so many rows that are not met."""
     for _ in range(MOST):
-        best = next(iter(candidates(found, patterns)), None)
-        if best is None or not is_clear(best.fit):
+        explaining = (each for each in candidates(found, patterns) if explained(each.pattern, found, patterns))
+        best = next(explaining, None)
+        if best is None or not is_clear(best.fit, least):
             return
         pattern = best.pattern
-        explains = explained(pattern, found, patterns)
-        if not explains:
-            return
-        yield Likeness(pattern.fault, pattern.requirement, pattern.summary, explains, count)
+        yield Likeness(pattern.fault, pattern.requirement, pattern.summary, explained(pattern, found, patterns), count)
         found = found.without(touched(pattern, found))
 
 
@@ -88,13 +94,14 @@ def candidates(found: Seen, patterns: Patterns) -> list[Candidate]:
         for symptom in found.symptoms
         for pattern in (*patterns.showing.get(symptom, ()), *patterns.about.get(symptom[1], ()))
     }
-    fits = [Candidate(pattern, overlap(pattern, found, patterns)) for pattern in near.values()]
+    scale = Scale(found, patterns)
+    fits = [Candidate(pattern, scale.overlap(pattern)) for pattern in near.values()]
     return sorted(fits, key=lambda each: (-each.fit.score, -each.fit.hit, each.pattern.fault))
 
 
-def is_clear(fit: Overlap) -> bool:
+def is_clear(fit: Overlap, least: Least) -> bool:
     """Whether a fault fits so well that it may be named."""
-    return fit.score >= LEAST_SCORE and fit.kept >= LEAST_KEPT
+    return fit.score >= least.score and fit.kept >= least.kept
 
 
 def explained(pattern: Pattern, found: Seen, patterns: Patterns) -> int:
@@ -112,13 +119,14 @@ def _explained(pattern: Pattern, symptom: Symptom, found: Seen, patterns: Patter
 
 def touched(pattern: Pattern, found: Seen) -> set[Symptom]:
     """Return the symptoms that say nothing of another fault: this one shows them, or breaks their requirement."""
-    return {symptom for symptom in found.symptoms if symptom in pattern.unmet or pattern.is_about(symptom[1])}
+    return {symptom for symptom in found.symptoms if symptom in pattern.unmet or symptom[1] in pattern.own}
 
 
 def lines(found: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return what a terminal shows of a report's `looks_like`, a line for each fault; the texts are the suite's own."""
-    return [
-        f"looks like  {entry['fault']}: {entry['summary'].rstrip('.')} (explains {entry['explains']} of {entry['of']} "
-        f"unmet rows; `oip-conformance explain {entry['fault']}`)"
-        for entry in found
-    ]
+    """Return what a terminal shows of a report's `looks_like`, a line for each fault."""
+    return [_line(entry, safe(entry["fault"]), safe(entry["summary"].rstrip("."))) for entry in found]
+
+
+def _line(entry: Mapping[str, Any], fault: str, summary: str) -> str:
+    rows = f"explains {entry['explains']} of {entry['of']} unmet rows"
+    return f"looks like  {fault}: {summary} ({rows}; `oip-conformance explain {fault}`)"

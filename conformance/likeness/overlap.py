@@ -1,43 +1,47 @@
-"""How well what was seen fits the pattern of a fault: Tversky's index, which weighs the two kinds of difference apart.
+"""How well what was seen fits the pattern of a fault: Tversky's index, which weighs each kind of difference for itself.
 
-    score = hit / (hit + PASSED * passed + BESIDE * beside)
+    score = hit / (hit + passed + BESIDE * beside + ELSEWHERE * elsewhere)
 
-`hit` is what the fault fails and the run failed, `passed` what the fault fails and the run passed, `beside` what the
-run failed and the fault does not. Rows that the run did not judge are in none of them. A row that passes though the
-fault would have failed it speaks against the fault; a row that fails beside it may be due to another fault of the same
-server, and weighs less.
+* `hit`: the fault fails it, and the run failed it.
+* `passed`: the fault fails it, and the run passed it. That speaks against the fault.
+* `beside`: the run failed it, the fault does not, and it is in a check that the fault fails or on a requirement that it
+  breaks. That speaks against the fault, too, but a second one of the same kind may be the reason.
+* `elsewhere`: the run failed other checks on other requirements. Servers have several faults, so that hardly counts:
+  what it weighs grows with the logarithm of how many symptoms there are.
 
-The three are measured in bits, symptom by symptom: a symptom weighs what its rarity among the faults tells, times the
-logarithm of how many rows it has here, for these stand and fall together; its rows have equal parts in that.
+Rows that the run did not judge are in none of them, and say nothing. All are measured in bits, symptom by symptom: one
+weighs what its rarity among the faults tells, times the logarithm of how many rows it has here, for rows of a check
+stand and fall together; each row has an equal part in that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from math import log2
 
 from conformance.likeness.patterns import Pattern, Patterns, Symptom
 from conformance.likeness.seen import Seen
 
-PASSED, BESIDE = 1.0, 0.25
+BESIDE, ELSEWHERE = 0.5, 0.25
 # Which part of a failed row counts as hit, not as beside, that the pattern leaves out: one with a symptom of the fault,
-# or one of the requirement that the fault is about.
+# or one on the requirement that the fault is about.
 LIKE_OTHERS, ABOUT_THE_SAME = 0.5, 0.4
 
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """How much fits and how much does not, in bits."""
+    """How much fits and how much does not, in bits; see the head of this module."""
 
-    hit: float
-    passed: float
-    beside: float
+    hit: float = 0.0
+    passed: float = 0.0
+    beside: float = 0.0
+    elsewhere: float = 0.0
 
     @property
     def score(self) -> float:
         """From 0, nothing fits, to 1, everything does."""
-        return self.hit / (self.hit + PASSED * self.passed + BESIDE * self.beside) if self.hit else 0.0
+        against = self.passed + BESIDE * self.beside + ELSEWHERE * self.elsewhere
+        return self.hit / (self.hit + against) if self.hit else 0.0
 
     @property
     def kept(self) -> float:
@@ -45,34 +49,49 @@ class Overlap:
         return self.hit / (self.hit + self.passed) if self.hit else 0.0
 
 
-def overlap(pattern: Pattern, found: Seen, patterns: Patterns) -> Overlap:
-    """Return how what was seen and a pattern overlap."""
-    parts = list(_parts(pattern, found, patterns))
-    return Overlap(*(sum(part) for part in zip(*parts, strict=True))) if parts else Overlap(0, 0, 0)
+class Scale:
+    """Weighs patterns against what was seen."""
 
+    def __init__(self, found: Seen, patterns: Patterns) -> None:
+        """Weigh what was seen for itself."""
+        self._found = found
+        self._patterns = patterns
+        self._weights = {symptom: self._bits(symptom, rows) for symptom, rows in found.symptoms.items()}
+        self._total = sum(self._weights.values())
 
-def _parts(pattern: Pattern, found: Seen, patterns: Patterns) -> Iterator[tuple[float, float, float]]:
-    """Yield hit, passed and beside of each symptom that the fault or the run shows."""
-    rarest = log2(1 + len(patterns.of))
-    for symptom in {**pattern.unmet, **dict.fromkeys(found.symptoms)}:
-        if is_beyond(pattern, symptom, patterns):
-            continue
-        expected, shown = pattern.unmet.get(symptom, 0), found.unmet.get(symptom, 0)
-        hit: float = (expected & shown).bit_count()
-        passed = (expected & found.met.get(symptom[0], 0)).bit_count()
-        beside: float = (shown & ~expected).bit_count() + found.unknown.get(symptom, 0)
-        if rows := hit + passed + beside:
-            nearly = beside * _nearness(pattern, symptom)
-            weight = patterns.rarity.get(symptom, rarest) * log2(1 + rows) / rows
-            yield weight * (hit + nearly), weight * passed, weight * (beside - nearly)
+    def overlap(self, pattern: Pattern) -> Overlap:
+        """Return how what was seen and a pattern overlap."""
+        hit = passed = beside = 0.0
+        near = self._near(pattern)
+        for symptom in {**pattern.unmet, **near}:
+            if not is_beyond(pattern, symptom, self._patterns):
+                part = self._part(pattern, symptom)
+                hit, passed, beside = hit + part.hit, passed + part.passed, beside + part.beside
+        others = len(self._weights) - len(near)
+        mean = (self._total - sum(near.values())) / others if others else 0.0
+        return Overlap(hit, passed, beside, mean * log2(1 + others))
 
+    def _near(self, pattern: Pattern) -> dict[Symptom, float]:
+        """Return what was seen in the checks that a fault fails and on the requirements that it breaks."""
+        names = {*(check for check, _ in pattern.unmet), *pattern.own}
+        return {symptom: self._weights[symptom] for name in names for symptom in self._found.of.get(name, ())}
 
-def _nearness(pattern: Pattern, symptom: Symptom) -> float:
-    if symptom in pattern.unmet:
-        return LIKE_OTHERS
-    return ABOUT_THE_SAME if symptom[1] == pattern.requirement else 0.0
+    def _part(self, pattern: Pattern, symptom: Symptom) -> Overlap:
+        """Return what one symptom of the fault or of the run adds."""
+        expected, shown = pattern.unmet.get(symptom, 0), self._found.unmet.get(symptom, 0)
+        hit, passed = (expected & shown).bit_count(), (expected & self._found.met.get(symptom[0], 0)).bit_count()
+        beside = self._found.symptoms.get(symptom, 0) - hit
+        rows = hit + passed + beside
+        if not rows:
+            return Overlap()
+        near = LIKE_OTHERS if expected else ABOUT_THE_SAME if symptom[1] == pattern.requirement else 0.0
+        each = self._bits(symptom, rows) / rows
+        return Overlap(each * (hit + near * beside), each * passed, each * (1 - near) * beside)
+
+    def _bits(self, symptom: Symptom, rows: int) -> float:
+        return self._patterns.rarity.get(symptom, self._patterns.rarest) * log2(1 + rows)
 
 
 def is_beyond(pattern: Pattern, symptom: Symptom, patterns: Patterns) -> bool:
     """Whether a symptom is one that the fault may well show in rows that were never run against it."""
-    return patterns.kinds.get(symptom[0]) not in pattern.met and pattern.is_about(symptom[1])
+    return patterns.kinds.get(symptom[0]) not in pattern.met and symptom[1] in pattern.own

@@ -29,6 +29,7 @@ class Pattern:
     Attributes:
         summary: what the server does, in one sentence.
         breaks: ids of the requirements that are not met, first the one that the fault is about.
+        own: all these, and what they are called over gRPC.
         met: the kinds of rows that were run against it; what others would come to is not known.
         unmet: symptom -> the rows that show it.
         stuck: check -> the rows that come to no verdict.
@@ -37,6 +38,7 @@ class Pattern:
     fault: str
     summary: str
     breaks: tuple[str, ...]
+    own: frozenset[str]
     met: frozenset[str]
     unmet: Mapping[Symptom, int]
     stuck: Mapping[str, int]
@@ -45,10 +47,6 @@ class Pattern:
     def requirement(self) -> str:
         """The requirement that the fault is about."""
         return self.breaks[0]
-
-    def is_about(self, requirement: str) -> bool:
-        """Whether the fault breaks a requirement, or does so over gRPC."""
-        return any(requirement in (name, ledger.over_grpc(name)) for name in self.breaks)
 
 
 @dataclass(frozen=True)
@@ -69,7 +67,12 @@ class Patterns:
     def rarity(self) -> Mapping[Symptom, float]:
         """How much each symptom tells, in bits: the fewer faults show it, the more."""
         shown = Counter(symptom for pattern in self.of.values() for symptom in pattern.unmet)
-        return {symptom: log2((1 + len(self.of)) / count) for symptom, count in shown.items()}
+        return {symptom: self.rarest - log2(count) for symptom, count in shown.items()}
+
+    @cached_property
+    def rarest(self) -> float:
+        """How much a symptom tells that no fault shows, in bits."""
+        return log2(1 + len(self.of))
 
     @cached_property
     def showing(self) -> Mapping[Symptom, list[Pattern]]:
@@ -127,4 +130,6 @@ def _pattern(fault: str, entry: Mapping[str, Any]) -> Pattern:
         for requirement, rows in found.items()
     }
     stuck = {check: int(rows, 16) for check, rows in entry["stuck"].items()}
-    return Pattern(fault, entry["summary"], tuple(entry["breaks"]), frozenset(entry["met"]), unmet, stuck)
+    breaks = tuple(entry["breaks"])
+    own = frozenset(each for name in breaks for each in (name, ledger.over_grpc(name)) if each)
+    return Pattern(fault, entry["summary"], breaks, own, frozenset(entry["met"]), unmet, stuck)

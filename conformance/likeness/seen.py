@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from conformance.likeness.patterns import Patterns, Symptom
@@ -15,7 +16,7 @@ MET = frozenset({Outcome.PASS, Outcome.FIXED})
 Entry = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Seen:
     """What was seen of a server. A row that came to neither is in none of these.
 
@@ -29,10 +30,20 @@ class Seen:
     unknown: Mapping[Symptom, int]
     met: Mapping[str, int]
 
-    @property
-    def symptoms(self) -> Collection[Symptom]:
-        """Every symptom that is shown."""
-        return {**self.unmet, **self.unknown}
+    @cached_property
+    def symptoms(self) -> Mapping[Symptom, int]:
+        """Every symptom that is shown -> how many rows show it."""
+        known = {symptom: rows.bit_count() for symptom, rows in self.unmet.items()}
+        return {symptom: known.get(symptom, 0) + self.unknown.get(symptom, 0) for symptom in {**known, **self.unknown}}
+
+    @cached_property
+    def of(self) -> Mapping[str, list[Symptom]]:
+        """Check, or requirement -> the symptoms that are shown of it."""
+        found: dict[str, list[Symptom]] = defaultdict(list)
+        for symptom in self.symptoms:
+            for part in symptom:
+                found[part].append(symptom)
+        return dict(found)
 
     def without(self, symptoms: Collection[Symptom]) -> Seen:
         """Return what is left where the rows of some symptoms came to nothing."""

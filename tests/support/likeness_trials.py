@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 
 from conformance.likeness import naming
+from conformance.likeness.naming import Least
 from conformance.likeness.patterns import Pattern, Patterns, Symptom
 from conformance.likeness.seen import Seen
 
@@ -87,9 +88,9 @@ def made_up(present: Sequence[Pattern], patterns: Patterns, rows: Rows) -> Seen:
     return Seen({symptom: shown for symptom, shown in unmet.items() if shown}, {}, met)
 
 
-def named(found: Seen, patterns: Patterns) -> Named:
+def named(found: Seen, patterns: Patterns, least: Least = naming.CLEAR) -> Named:
     """Return the faults that are named."""
-    return [patterns.of[each.fault] for each in naming.named(found, patterns, 0)]
+    return [patterns.of[each.fault] for each in naming.named(found, patterns, 0, least)]
 
 
 def nearest(found: Seen, patterns: Patterns) -> Named:
