@@ -109,7 +109,13 @@ MODELS = "models"
 @cache
 def load() -> Patterns:
     """Return the patterns of every fault; they are read once."""
-    return of_dict(json.loads(gzip.decompress(FILE.read_bytes())))
+    return of_dict(unpacked(FILE.read_bytes()))
+
+
+def unpacked(octets: bytes) -> dict[str, Any]:
+    """Return what the file holds as plain data."""
+    plain: dict[str, Any] = json.loads(gzip.decompress(octets))
+    return plain
 
 
 def of_dict(plain: Mapping[str, Any]) -> Patterns:

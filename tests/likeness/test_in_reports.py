@@ -17,9 +17,9 @@ from conformance.terms.check import Check, Row
 from conformance.terms.result import CheckResult
 from conformance.terms.verdict import conclude
 from reference_server import faults
-from reference_server.faults import Fault
+from reference_server.faults import Fault, switched_on
 from tests.support.made_reports import Report
-from tests.support.seeing import judged, serving, switched_on
+from tests.support.seeing import judged, serving
 
 NAME = "binary-outputs-in-reverse"
 FEW = ("ordering.", "sizes.binary-", "bytes.output")

@@ -60,13 +60,26 @@ def test_the_file_is_small() -> None:
     assert patterns.FILE.stat().st_size < LARGEST
 
 
-def test_writing_the_file_again_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_file_is_as_it_is_written() -> None:
     before = written.read()
-    rows = written.table(before["rows"])
-    kept: list[bytes] = []
-    monkeypatch.setattr(type(written.FILE), "write_bytes", lambda _, data: kept.append(data))
-    written.write(rows, before["faults"])
-    assert kept == [patterns.FILE.read_bytes()]
+    assert patterns.unpacked(written.packed(written.table(before["rows"]), before["faults"])) == before, REFRESH
+
+
+def test_rows_keep_their_places_and_new_ones_follow() -> None:
+    before = {"http": {"ordering.response-follows-its-json": ["a row that is gone"]}}
+    rows = written.table(before)["http"]["ordering.response-follows-its-json"]
+    assert rows[0] == "a row that is gone"
+    assert "INT64-BOOL-FP32" in rows
+
+
+def test_what_is_gone_leaves_the_file() -> None:
+    plain = written.read()
+    name = next(iter(plain["faults"]))
+    entry = plain["faults"][name]
+    unmet = {**entry["unmet"], "ordering.gone": {"BIN-ORDER-O": "1"}}
+    changed = {**entry, "unmet": unmet, "stuck": {**entry["stuck"], "ordering.gone": "1"}}
+    kept = written.packed(plain["rows"], {name: changed, "a-fault-that-is-gone": entry})
+    assert patterns.unpacked(kept)["faults"] == {name: entry}
 
 
 @pytest.mark.parametrize("kind", ["http", "grpc", "walk"])

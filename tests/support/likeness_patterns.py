@@ -26,7 +26,7 @@ from typing import Any
 from conformance import checks
 from conformance.judging.selection import collected_rows
 from conformance.judging.session import Session
-from conformance.likeness.patterns import FILE, MODELS
+from conformance.likeness.patterns import FILE, MODELS, unpacked
 from conformance.terms.check import Check
 from conformance.terms.extensions import TRANSPORTS
 from conformance.terms.result import CheckResult
@@ -164,26 +164,25 @@ def entry(fault: Fault, misses: Iterable[Miss], places: Mapping[str, Sequence[st
 
 
 def described(fault: Fault, found: Plain) -> Plain:
-    """Return an entry with what the fault says of itself; one without `breaks` is about what most rows miss."""
+    """Return an entry with what the fault says of itself; where it does not say what it breaks, that is all it fails."""
     missed: Counter[str] = Counter()
     for rows_by_requirement in found["unmet"].values():
         missed.update({name: int(rows, 16).bit_count() for name, rows in rows_by_requirement.items()})
-    breaks = list(fault.breaks) or [missed.most_common(1)[0][0]]
+    breaks = list(fault.breaks) or [name for name, _ in missed.most_common()]
     return {**found, "summary": fault.summary, "breaks": breaks}
 
 
 def read() -> Plain:
     """Return the file as it is, or an empty one."""
-    plain: Plain = json.loads(gzip.decompress(FILE.read_bytes())) if FILE.exists() else {"rows": {}, "faults": {}}
-    return plain
+    return unpacked(FILE.read_bytes()) if FILE.exists() else {"rows": {}, "faults": {}}
 
 
-def write(rows: Table, entries: Mapping[str, Plain]) -> None:
-    """Write the file; the same content gives the same bytes."""
+def packed(rows: Table, entries: Mapping[str, Plain]) -> bytes:
+    """Return what the file is to hold."""
     known, present = faults.load(), {check for found in rows.values() for check in found}
     kept = {name: described(known[name], _without_gone(entries[name], present)) for name in known if name in entries}
     text = json.dumps({"rows": rows, "faults": kept}, separators=(",", ":"))
-    FILE.write_bytes(gzip.compress(text.encode(), mtime=0))
+    return gzip.compress(text.encode(), mtime=0)
 
 
 def _without_gone(found: Plain, present: set[str]) -> Plain:
@@ -209,7 +208,7 @@ def main(names: Sequence[str]) -> None:
             name = futures[future]
             entries[name] = entry(faults.load()[name], future.result(), places)
             print(f"{name}: {sum(map(len, entries[name]['unmet'].values()))} symptoms", flush=True)  # noqa: T201
-    write(rows, entries)
+    FILE.write_bytes(packed(rows, entries))
 
 
 if __name__ == "__main__":
