@@ -55,7 +55,7 @@ class Likeness:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A fault that shares a symptom with what was seen, and how well it fits."""
+    """A fault, and how well it fits what was seen."""
 
     pattern: Pattern
     fit: Overlap
@@ -78,7 +78,8 @@ def looks_like(checks: Sequence[Entry], patterns: Patterns | None = None) -> lis
 def named(found: Seen, patterns: Patterns, count: int, least: Least = CLEAR) -> Iterator[Likeness]:
     """Yield the faults that fit at least so well, of so many rows that are not met."""
     for _ in range(MOST):
-        explaining = (each for each in candidates(found, patterns) if explained(each.pattern, found, patterns))
+        fits = ranked(sharing(found, patterns), found, patterns)
+        explaining = (each for each in fits if explained(each.pattern, found, patterns))
         best = next(explaining, None)
         if best is None or not is_clear(best.fit, least):
             return
@@ -87,15 +88,16 @@ def named(found: Seen, patterns: Patterns, count: int, least: Least = CLEAR) -> 
         found = found.without(touched(pattern, found))
 
 
-def candidates(found: Seen, patterns: Patterns) -> list[Candidate]:
-    """Return the faults that share a symptom with what was seen, or are about its requirement, the best fit first."""
-    near = {
-        pattern.fault: pattern
-        for symptom in found.symptoms
-        for pattern in (*patterns.showing.get(symptom, ()), *patterns.about.get(symptom[1], ()))
-    }
+def sharing(found: Seen, patterns: Patterns) -> list[Pattern]:
+    """Return the patterns that have a symptom in common with what was seen."""
+    near = {each.fault: each for symptom in found.symptoms for each in patterns.showing.get(symptom, ())}
+    return list(near.values())
+
+
+def ranked(among: Iterable[Pattern], found: Seen, patterns: Patterns) -> list[Candidate]:
+    """Return patterns with how well they fit, the best first."""
     scale = Scale(found, patterns)
-    fits = [Candidate(pattern, scale.overlap(pattern)) for pattern in near.values()]
+    fits = [Candidate(pattern, scale.overlap(pattern)) for pattern in among]
     return sorted(fits, key=lambda each: (-each.fit.score, -each.fit.hit, each.pattern.fault))
 
 

@@ -65,8 +65,8 @@ class Scale:
         near = self._near(pattern)
         for symptom in {**pattern.unmet, **near}:
             if not is_beyond(pattern, symptom, self._patterns):
-                part = self._part(pattern, symptom)
-                hit, passed, beside = hit + part.hit, passed + part.passed, beside + part.beside
+                parts = self._parts(pattern, symptom)
+                hit, passed, beside = hit + parts[0], passed + parts[1], beside + parts[2]
         others = len(self._weights) - len(near)
         mean = (self._total - sum(near.values())) / others if others else 0.0
         return Overlap(hit, passed, beside, mean * log2(1 + others))
@@ -76,17 +76,17 @@ class Scale:
         names = {*(check for check, _ in pattern.unmet), *pattern.own}
         return {symptom: self._weights[symptom] for name in names for symptom in self._found.of.get(name, ())}
 
-    def _part(self, pattern: Pattern, symptom: Symptom) -> Overlap:
-        """Return what one symptom of the fault or of the run adds."""
+    def _parts(self, pattern: Pattern, symptom: Symptom) -> tuple[float, float, float]:
+        """Return what one symptom of the fault or of the run adds to hit, passed and beside."""
         expected, shown = pattern.unmet.get(symptom, 0), self._found.unmet.get(symptom, 0)
         hit, passed = (expected & shown).bit_count(), (expected & self._found.met.get(symptom[0], 0)).bit_count()
         beside = self._found.symptoms.get(symptom, 0) - hit
         rows = hit + passed + beside
         if not rows:
-            return Overlap()
+            return 0.0, 0.0, 0.0
         near = LIKE_OTHERS if expected else ABOUT_THE_SAME if symptom[1] == pattern.requirement else 0.0
         each = self._bits(symptom, rows) / rows
-        return Overlap(each * (hit + near * beside), each * passed, each * (1 - near) * beside)
+        return each * (hit + near * beside), each * passed, each * (1 - near) * beside
 
     def _bits(self, symptom: Symptom, rows: int) -> float:
         return self._patterns.rarity.get(symptom, self._patterns.rarest) * log2(1 + rows)

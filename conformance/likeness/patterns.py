@@ -83,14 +83,6 @@ class Patterns:
                 found[symptom].append(pattern)
         return found
 
-    @cached_property
-    def about(self) -> Mapping[str, list[Pattern]]:
-        """Requirement -> the patterns of the faults that are about it."""
-        found: dict[str, list[Pattern]] = defaultdict(list)
-        for pattern in self.of.values():
-            found[pattern.requirement].append(pattern)
-        return found
-
     def place(self, check: str, row: str) -> int | None:
         """Return the place of a row; None where the patterns know no such row.
 

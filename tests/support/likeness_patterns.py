@@ -164,7 +164,7 @@ def entry(fault: Fault, misses: Iterable[Miss], places: Mapping[str, Sequence[st
 
 
 def described(fault: Fault, found: Plain) -> Plain:
-    """Return an entry with what the fault says of itself; where it does not say what it breaks, that is all it fails."""
+    """Return an entry with what the fault says of itself, which may be that it breaks all that the suite finds."""
     missed: Counter[str] = Counter()
     for rows_by_requirement in found["unmet"].values():
         missed.update({name: int(rows, 16).bit_count() for name, rows in rows_by_requirement.items()})

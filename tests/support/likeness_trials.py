@@ -94,8 +94,11 @@ def named(found: Seen, patterns: Patterns, least: Least = naming.CLEAR) -> Named
 
 
 def nearest(found: Seen, patterns: Patterns) -> Named:
-    """Return the three that fit best, clearly or not."""
-    return [each.pattern for each in naming.candidates(found, patterns)[: naming.MOST]]
+    """Return the three that fit best, clearly or not, of all that fail anything or are about anything that was seen."""
+    unmet = {requirement for _, requirement in found.symptoms}
+    about = [each for each in patterns.of.values() if each.requirement in unmet]
+    among = {each.fault: each for each in (*naming.sharing(found, patterns), *about)}
+    return [each.pattern for each in naming.ranked(among.values(), found, patterns)[: naming.MOST]]
 
 
 def without(patterns: Patterns, fault: str) -> Patterns:
