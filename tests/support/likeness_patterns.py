@@ -27,7 +27,7 @@ from conformance import checks
 from conformance.judging.selection import collected_rows
 from conformance.judging.session import Session
 from conformance.likeness.patterns import FILE, MODELS, unpacked
-from conformance.terms.check import Check
+from conformance.terms.check import Check, Row
 from conformance.terms.extensions import TRANSPORTS
 from conformance.terms.result import CheckResult
 from conformance.transport import settings
@@ -83,7 +83,7 @@ def first_rows(fault: Fault, rows: Rows) -> Rows:
     return [case for case in rows if names_of([case]) & chosen]
 
 
-def names_of(rows: Rows) -> set[tuple[str, str]]:
+def names_of(rows: Iterable[tuple[Check, Row]]) -> set[tuple[str, str]]:
     """Return the names of check and row."""
     return {(check.id, row.id) for check, row in rows}
 

@@ -1,6 +1,6 @@
 """Real runs against servers with one fault or two, deployed like other people's: what likeness is tried on.
 
-A run with one fault has about half of the roles, and half of the rows, slow ones and some of the walk among them.
+Rows that no step of a fault is taken by are not run: they come to what they always do.
 """
 
 from __future__ import annotations
@@ -28,20 +28,19 @@ from tests.support.samples import rows_of, walk_rows
 from tests.support.seeing import LONG_PAUSE, SHORT_PAUSE, judge_rows, serving_grpc
 
 Entries = list[dict[str, Any]]
-WALK_ROWS = 30  # of a run with one fault
+HTTP_WALKS = ("json", "binary", "raw", "classes")
+WALK_ROWS = 20  # of whatever kind, beside those of a fault's own kind
 
 
-def runs_of_one(names: Sequence[str], seed: int) -> list[Entries]:
-    """Return for each fault the `checks` of a run against a server that has it, deployed in a way of its own."""
-    return _each(partial(_run_of_one, seed=seed), names)
+def runs(cases: Sequence[Sequence[str]], *, seed: int, part_of_roles: float) -> list[Entries]:
+    """Return the `checks` of a run against each of some servers, of half of the rows, others for each.
 
-
-def runs_of_two(pairs: Sequence[tuple[str, str]]) -> list[Entries]:
-    """Return for each pair of faults the `checks` of a quick run against a server that has both."""
-    return _each(_run_of_two, pairs)
-
-
-def _each(run: Any, cases: Sequence[Any]) -> list[Entries]:
+    Args:
+        cases: the faults that a server has.
+        seed: of what is drawn.
+        part_of_roles: how many of the roles, about, the server has models for.
+    """
+    run = partial(_run, seed=seed, part_of_roles=part_of_roles)
     pool = ProcessPoolExecutor(PROCESSES, mp_context=get_context("spawn"))
     with pool, TemporaryDirectory() as folder:
         steps = Path(folder, "steps")
@@ -49,35 +48,23 @@ def _each(run: Any, cases: Sequence[Any]) -> list[Entries]:
         return list(pool.map(partial(run, steps=steps), cases))
 
 
-def _run_of_one(name: str, steps: Path, seed: int) -> Entries:
-    fault, drawn = faults.load()[name], random.Random(f"{seed} {name}")
-    every = roles.load()
-    deployed = [role for role in every if drawn.random() < 0.5]
-    rows = rows_of("certify", over_grpc=fault.over_grpc)
-    taking = names_of(relevant(fault, rows, read_steps(steps)[fault.over_grpc]))
-    half = [case for case in rows if drawn.random() < 0.5]
-    walk = [case for kind in ("json", "binary", "raw", "classes") for case in walk_rows(kind)]
-    own = [case for case in walk_rows(fault.walks) if drawn.random() < 0.5] if fault.walks else []
-    strange = [] if fault.over_grpc else drawn.sample(walk, WALK_ROWS)
-    return _results([fault], half, taking, deployed) + _results([fault], own or strange, names_of(walk + own), deployed)
-
-
-def _run_of_two(pair: tuple[str, str], steps: Path) -> Entries:
-    both = [faults.load()[name] for name in pair]
-    walk = [case for fault in both if fault.walks for case in walk_rows(fault.walks)]
-    rows: Rows = [case for over_grpc in (False, True) for case in rows_of("quick", over_grpc=over_grpc)]
-    is_one_over_grpc = any(fault.over_grpc for fault in both)
-    if not is_one_over_grpc:
-        rows = rows_of("quick", over_grpc=False)
-    taking: set[tuple[str, str]] = set()
-    for fault in both:
-        own = rows_of("quick", over_grpc=fault.over_grpc)
+def _run(names: Sequence[str], steps: Path, *, seed: int, part_of_roles: float) -> Entries:
+    present, drawn = [faults.load()[name] for name in names], random.Random(f"{seed} {names}")
+    deployed = [role for role in roles.load() if drawn.random() < part_of_roles]
+    over = sorted({fault.over_grpc for fault in present})
+    rows = [case for over_grpc in over for case in rows_of("certify", over_grpc=over_grpc) if drawn.random() < 0.5]
+    walk = [case for fault in present if fault.walks for case in walk_rows(fault.walks) if drawn.random() < 0.5]
+    if False in over:
+        walk += drawn.sample([case for kind in HTTP_WALKS for case in walk_rows(kind)], WALK_ROWS)
+    taking = names_of(walk) | names_of(case for case in rows if case[0].is_over_grpc)
+    for fault in present:
+        own = [case for case in rows if case[0].is_over_grpc == fault.over_grpc]
         taking |= set() if fault.walks else names_of(relevant(fault, own, read_steps(steps)[fault.over_grpc]))
-    return _results(both, rows + walk, taking | names_of(walk), list(roles.load()))
+    return _results(present, rows + walk, taking, deployed)
 
 
 def _results(present: Sequence[Fault], rows: Rows, taking: set[tuple[str, str]], deployed: Sequence[str]) -> Entries:
-    """Return what rows come to; those that take no step of a fault come to what they always do and are not run."""
+    """Return what rows come to; those that take no step of a fault are met."""
     run = [case for case in rows if names_of([case]) <= taking]
     judged = {(result.id, result.row): result for result in _judged(present, run, deployed)}
     passed = [
