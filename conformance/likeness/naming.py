@@ -27,7 +27,7 @@ class Least:
 
 
 # What fits clearly: docs/likeness.md has the measurements by which it was set.
-CLEAR = Least(0.4, 0.6)
+CLEAR = Least(0.4, 0.5)
 
 
 @dataclass(frozen=True, slots=True)

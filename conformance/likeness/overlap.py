@@ -73,8 +73,8 @@ class Scale:
 
     def _near(self, pattern: Pattern) -> dict[Symptom, float]:
         """Return what was seen in the checks that a fault fails and on the requirements that it breaks."""
-        names = {*(check for check, _ in pattern.unmet), *pattern.own}
-        return {symptom: self._weights[symptom] for name in names for symptom in self._found.of.get(name, ())}
+        names = (pattern.checks | pattern.own) & self._found.of.keys()
+        return {symptom: self._weights[symptom] for name in names for symptom in self._found.of[name]}
 
     def _parts(self, pattern: Pattern, symptom: Symptom) -> tuple[float, float, float]:
         """Return what one symptom of the fault or of the run adds to hit, passed and beside."""

@@ -30,6 +30,7 @@ class Pattern:
         summary: what the server does, in one sentence.
         breaks: ids of the requirements that are not met, first the one that the fault is about.
         own: all these, and what they are called over gRPC.
+        checks: that the fault fails.
         met: the kinds of rows that were run against it; what others would come to is not known.
         unmet: symptom -> the rows that show it.
         stuck: check -> the rows that come to no verdict.
@@ -39,6 +40,7 @@ class Pattern:
     summary: str
     breaks: tuple[str, ...]
     own: frozenset[str]
+    checks: frozenset[str]
     met: frozenset[str]
     unmet: Mapping[Symptom, int]
     stuck: Mapping[str, int]
@@ -130,4 +132,5 @@ def _pattern(fault: str, entry: Mapping[str, Any]) -> Pattern:
     stuck = {check: int(rows, 16) for check, rows in entry["stuck"].items()}
     breaks = tuple(entry["breaks"])
     own = frozenset(each for name in breaks for each in (name, ledger.over_grpc(name)) if each)
-    return Pattern(fault, entry["summary"], breaks, own, frozenset(entry["met"]), unmet, stuck)
+    checks = frozenset(entry["unmet"])
+    return Pattern(fault, entry["summary"], breaks, own, checks, frozenset(entry["met"]), unmet, stuck)

@@ -28,8 +28,16 @@ DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "likeness.md"
 EXAMPLE = "answer-header-counts-characters"
 FEW_ROLES = ("identity_int32", "identity_fp32", "identity_bytes", "raw_variable", "scores_labelled")
-REAL_ONES, REAL_PAIRS = 30, 30
-THRESHOLDS = (Least(0.2, 0.3), Least(0.3, 0.5), Least(0.4, 0.6), Least(0.5, 0.7), Least(0.6, 0.8), Least(0.7, 0.9))
+REAL_ONES, REAL_PAIRS = 80, 30
+THRESHOLDS = (
+    Least(0.2, 0.3),
+    Least(0.3, 0.4),
+    Least(0.4, 0.5),
+    Least(0.4, 0.6),
+    Least(0.5, 0.7),
+    Least(0.6, 0.8),
+    Least(0.7, 0.9),
+)
 
 HEAD = """# What a failure looks like
 
