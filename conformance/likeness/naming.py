@@ -1,13 +1,15 @@
 """Which faults are named for a run: those whose patterns fit clearly, one after the other.
 
-The best fit is named first. What it explains is then left out, and what remains is held against all patterns again, so
-that two faults of one server are both named. Where nothing fits clearly, nothing is named.
+The best fit is named first. What it explains is then left out, and what remains is held against all patterns again,
+so that two faults of one server are both named. Faults that fit as well as one of these follow, where there is room:
+no row tells them apart. Where nothing fits clearly, nothing is named.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from math import isclose
 from typing import Any
 
 from conformance.likeness.overlap import Overlap, Scale, is_beyond
@@ -72,20 +74,28 @@ def looks_like(checks: Sequence[Entry], patterns: Patterns | None = None) -> lis
     if not count:
         return []
     known = load() if patterns is None else patterns
-    return list(named(seen(checks, known), known, count))
+    return named(seen(checks, known), known, count)
 
 
-def named(found: Seen, patterns: Patterns, count: int, least: Least = CLEAR) -> Iterator[Likeness]:
-    """Yield the faults that fit at least so well, of so many rows that are not met."""
-    for _ in range(MOST):
-        fits = ranked(sharing(found, patterns), found, patterns)
-        explaining = (each for each in fits if explained(each.pattern, found, patterns))
-        best = next(explaining, None)
-        if best is None or not is_clear(best.fit, least):
-            return
-        pattern = best.pattern
-        yield Likeness(pattern.fault, pattern.requirement, pattern.summary, explained(pattern, found, patterns), count)
-        found = found.without(touched(pattern, found))
+def named(found: Seen, patterns: Patterns, count: int, least: Least = CLEAR) -> list[Likeness]:
+    """Return the faults that fit at least so well, the best first, then their equals; `count` rows are not met."""
+    best: list[Likeness] = []
+    equals: list[Likeness] = []
+    while len(best) < MOST:
+        fits = [each for each in ranked(sharing(found, patterns), found, patterns) if is_clear(each.fit, least)]
+        fits = [each for each in fits if explained(each.pattern, found, patterns)]
+        if not fits:
+            break
+        first, *others = [each.pattern for each in fits if isclose(each.fit.score, fits[0].fit.score)]
+        best.append(_likeness(first, found, patterns, count))
+        equals += [_likeness(each, found, patterns, count) for each in others]
+        found = found.without(touched(first, found))
+    return (best + equals)[:MOST]
+
+
+def _likeness(pattern: Pattern, found: Seen, patterns: Patterns, count: int) -> Likeness:
+    explains = explained(pattern, found, patterns)
+    return Likeness(pattern.fault, pattern.requirement, pattern.summary, explains, count)
 
 
 def sharing(found: Seen, patterns: Patterns) -> list[Pattern]:

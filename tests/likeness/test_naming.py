@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -103,6 +104,12 @@ def test_three_are_named_at_most() -> None:
         unmet("json.text", "OIP-ID", "abcd"),
     ]
     assert len(named(*everything)) == naming.MOST == 3
+
+
+def test_faults_that_no_row_tells_apart_are_named_both() -> None:
+    twin = {**PATTERNS.of, "twin": replace(PATTERNS.of["raw-refused"], fault="twin")}
+    found = named(unmet("raw.body", "RAW-ANSWER", "abcd"), patterns=replace(PATTERNS, of=twin))
+    assert found == [("raw-refused", 4, 4), ("twin", 4, 4)]
 
 
 def test_nothing_is_named_where_another_requirement_fails() -> None:

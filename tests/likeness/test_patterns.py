@@ -6,9 +6,11 @@ import pytest
 
 from conformance import checks
 from conformance.likeness import patterns
+from conformance.likeness.naming import CLEAR
 from conformance.likeness.patterns import MODELS
 from conformance.terms import ledger
 from reference_server import faults
+from tests.support import likeness_page
 from tests.support import likeness_patterns as written
 from tests.support import likeness_trials as trials
 
@@ -110,3 +112,8 @@ def test_models_are_judged_by_relations_alone() -> None:
     assert {check for check, kind in KNOWN.kinds.items() if kind == MODELS} == {
         check.id for check in checks.of_area(checks.RELATIONS)
     }
+
+
+def test_the_page_says_what_has_to_be_reached() -> None:
+    page = likeness_page.PAGE.read_text(encoding="utf-8")
+    assert f"has to be {CLEAR.score} at least, and {CLEAR.kept:.0%}" in page

@@ -48,14 +48,15 @@ When a server fails, the report may say which known fault that looks like:
 The suite is proved by the faults of the bundled reference server ([kill-matrix.md](kill-matrix.md)): servers that are
 wrong in one way each. Which rows each of them fails is kept with the suite, and a run that fails is held against all
 of these patterns. `oip-conformance explain NAME` says more about a fault, and how to serve it: another server that
-fails as yours does, with sources to read. A name is a hint, not a verdict; nothing depends on it.
+fails as yours does, with sources to read. A name is a hint, not a verdict; nothing depends on it. A JSON report has
+the names in `looks_like`, each with how many of the rows it explains that fail or are advised against.
 
 * Only rows that were judged count. A deployment with few models is compared by the rows that it has.
 * A row that passes speaks against every fault that would have failed it. A row that fails beside a fault's own speaks
   against it where it is of the same check or requirement, and hardly otherwise: servers have several faults.
 * A symptom (a check failing on a requirement) weighs the more the fewer faults show it.
-* What the best fit explains is left out, and the rest is compared again: up to three names. Rows that are advised
-  against count like failed ones.
+* What the best fit explains is left out, and the rest is compared again: up to three names. Where there is room, they
+  are followed by faults that no row tells from one of them. Rows that are advised against count like failed ones.
 * Where nothing fits clearly, nothing is named: the score, between 0 and 1, has to be {score} at least, and {kept:.0%}
   of what the fault would have failed must have failed, by weight. `conformance/likeness/overlap.py` has the formula.
 
