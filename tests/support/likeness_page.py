@@ -26,7 +26,7 @@ from tests.support.likeness_trials import PAIRS, SEED, Tally
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "likeness.md"
-EXAMPLE = "answer-header-counts-characters"
+EXAMPLE = "binary-outputs-in-reverse"
 FEW_ROLES = ("identity_int32", "identity_fp32", "identity_bytes", "raw_variable", "scores_labelled")
 REAL_ONES, REAL_PAIRS = 80, 30
 THRESHOLDS = (
@@ -65,6 +65,7 @@ the names in `looks_like`, each with how many of the rows it explains that fail 
 Written by `python -m tests.support.likeness_page`, from {faults} faults. A trial is *right* where, for each fault that
 the server has, it is named or another about the same requirement. A name is *false* where it breaks none of the
 requirements that the server breaks. Runs are put together from the patterns; real ones were made, of half of the rows.
+Where a run does not show the server's faults at all, it is left out.
 
 """
 COLUMNS = "| | trials | right | named anything | names | false |\n|---|---|---|---|---|---|\n"
@@ -145,11 +146,11 @@ def confused(known: Patterns) -> Iterator[str]:
 
 
 def example(known: Patterns) -> str:
-    """Return the line for a fault whose every row fails."""
+    """Return the line for one fault."""
     pattern = known.of[EXAMPLE]
     found = trials.made_up([pattern], known, trials.every_row(known))
-    (line,) = naming.lines([each.to_dict() for each in naming.named(found, known, sum(found.symptoms.values()))])
-    return line
+    best = naming.named(found, known, sum(found.symptoms.values()))[0]
+    return naming.lines([best.to_dict()])[0]
 
 
 def page(known: Patterns) -> str:
@@ -171,7 +172,8 @@ stands beside each failure anyway. The thresholds were set where few names are f
 SERVERS = """
 ## Real servers
 
-What is named for the servers of [results.md](results.md), with the number of rows that each name explains:
+What is named for the servers of [results.md](results.md), with the number of rows that each name explains. What people
+found to be the reasons is in `expected.toml` of each folder of [targets](../targets/README.md):
 
 | server | unmet rows | looks like |
 |---|---|---|
