@@ -87,9 +87,11 @@ def named(found: Seen, patterns: Patterns, count: int, least: Least = CLEAR) -> 
         if not fits:
             break
         first, *others = [each.pattern for each in fits if isclose(each.fit.score, fits[0].fit.score)]
+        left = found.without(touched(first, found))
+        same = [each for each in others if not explained(each, left, patterns)]
         best.append(_likeness(first, found, patterns, count))
-        equals += [_likeness(each, found, patterns, count) for each in others]
-        found = found.without(touched(first, found))
+        equals += [_likeness(each, found, patterns, count) for each in same]
+        found = left
     return (best + equals)[:MOST]
 
 

@@ -96,6 +96,11 @@ def test_two_faults_are_named_both() -> None:
     assert sorted(both) == [("half-a-size", 4, 8), ("reversed", 4, 8)]
 
 
+def test_two_faults_that_fit_equally_well_are_named_once_each() -> None:
+    both = named(unmet("raw.body", "RAW-ANSWER", "abcd"), unmet("json.text", "OIP-ID", "abcd"))
+    assert both == [("id-forgotten", 4, 8), ("raw-refused", 4, 8)]
+
+
 def test_three_are_named_at_most() -> None:
     everything = [
         unmet("ordering.answer", "BIN-ORDER-O", "abcd"),
