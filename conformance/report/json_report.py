@@ -15,6 +15,7 @@ from typing import Any
 
 from conformance import __version__
 from conformance.judging.baseline import Gate
+from conformance.likeness.naming import looks_like
 from conformance.report import deployed_models
 from conformance.survey.survey import Survey
 from conformance.terms import data
@@ -81,6 +82,8 @@ def build(
         missing: labels of the rows that were not, by extension.
         gate: what came of the run under a baseline, where there is one.
     """
+    checks = _checks(results)
+    likenesses = [likeness.to_dict() for likeness in looks_like(checks)]
     report: dict[str, Any] = {
         "schema": SCHEMA,
         "suite": {"name": "oip-conformance", "version": __version__, "digest": suite_digest()},
@@ -94,7 +97,8 @@ def build(
         **({"gate": gate.to_dict()} if gate else {}),
         "extensions": verdicts.of_extensions(results, survey.offered, missing),
         "requirements": verdicts.of_requirements(results),
-        "checks": _checks(results),
+        "checks": checks,
+        **({"looks_like": likenesses} if likenesses else {}),
     }
     report["footer"] = {"complete": complete, "checks": len(results), "digest": digest(report)}
     return report

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from google.protobuf.message import Message as Protobuf
-
 from reference_server.errors import InferenceError
 from reference_server.faults import fault
 
@@ -79,11 +77,10 @@ def grpc_unknown_outputs_are_answered_with_nothing(original: Any, models: Any, m
     return original(models, message)
 
 
-def _empty() -> Protobuf:
+def _empty() -> Message:
     from tritonclient.grpc import service_pb2
 
-    empty: Protobuf = service_pb2.ModelInferResponse()
-    return empty
+    return service_pb2.ModelInferResponse()
 
 
 # --- ids -------------------------------------------------------------------------------------------------------------

@@ -114,6 +114,7 @@ def test_careless_edits_are_refused(
 # --- careful forgers -------------------------------------------------------------------------------------------------
 
 LABELS = "classification.label-follows-its-index"
+LIKENESS = {"fault": "labels-are-left-out", "requirement": "CLS-LABEL", "summary": "Fine.", "explains": 1, "of": 1}
 
 
 def set_outcomes(found: Folder, outcome: Outcome) -> None:
@@ -216,6 +217,7 @@ REPORTS: dict[str, tuple[Callable[[Folder], Any], str]] = {
         lambda f: only(f.report, gate={"passed": True, "known": [], "new": [], "fixed": [], "stale": []}),
         "knew failures from a baseline",
     ),
+    "likeness": (lambda f: only(f.report, looks_like=[LIKENESS]), "the report's looks_like is not what"),
     "suite-digest": (lambda f: only(f.report["suite"], digest="0" * 64), "verify it with that version"),
     "suite-version": (lambda f: only(f.report["suite"], version="9.9"), "the report's suite is not what"),
     "earlier": (

@@ -30,12 +30,15 @@ def test_an_installed_wheel_judges_the_bundled_server(tmp_path: Path) -> None:
     assert checked.returncode == 0, checked.stdout + checked.stderr
     (wheel,) = tmp_path.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
+    assert "conformance/likeness/patterns.json.gz" in names
     assert {"conformance/schemas/report.schema.json", "conformance/fixtures/README.md"} < set(names)
     assert {f"conformance/report/templates/report.{kind}" for kind in ("html.jinja", "css", "js")} < set(names)
     environment = tmp_path / "venv"
     assert run(sys.executable, "-m", "venv", str(environment), cwd=tmp_path).returncode == 0
     installed = run(str(environment / "bin/pip"), "install", "--quiet", str(wheel), cwd=tmp_path)
     assert installed.returncode == 0, installed.stderr
+    explained = run(str(environment / "bin/oip-conformance"), "explain", "grpc-errors-are-unknown", cwd=tmp_path)
+    assert explained.returncode == 0, explained.stderr  # a fault of gRPC, whose packages are not there
     few = ("-k", "golden or metadata or ordering")  # what reads fixtures and schemas, and some more
     asked = ("--target-url=reference", *few, "--conformance-report=r.json")
     judged = run(str(environment / "bin/pytest"), *asked, cwd=tmp_path)

@@ -55,3 +55,10 @@ def test_the_command_line_lists_the_steps() -> None:
     command = [sys.executable, "-m", "reference_server", "--list-steps"]
     run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     assert [line.partition("(")[0] for line in run.stdout.splitlines()] == list(steps.names())
+
+
+def test_faults_are_listed_where_the_packages_of_grpc_are_not_installed() -> None:
+    absent = "import sys; sys.modules.update(dict.fromkeys(('google', 'grpc', 'h2', 'tritonclient')))"
+    program = f"{absent}; from reference_server import faults; print(len(faults.load()))"
+    listed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert int(listed.stdout) == len(load())

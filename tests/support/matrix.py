@@ -28,27 +28,27 @@ Steps = dict[tuple[str, str], frozenset[str]]
 
 
 @cache
-def _server() -> Server:
+def server() -> Server:
     """Return the one server of a worker process."""
     return Server()
 
 
-def _steps_of_rows(load: Load, over_grpc: bool) -> Steps:
+def steps_of_rows(load: Load, over_grpc: bool) -> Steps:
     """Return the steps of the server that each row takes, of those that any fault replaces."""
     steps = {step for fault in load().values() if fault.over_grpc == over_grpc for step in fault.steps}
     honest = Fault("", ("grpc_",) if over_grpc else ("",), (), lambda: None)
 
     def judge(rows: Rows) -> Iterator[CheckResult]:
-        return judged(_server(), honest, rows)
+        return judged(server(), honest, rows)
 
     rows = rows_of("certify", over_grpc=over_grpc)
     found = reached(rows, sorted(steps), judge)
-    _server().replace()
+    server().replace()
     return {(check.id, row.id): taken for (check, row), taken in zip(rows, found, strict=True)}
 
 
 @cache
-def _read(file: Path) -> tuple[Steps, Steps]:
+def read_steps(file: Path) -> tuple[Steps, Steps]:
     """Return the steps of rows over HTTP and over gRPC, as `run` has written them."""
     found: tuple[Steps, Steps] = pickle.loads(file.read_bytes())  # noqa: S301 - our own
     return found
@@ -58,27 +58,27 @@ def _see_in_worker(load: Load, name: str, steps: Path, *, whole: bool) -> Sighti
     fault = load()[name]
     if fault.walks:
         walk = walk_rows(fault.walks)
-        return see(_server(), fault, walk if whole else known_first(fault, walk), until=())
+        return see(server(), fault, walk if whole else known_first(fault, walk), until=())
     is_honest = load is variations.load
     rows = rows_of("certify" if fault.large else "quick", over_grpc=fault.over_grpc)
-    found = relevant(fault, rows, _read(steps)[fault.over_grpc])
+    found = relevant(fault, rows, read_steps(steps)[fault.over_grpc])
     more = glimpses() if is_honest and not fault.over_grpc else []
     if not whole:
         sighting = _see_sampled(fault, found, shuffled(fault, more)[:1])
         if not (strays if is_honest else complaints)(sighting, fault):
             return sighting
-    return see(_server(), fault, [*found, *more])
+    return see(server(), fault, [*found, *more])
 
 
 def _see_sampled(fault: Fault, found: Rows, more: Rows) -> Sighting:
     """Run a sample of rows; where it misses less than it should, those that answer for the rest, until they do."""
     if fault.broad:
-        return see(_server(), fault, shuffled(fault, found), until=())
-    sighting = see(_server(), fault, [*sampled(fault, found), *more])
+        return see(server(), fault, shuffled(fault, found), until=())
+    sighting = see(server(), fault, [*sampled(fault, found), *more])
     unseen = set(fault.breaks) - {miss.requirement for miss in sighting.misses}
     if not unseen:
         return sighting
-    further = see(_server(), fault, meant(found, unseen), until=unseen)
+    further = see(server(), fault, meant(found, unseen), until=unseen)
     return Sighting(
         fault.name,
         sighting.touched or further.touched,
@@ -94,7 +94,7 @@ def is_seen_by(check_id: str, load: Load) -> bool:
     ]
     answers = {name for check, row in every for name in check.requirements(row)}
     faults_of_it = [fault for fault in load().values() if answers & set(fault.breaks) and not fault.walks]
-    return any(see(_server(), fault, every, until=()).of("fail", "advisory") for fault in faults_of_it)
+    return any(see(server(), fault, every, until=()).of("fail", "advisory") for fault in faults_of_it)
 
 
 def run(load: Load, names: Iterable[str], *, whole: bool = True) -> dict[str, Sighting]:
@@ -108,7 +108,7 @@ def run(load: Load, names: Iterable[str], *, whole: bool = True) -> dict[str, Si
     pool = ProcessPoolExecutor(PROCESSES, mp_context=get_context("spawn"))
     with pool, TemporaryDirectory() as folder:
         steps = Path(folder, "steps")
-        steps.write_bytes(pickle.dumps(tuple(pool.map(_steps_of_rows, (load, load), (False, True)))))
+        steps.write_bytes(pickle.dumps(tuple(pool.map(steps_of_rows, (load, load), (False, True)))))
         futures = {name: pool.submit(_see_in_worker, load, name, steps, whole=whole) for name in names}
         return {name: future.result() for name, future in futures.items()}
 

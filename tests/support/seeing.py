@@ -108,6 +108,7 @@ def judge_rows(
     *,
     pause: float = SHORT_PAUSE,
     surveyed: bool = False,
+    deployed: Collection[str] | None = None,
 ) -> Iterator[CheckResult]:
     """Yield the result of each row, every extension being asked for; stop when nothing is answered any more.
 
@@ -117,9 +118,10 @@ def judge_rows(
         grpc: where gRPC is judged, or None.
         pause: seconds between the segments of a body that is sent in pieces.
         surveyed: see what the server offers, and judge that alone.
+        deployed: the roles that are taken to be there; None for all.
     """
     reached_by = replace(settings.make(url, timeout=TIMEOUT, grpc=grpc), segment_pause=pause)
-    survey = Survey(offered=dict.fromkeys(EXTENSIONS, ""), roles={role: role for role in roles.load()})
+    survey = Survey(offered=dict.fromkeys(EXTENSIONS, ""), roles={role: role for role in deployed or roles.load()})
     errors = 0
     with Session(Target(reached_by), None if surveyed else survey) as session:
         if surveyed:
@@ -151,7 +153,7 @@ def see(server: Server, fault: Fault, rows: Rows, *, until: Collection[str] | No
     counted.__wrapped__ = body  # type: ignore[attr-defined]
     with switched_on(Fault(fault.name, fault.steps, fault.breaks, counted, fault.broad, surveyed=fault.surveyed)):
         results = judged(server, fault, rows)
-        misses = [_miss(r) for r in _until(results, until) if r.outcome not in MET]
+        misses = [miss_of(r) for r in _until(results, until) if r.outcome not in MET]
     server.replace()
     return Sighting(fault.name, bool(calls), misses, round(time.monotonic() - started, 2))
 
@@ -162,7 +164,7 @@ def _until(results: Iterator[CheckResult], wanted: Collection[str] | None) -> It
     for result in results:
         yield result
         if result.outcome not in MET:
-            missed.add(_miss(result).requirement)
+            missed.add(miss_of(result).requirement)
         if wanted is not None and missed and missed >= set(wanted):
             return
 
@@ -188,7 +190,7 @@ def serving_grpc(server: Server) -> Iterator[str]:
         yield started.address
 
 
-def _miss(result: CheckResult) -> Miss:
+def miss_of(result: CheckResult) -> Miss:
     requirement = result.failure.requirement if result.failure else result.requirements[0]
     return Miss(result.id, result.row, str(result.outcome), requirement, result.message)
 

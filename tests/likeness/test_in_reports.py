@@ -1,0 +1,73 @@
+"""A run against a faulty server, its report, and where its hint leads."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import jsonschema
+import pytest
+
+from conformance.commands import main
+from conformance.judging.selection import collected_rows
+from conformance.report import json_report
+from conformance.survey.survey import Survey
+from conformance.terms import data
+from conformance.terms.check import Check, Row
+from conformance.terms.result import CheckResult
+from conformance.terms.verdict import conclude
+from reference_server import faults
+from reference_server.faults import Fault, switched_on
+from tests.support.made_reports import Report
+from tests.support.seeing import judged, serving
+
+NAME = "binary-outputs-in-reverse"
+FEW = ("ordering.", "sizes.binary-", "bytes.output")
+HONEST = Fault("", ("",), (), lambda: None)
+
+
+def rows() -> list[tuple[Check, Row]]:
+    return [case for case in collected_rows("quick") if case[0].id.startswith(FEW)]
+
+
+@pytest.fixture(scope="module")
+def runs() -> dict[str, list[CheckResult]]:
+    with serving() as server:
+        met = list(judged(server, HONEST, rows()))
+        with switched_on(faults.load()[NAME]):
+            return {"met": met, "unmet": list(judged(server, faults.load()[NAME], rows()))}
+
+
+def report_of(results: list[CheckResult]) -> Report:
+    now = "2026-01-02T03:04:05+00:00"
+    options = {"profile": "quick", "strict": False, "extensions": [], "timeout_s": 10.0, "headers": []}
+    made = json_report.build(
+        results, Survey(), conclude(results), url="http://h", grpc="", options=options, seed=None, started=now,
+        finished=now, complete=False,
+    )  # fmt: skip
+    schema = json.loads((data.folder("schemas") / "report.schema.json").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator(schema).validate(made)
+    return made
+
+
+def test_a_report_names_the_fault(runs: dict[str, list[CheckResult]]) -> None:
+    first = report_of(runs["unmet"])["looks_like"][0]
+    assert (first["fault"], first["requirement"]) == (NAME, "BIN-ORDER-O")
+    assert 0 < first["explains"] <= first["of"]
+
+
+def test_a_report_in_which_nothing_fails_names_nothing(runs: dict[str, list[CheckResult]]) -> None:
+    assert "looks_like" not in report_of(runs["met"])
+
+
+def test_a_report_of_what_nothing_is_like_names_nothing(runs: dict[str, list[CheckResult]]) -> None:
+    """One row that fails, of a check of which every fault fails many."""
+    first = next(result for result in runs["unmet"] if result.failure)
+    assert "looks_like" not in report_of([first, *[replace(each) for each in runs["met"] if each.label != first.label]])
+
+
+def test_the_hint_leads_to_an_explanation(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main(["explain", NAME]) == 0
+    shown = capsys.readouterr().out
+    assert "--fault binary-outputs-in-reverse" in shown
+    assert "BIN-ORDER-O" in shown
