@@ -102,7 +102,8 @@ class Hooks:
         if result is None:
             return None
         category, letter, word = pytest_reports.status(result)
-        return category, "" if self.progress and self.progress.is_live else letter, word
+        is_shown = not (self.progress and self.progress.is_live)  # else it has a line of its own
+        return (category, letter, word) if is_shown else (category, "", "")
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:

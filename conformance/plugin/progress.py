@@ -41,6 +41,7 @@ class Progress:
         self._area, self._shown = result.area, now
         text = line(self._area, self._done, self._session.testscollected, self._failed, now - self._started)
         self._reporter.rewrite(text[: self._reporter._tw.fullwidth - 1], erase=True)
+        self._reporter.flush()
 
     def end(self) -> None:
         """Leave the rest to pytest."""
