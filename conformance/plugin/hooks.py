@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from conformance.plugin import collection, ending, junit, keywords, markers, printing, pytest_reports
+from conformance.plugin.progress import Progress
 from conformance.plugin.run import Run
 from conformance.terms.result import CheckResult
 
@@ -39,6 +40,7 @@ class Hooks:
         self.is_worker = hasattr(config, "workerinput")
         self.run = Run(config, getattr(config, "workerinput", {}).get("oip_conformance"))
         self.report: dict[str, Any] | None = None
+        self.progress: Progress | None = None
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionstart(self) -> None:
@@ -100,10 +102,19 @@ class Hooks:
         return report
 
     @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> None:
+        """Begin to count."""
+        self.progress = Progress(self.config.pluginmanager.get_plugin("terminalreporter"), session)
+
+    @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: Any) -> tuple[str, str, str] | None:
         """Count and show a check by its own outcome."""
         result = _result(report)
-        return pytest_reports.status(result) if result else None
+        if result is None:
+            return None
+        category, letter, word = pytest_reports.status(result)
+        is_shown = not (self.progress and self.progress.is_live)  # else it has a line of its own
+        return (category, letter, word) if is_shown else (category, "", "")
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -111,6 +122,8 @@ class Hooks:
         result = _result(report)
         if result:
             self.run.results.append(result)
+            if self.progress:
+                self.progress.show(result)
             if not self.is_worker:
                 pytest_reports.explain(report, result, printing.rerun(self.run))
 
@@ -123,6 +136,8 @@ class Hooks:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> Generator[None, None, None]:
         """Conclude: write reports, set the exit status, and print the verdict as the last line."""
+        if self.progress:
+            self.progress.end()
         if not self.is_worker:
             self.run.stopped = self.run.stopped or str(session.shouldfail or session.shouldstop or "")
             session.exitstatus, self.report = ending.finish(self.run, self.config, int(exitstatus))
