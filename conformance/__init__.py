@@ -1,3 +1,20 @@
-"""Judges a model server's binary tensor data, raw binary request and classification extensions."""
+"""Judges a model server's binary tensor data, raw binary request and classification extensions.
+
+    report = conformance.judge("http://host:8000")
+    assert report.verdict == "conformant", str(report)
+
+What `__init__.pyi` declares beside the version is imported when it is asked for: pytest imports this package wherever
+it is installed.
+"""
+
+from importlib import import_module
+from typing import Any
 
 __version__ = "0.1.0"
+__all__ = ["JudgeError", "Report", "UnmetRequirement", "UnmetRow", "__version__", "judge"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module("conformance.api"), name)

@@ -21,5 +21,3 @@ and over gRPC, the same models over another transport:
     grpc_server     the port, and what becomes of a refusal
     grpc_methods    the methods; grpc_request and grpc_response are to them what request and response are above
 """
-
-__version__ = "0.1.0"

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from importlib.metadata import version
 from typing import Any
 
-from reference_server import __version__
 from reference_server.models import VERSION, Model
 from reference_server.signature import TensorSpec
 
 EXTENSIONS = ("binary_tensor_data", "classification")
+SERVER_VERSION = version("oip-conformance")
 
 
 def server() -> dict[str, Any]:
     """Return the server's metadata; both extensions ask to be listed here."""
-    return {"name": "oip-reference-server", "version": __version__, "extensions": list(EXTENSIONS)}
+    return {"name": "oip-reference-server", "version": SERVER_VERSION, "extensions": list(EXTENSIONS)}
 
 
 def describe(model: Model) -> dict[str, Any]:

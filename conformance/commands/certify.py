@@ -14,6 +14,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,14 @@ def add(commands: Any) -> None:
         ("contact", "whom to ask"),
     ):
         parser.add_argument(f"--{name}", required=True, metavar="TEXT", help=what)
+    parser.add_argument(
+        "-n",
+        "--workers",
+        metavar="N",
+        type=int,
+        default=0,
+        help="judge in so many processes, with pytest-xdist (default: in one)",
+    )
     parser.add_argument("--sign", type=Path, metavar="KEY", help="sign with this Ed25519 private key (PEM)")
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="absent or empty")
 
@@ -63,6 +72,10 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     folder: Path = options.output
     if not (options.target_url or options.target_config):
         raise CertificationError("give --target-url or --target-config")
+    if options.workers < 0:
+        raise CertificationError(f"-n {options.workers}: a number of processes is at least 1")
+    if options.workers and find_spec("xdist") is None:
+        raise CertificationError(f"-n {options.workers} needs pytest-xdist: pip install pytest-xdist")
     key = signature.private_key(options.sign) if options.sign else None
     _prepare(folder)
     made = _manifest(options)
@@ -122,9 +135,21 @@ def _judge(options: argparse.Namespace, folder: Path) -> subprocess.CompletedPro
         wanted = ["--conformance-profile=certify", f"--conformance-report={folder / REPORT}"]
         secrets = [f"--target-header={header}" for header in options.target_header]
         recorded = f"--conformance-evidence={empty}/evidence"
+        workers = ["-p", "xdist", "-n", str(options.workers)] if options.workers else []
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "OIP_"))}
         done = subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", *isolated, *_arguments(options), *wanted, recorded, *secrets],
+            [
+                sys.executable,
+                "-m",
+                "pytest",
+                "-q",
+                *isolated,
+                *workers,
+                *_arguments(options),
+                *wanted,
+                recorded,
+                *secrets,
+            ],
             env={**kept, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
             capture_output=True,
             text=True,

@@ -28,4 +28,4 @@ def run(options: argparse.Namespace) -> str:
     if options.name is None:
         width = max(map(len, ledger.load())) + 2
         return "\n".join(f"{entry.id:<{width}}{entry.level:<9}{entry.area}" for entry in ledger.load().values())
-    return explanations.explain(options.name)
+    return explanations.explain(options.name.partition("[")[0].strip())  # a row is named behind its check

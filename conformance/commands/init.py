@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from conformance.roles import roles
-from conformance.roles.placement import Placement
-from conformance.survey import discovery, role_survey
-from conformance.terms.text import safe
+from conformance.commands.target_tables import models_tables, quoted, roles_table
+from conformance.judging.session import Session
+from conformance.survey import deployed_survey, discovery, role_survey
+from conformance.terms.extensions import PROTOCOL
 from conformance.terms.user_error import UserError
 from conformance.transport import settings
 from conformance.transport.credentials import hide
@@ -42,6 +41,9 @@ WITHOUT_TARGET = """
 # [roles]
 # identity_int32 = "my_model"
 # multi = { model = "my_other_model", version = "3", inputs = { IN_BOOL = "flags" }, outputs = { OUT_BOOL = "y" } }
+
+# Models that are judged by relations, whatever they compute: the same as --target-model NAME.
+# [models.resnet50]
 """
 
 
@@ -55,7 +57,8 @@ def add(commands: Any) -> None:
         "init",
         help="print a file for --target-config, filled in from a server",
         description="Print a file for --target-config. With a URL, ask the server for its models, and map every role "
-        "that one of them fills: by its name, or because its tensors and its answers are the role's.",
+        "that one of them fills: by its name, or because its tensors and its answers are the role's. Every other model "
+        "gets a table of its own, and is judged by relations.",
     )
     parser.add_argument("--target-url", metavar="URL", help="the server; without it, an empty template is printed")
     parser.add_argument("--target-header", metavar="'NAME: VALUE'", action="append", default=[], help="repeatable")
@@ -93,6 +96,11 @@ def run(options: argparse.Namespace) -> str:
 
 
 def _drafted(options: argparse.Namespace) -> str:
+    """Return a file about a server.
+
+    Raises:
+        InitError: the URL cannot be used, nobody answers, or there is no model to write of.
+    """
     try:
         made = settings.make(
             options.target_url, options.target_header, ca_file=options.target_ca, insecure=options.target_insecure
@@ -100,48 +108,26 @@ def _drafted(options: argparse.Namespace) -> str:
     except SettingsError as error:
         raise InitError(str(error)) from error
     try:
-        target = Target(made)
-        names = [*discovery.models(target), *options.target_model]
-        found = discovery.placements(target, dict.fromkeys(names))
-        offered = role_survey.take(target, placements=found).offered
+        with Session(Target(made)) as session, session.target.losing_patience():
+            return hide(_asked(session, options.target_model), made.secrets)
     except (SettingsError, TargetLost) as error:
         raise InitError(hide(str(error), made.secrets)) from error
-    head = HEAD.format(url=f"url = {_quoted(made.url)}", offered=f"; offered here: {', '.join(offered) or 'none'}")
-    return f"{head}\n{_roles(found)}{_left_over(names, found)}"
 
 
-def _roles(found: Mapping[str, Placement]) -> str:
-    every = roles.load()
-    title = f"# {len(found)} of {len(every)} roles are filled by models of this server; the others are not judged.\n"
-    lines = [f"{role} = {_entry(found[role])}" if role in found else f'# {role} = ""' for role in every]
-    return f"{title}[roles]\n" + "\n".join(lines) + "\n"
-
-
-def _entry(placement: Placement) -> str:
-    members: Sequence[tuple[str, Mapping[str, str]]] = (
-        ("inputs", placement.names.inputs),
-        ("outputs", placement.names.outputs),
-    )
-    parts = [f"{member} = {{ {_pairs(names)} }}" for member, names in members if names]
-    model = _quoted(placement.model)
-    return f"{{ model = {model}, {', '.join(parts)} }}" if parts else model
-
-
-def _pairs(names: Mapping[str, str]) -> str:
-    return ", ".join(f"{ours} = {_quoted(theirs)}" for ours, theirs in names.items())
-
-
-def _left_over(names: Sequence[str], found: Mapping[str, Placement]) -> str:
-    """Return comments on the models that fill no role."""
-    others = [name for name in dict.fromkeys(names) if name not in {placement.model for placement in found.values()}]
-    if not others:
-        return ""
-    lines = "".join(
-        f"#   --target-model {_quoted(name) if safe(name) != name or ' ' in name else name}\n" for name in others
-    )
-    return f"\n# Models that fill no role can be judged by relations, with:\n{lines}"
-
-
-def _quoted(text: str) -> str:
-    """Return a basic string of TOML: JSON's, but for DEL."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+def _asked(session: Session, named: Sequence[str]) -> str:
+    """Return a file about a server, which is asked for its models."""
+    target = session.target
+    names = list(dict.fromkeys([*discovery.models(target), *named]))
+    if not names:
+        raise InitError(
+            f"{target.settings.url} lists no models, and none has the name of a role: name one with --target-model NAME"
+        )
+    found = discovery.placements(target, names)
+    offered = role_survey.take(target, placements=found).offered
+    filled = {placement.model for placement in found.values()}
+    others = [name for name in names if name not in filled]
+    described = deployed_survey.take(target, others, lenient=True) if others else None
+    offered |= described.offered if described else {}
+    judged = ", ".join(name for name in offered if name != PROTOCOL) or "none"
+    head = HEAD.format(url=f"url = {quoted(target.settings.url)}", offered=f"; offered here: {judged}")
+    return f"{head}{roles_table(found)}{models_tables(described.models if described else {})}"

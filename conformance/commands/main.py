@@ -16,6 +16,7 @@ from conformance import __version__
 from conformance.commands import (
     certify,
     compare,
+    doctor,
     explain,
     history,
     init,
@@ -36,6 +37,7 @@ PROGRAM = "oip-conformance"
 
 EXAMPLES = """examples:
   oip-conformance run http://host:8000             a server judged; the same as pytest --target-url=http://host:8000
+  oip-conformance doctor http://host:8000          what it is, what it offers, and what to run next
   oip-conformance explain                          every requirement with its level
   oip-conformance explain BIN-ORDER-O              one requirement: statement, sources, checks, faults
   oip-conformance explain golden.valid-case-is-answered    one check; likewise a fault of the reference server
@@ -55,6 +57,7 @@ EXAMPLES = """examples:
 # Subcommand -> its module, in the order of the help.
 COMMANDS: Mapping[str, ModuleType] = {
     "run": run,
+    "doctor": doctor,
     "explain": explain,
     "requirements": requirements,
     "sources": sources,

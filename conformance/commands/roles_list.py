@@ -1,32 +1,71 @@
-"""`oip-conformance roles`: every model role with its signature, to deploy what is to be judged."""
+"""`oip-conformance roles`: every model role, for those who deploy it: tensors, formula, labels, what it needs."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+from math import prod
 from typing import Any
 
 from conformance.roles import roles
+from conformance.roles.formulas import formula
 from conformance.roles.roles import Role, TensorSpec
+from conformance.terms.user_error import UserError
+
+
+class UnknownRoleError(UserError):
+    """There is no role of that name; the message is one line."""
 
 
 def add(commands: Any) -> None:
     """Declare the command."""
-    commands.add_parser("roles", help="print every model role with its signature")
+    parser = commands.add_parser(
+        "roles",
+        help="print every model role: tensors, formula, labels, what it needs",
+        description="Print model roles, all or these: what a model takes and gives, what it computes (k counts "
+        "elements row by row), its class labels, and which batches and lengths are sent to it.",
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help="print these alone")
 
 
-def run(_: argparse.Namespace) -> str:
-    """Return what to print."""
-    return "\n".join(line for role in roles.load().values() for line in _described(role))
+def run(options: argparse.Namespace) -> str:
+    """Return what to print.
+
+    Raises:
+        UnknownRoleError: there is no role of that name.
+    """
+    every = roles.load()
+    for name in options.names:
+        if name not in every:
+            like = get_close_matches(name, every, n=3)
+            hint = f": did you mean {' or '.join(like)}?" if like else "; `oip-conformance roles` prints them all"
+            raise UnknownRoleError(f"there is no role {name}{hint}")
+    return "\n".join(line for name in options.names or every for line in _described(every[name]))
 
 
-def _described(role: Role) -> list[str]:
-    traits = [role.compute, *(["batching"] if role.batching else []), *(["labels"] if role.labels else [])]
-    return [
-        f"{role.name} ({', '.join(traits)}): {role.purpose}",
-        f"    in   {_signature(role.inputs)}",
-        f"    out  {_signature(role.outputs)}",
-    ]
+def _described(role: Role) -> Iterator[str]:
+    yield f"{role.name}: {role.purpose}"
+    yield f"    in      {_signature(role.inputs)}"
+    yield f"    out     {_signature(role.outputs)}"
+    yield f"    is      {formula(role)}"
+    for spec in role.outputs:
+        if labels := role.labels.get(spec.name):
+            rest = "; the others have none" if len(labels) < abs(prod(spec.shape)) else ""
+            yield f"    labels  {spec.name}: {', '.join(labels)}{rest}"
+    yield f"    needs   {'; '.join(_needs(role))}"
+
+
+def _needs(role: Role) -> Iterator[str]:
+    specs = (*role.inputs, *role.outputs)
+    if role.batching:
+        yield "a batch dimension in front of every shape, of 1 to 8 items"
+    if any(-1 in spec.shape for spec in specs):
+        yield "any length for -1, from none to 5 MB of data; a limit of the server's own makes the rows beyond it n/a"
+    elif not role.batching:
+        yield "exactly these shapes"
+    if role.is_optional:
+        yield "nothing, if the server cannot have it: it is optional"
 
 
 def _signature(specs: Sequence[TensorSpec]) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from conformance.expect.transforms import elsewhere, recognised
 from conformance.terms.text import elements, safe, shown_shape
 from conformance.wire import strings
 from conformance.wire.datatypes import DATATYPES
@@ -63,7 +64,16 @@ def difference(
     index = _first(expected, output.array, approximate=approximate)
     if index is None:
         return None
-    return Difference(*_of_values(whole, expected.array, output.array, index), _offset(output, index, body))
+    wanted, found = _of_values(whole, expected.array, output.array, index)
+    return Difference(wanted, f"{found}{_hint(expected, output, body)}", _offset(output, index, body))
+
+
+def _hint(expected: Tensor, output: Output, body: bytes) -> str:
+    """Return what the wrong tensor is, where it is the right one in another guise or at another place; else nothing."""
+    if output.array is not None and (words := recognised(expected.array, output.array, expected.datatype)):
+        return f"; it is the expected tensor {words}"
+    place = elsewhere(bytes(expected.to_bytes()), body, output.span[0]) if output.span else ""
+    return f"; {place}" if place else ""
 
 
 def _of_kind(expected: Tensor, output: Output) -> Difference:

@@ -59,7 +59,9 @@ class Expectation:
             found = difference(tensor, self.output(tensor.name), self.reply.body, through_json=through_json)
             if found:
                 other = attribution.of_output(self.reply, tensor.name)
-                raise self.unmet(found.expected, found.actual, found.offset, requirement=other)
+                unmet = self.unmet(found.expected, found.actual, found.offset, requirement=other)
+                unmet.tensor = tensor
+                raise unmet
         return self
 
     def forms(self, forms: Mapping[str, str], asked: str = "") -> Expectation:

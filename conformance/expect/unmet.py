@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from conformance.transport.exchange import Reply
+from conformance.wire.tensor import Tensor
 
 
 class Unmet(Exception):  # noqa: N818 - named for what it says, as in "requirement unmet"
@@ -31,6 +32,7 @@ class Unmet(Exception):  # noqa: N818 - named for what it says, as in "requireme
         requirement: its ledger id; None stands for the first that the check answers for.
         offset: where in the answer's body the first wrong byte is, or None.
         since: the number of the exchange with which the way to this one begins, where the check knows it.
+        tensor: the right one, where values are wrong.
     """
 
     def __init__(
@@ -42,6 +44,7 @@ class Unmet(Exception):  # noqa: N818 - named for what it says, as in "requireme
         requirement: str | None = None,
         offset: int | None = None,
         since: int | None = None,
+        tensor: Tensor | None = None,
     ) -> None:
         super().__init__(f"expected {expected}, got {actual}")
         self.expected = expected
@@ -50,6 +53,7 @@ class Unmet(Exception):  # noqa: N818 - named for what it says, as in "requireme
         self.requirement = requirement
         self.offset = offset
         self.since = since
+        self.tensor = tensor
 
 
 class Blocked(Exception):  # noqa: N818 - an outcome

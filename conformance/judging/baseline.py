@@ -1,66 +1,62 @@
 """The regression gate: failures that are known do not fail it; new ones do, and so do entries that no longer hold.
 
-An entry names a check, a pattern of its rows, and why they fail. A row that it names and that fails for the stated
-reason is a `known_failure`. One that no longer fails is `fixed`, and fails the gate until the entry is removed, so that
-a fix is noticed and kept. So do entries that have expired, or that name nothing. The verdict on the server is another
-matter: a server with known failures is not conformant.
+An entry names rows, and why they fail. A row that it names and that fails for the stated reason is a `known_failure`.
+An entry of one check means each row that it names: one that no longer fails is `fixed`, and fails the gate until it is
+taken out, so that a fix is noticed and kept. A wide entry, of a requirement or of several checks, means some of what it
+names; it is out of date when none of that fails any more. So is one that has expired, or that names nothing. The
+verdict on the server is another matter: a server with known failures is not conformant.
 """
 
 from __future__ import annotations
 
-import json
-import re
-import tomllib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
-from pathlib import Path
 from typing import Any
 
-import tomlkit
-from tomlkit.exceptions import TOMLKitError
-
-from conformance.terms import data
-from conformance.terms.check import Check, Row
+from conformance.judging.selection import fits
+from conformance.terms.check import Check, Row, label
 from conformance.terms.outcome import Outcome
 from conformance.terms.result import CheckResult
 from conformance.terms.verdict import EXIT_STATUS, Verdict
 
 # Outcomes that an entry can explain, and those by which it turns out to be out of date.
 UNMET = (Outcome.FAIL, Outcome.BLOCKED, Outcome.KNOWN_FAILURE)
-MET = (Outcome.PASS, Outcome.OBSERVED)
+MET = (Outcome.PASS, Outcome.OBSERVED, Outcome.FIXED)
 
-HEAD = """\
-# Failures that are known: see --conformance-baseline. Written by --conformance-update-baseline, which keeps comments.
-"""
-NO_REASON = "not looked into yet"
-
-
-class BaselineError(ValueError):
-    """The file cannot be used; the message is one line."""
+SHOWN_ROWS = 4  # of an entry, in messages
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """One entry; the fields are those of `schemas/baseline.schema.json`."""
+    """One entry; the fields are those of `schemas/baseline.schema.json`, `rows` always as patterns."""
 
-    check: str
     reason: str
-    rows: str = "*"
+    check: str | None = None
+    rows: tuple[str, ...] = ("*",)
     requirement: str | None = None
     message: str | None = None
     issue: str | None = None
     expires: date | None = None
 
     @property
+    def is_wide(self) -> bool:
+        """Whether it is of more than one check."""
+        return self.check is None or "*" in self.check or "?" in self.check
+
+    @property
     def label(self) -> str:
         """How messages call it."""
-        return f"{self.check} [{self.rows}]"
+        if self.check is None:
+            return str(self.requirement)
+        more = f" and {len(self.rows) - SHOWN_ROWS} more" if len(self.rows) > SHOWN_ROWS else ""
+        return label(self.check, ", ".join(self.rows[:SHOWN_ROWS]) + more)
 
     def names(self, result: CheckResult) -> bool:
         """Say whether a row is among those of the entry."""
-        pattern = re.escape(self.rows).replace(r"\*", ".*").replace(r"\?", ".")
-        return result.id == self.check and re.fullmatch(pattern, result.row) is not None
+        if self.check is None:
+            return self.requirement in _about(result)
+        return fits(result.id, self.check) and any(fits(result.row, pattern) for pattern in self.rows)
 
     def explains(self, result: CheckResult) -> bool:
         """Say whether a row that is not met fails for the stated reason."""
@@ -72,15 +68,20 @@ class Known:
         return self.expires is not None and today > self.expires
 
 
+def _about(result: CheckResult) -> Sequence[str]:
+    """Return the requirement that a row does not meet; all that it answers for, where it does not say which."""
+    return [result.failure.requirement] if result.failure else result.requirements
+
+
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """What came of a run under a baseline.
+    """What came of a run under a baseline: the difference.
 
     Attributes:
-        known: labels of rows that fail as they are known to; so with the others.
-        new: failures that no entry explains.
-        fixed: rows that an entry names, and that are met.
-        stale: entries that have expired or name nothing, each with the reason.
+        known: labels of rows that are not met as they are known not to be; so with the others.
+        new: what is not met, and no entry explains: failures, and advice where the baseline counts that.
+        fixed: rows that an entry of one check names, and that are met.
+        stale: entries that have expired, name nothing, or hold for nothing any more, each with the reason.
     """
 
     known: Sequence[str] = ()
@@ -112,20 +113,28 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """The entries of a file, as they count on one day."""
+    """The entries of a file, as they count on one day.
+
+    Attributes:
+        advice: whether a SHOULD that is not met counts for the gate; for the verdict it never does.
+    """
 
     entries: Sequence[Known] = ()
     today: date = field(default_factory=date.today)
+    advice: bool = False
+
+    @property
+    def unmet(self) -> Sequence[Outcome]:
+        """The outcomes that an entry can explain."""
+        return (*UNMET, Outcome.ADVISORY) if self.advice else UNMET
 
     def applied(self, result: CheckResult) -> CheckResult:
         """Return a row's result as the baseline has it: `known_failure` or `fixed` where an entry says so."""
-        entry = next((entry for entry in self._valid() if entry.names(result)), None)
-        if entry is None:
-            return result
-        if result.outcome in MET:
-            return replace(result, outcome=Outcome.FIXED, message=f"known to fail, and does not: {entry.reason}")
-        explaining = (e for e in self._valid() if e.names(result) and e.explains(result))
-        if result.outcome in UNMET and next(explaining, None) is not None:
+        naming = [entry for entry in self.entries if not entry.has_expired(self.today) and entry.names(result)]
+        exact = next((entry for entry in naming if not entry.is_wide), None)
+        if result.outcome in MET and exact is not None:
+            return replace(result, outcome=Outcome.FIXED, message=f"known to fail, and does not: {exact.reason}")
+        if result.outcome in UNMET and any(entry.explains(result) for entry in naming):
             return replace(result, outcome=Outcome.KNOWN_FAILURE)
         return result
 
@@ -133,22 +142,39 @@ class Baseline:
         """Return a judge whose results are as the baseline has them."""
         return lambda check, row: self.applied(judge(check, row))
 
-    def _valid(self) -> Iterator[Known]:
-        return (entry for entry in self.entries if not entry.has_expired(self.today))
-
     def gate(self, results: Sequence[CheckResult], *, whole: bool) -> Gate:
-        """Return what came of a run; entries that name nothing count for a `whole` one alone."""
-        named = {outcome: [r.label for r in results if r.outcome is outcome] for outcome in Outcome}
-        return Gate(
-            named[Outcome.KNOWN_FAILURE], named[Outcome.FAIL], named[Outcome.FIXED], tuple(self._stale(results, whole))
-        )
+        """Return what came of a run; what entries no longer name, or hold for, counts for a `whole` one alone."""
+        known, new = [], []
+        for result in results:
+            if result.outcome is Outcome.KNOWN_FAILURE or self._is_known_advice(result):
+                known.append(result.label)
+            elif result.outcome in self.unmet and result.outcome is not Outcome.BLOCKED:
+                new.append(result.label)
+        fixed = [result.label for result in results if result.outcome is Outcome.FIXED]
+        return Gate(known, new, fixed, tuple(self._stale(results, whole)))
+
+    def _is_known_advice(self, result: CheckResult) -> bool:
+        valid = (entry for entry in self.entries if not entry.has_expired(self.today))
+        is_counted = self.advice and result.outcome is Outcome.ADVISORY
+        return is_counted and any(entry.names(result) and entry.explains(result) for entry in valid)
 
     def _stale(self, results: Sequence[CheckResult], whole: bool) -> Iterator[str]:
         for entry in self.entries:
             if entry.has_expired(self.today):
                 yield f"{entry.label} expired on {entry.expires}: {entry.reason}"
-            elif whole and not any(entry.names(result) for result in results):
-                yield f"{entry.label} names no check or row of this run"
+            elif whole:
+                yield from self._without_use(entry, results)
+
+    def _without_use(self, entry: Known, results: Sequence[CheckResult]) -> Iterator[str]:
+        """Say what of an entry names nothing, or that nothing which it names fails any more."""
+        for pattern in entry.rows:
+            one = replace(entry, rows=(pattern,))
+            if not any(one.names(result) for result in results):
+                yield f"{one.label} names no check or row of this run"
+        named = [result for result in results if entry.names(result)]
+        holds = any(result.outcome in self.unmet and entry.explains(result) for result in named)
+        if entry.is_wide and not holds and any(result.outcome in MET for result in named):
+            yield f"{entry.label} no longer fails: {entry.reason}"
 
 
 def unapplied(result: CheckResult) -> CheckResult:
@@ -156,95 +182,3 @@ def unapplied(result: CheckResult) -> CheckResult:
     if result.outcome is Outcome.KNOWN_FAILURE:
         return replace(result, outcome=Outcome.FAIL if result.failure else Outcome.BLOCKED)
     return replace(result, outcome=Outcome.PASS, message="") if result.outcome is Outcome.FIXED else result
-
-
-def load(path: Path) -> Baseline:
-    """Read a file.
-
-    Raises:
-        BaselineError: it cannot be read, is not TOML, or does not fit the schema.
-    """
-    try:
-        return of_text(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise BaselineError(f"--conformance-baseline {path}: {error.strerror}") from error
-    except (BaselineError, UnicodeDecodeError) as error:
-        raise BaselineError(f"--conformance-baseline {path}: {error}") from error
-
-
-def of_text(text: str) -> Baseline:
-    """Return the baseline that a file's text is.
-
-    Raises:
-        BaselineError: it is not TOML, or does not fit the schema.
-    """
-    try:
-        entries = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise BaselineError(f"not TOML: {error}") from error
-    if fault := _fault(entries):
-        raise BaselineError(fault)
-    return Baseline([Known(**entry) for entry in entries.get("known", ())])
-
-
-def write(path: Path, text: str) -> None:
-    """Write a file.
-
-    Raises:
-        OSError: it cannot be written.
-    """
-    path.write_text(text, encoding="utf-8")
-
-
-def _fault(entries: Mapping[str, Any]) -> str | None:
-    """Return how entries do not fit the schema, or None."""
-    from jsonschema import Draft202012Validator, FormatChecker
-    from jsonschema.exceptions import best_match
-
-    schema = json.loads((data.folder("schemas") / "baseline.schema.json").read_text(encoding="utf-8"))
-    plain = json.loads(json.dumps(entries, default=str))  # dates of TOML as JSON has them
-    error = best_match(Draft202012Validator(schema, format_checker=FormatChecker()).iter_errors(plain))
-    if error is None:
-        dated = [entry for entry in entries.get("known", ()) if "expires" in entry]
-        wrong = next((entry for entry in dated if type(entry["expires"]) is not date), None)
-        return f"expires: write a date without quotes, such as 2027-01-31, not {wrong['expires']!r}" if wrong else None
-    place = ".".join(str(part) for part in error.absolute_path)
-    return f"{place}: {error.message}" if place else error.message
-
-
-def updated(text: str, results: Collection[CheckResult]) -> str:
-    """Return a file brought up to date with a whole run: without what no longer holds, with what fails anew.
-
-    Each row that fails anew gets an entry of its own. Comments and the order of what stays are kept.
-
-    Raises:
-        BaselineError: the text is not TOML.
-    """
-    try:
-        document = tomlkit.parse(text or HEAD)
-    except TOMLKitError as error:
-        raise BaselineError(f"not TOML: {error}") from error
-    tables = document.setdefault("known", tomlkit.aot())
-    open_ones = [result for result in results if result.outcome in UNMET]
-    kept = [Known(**table.unwrap()) for table in tables]
-    for index in reversed(range(len(tables))):
-        named = [result for result in results if kept[index].names(result)]
-        if not any(r in open_ones and kept[index].explains(r) for r in named) or any(
-            r.outcome in (*MET, Outcome.FIXED) for r in named
-        ):
-            del tables[index], kept[index]
-    for result in open_ones:
-        if not any(entry.names(result) and entry.explains(result) for entry in kept):
-            tables.append(_table(result))
-    return tomlkit.dumps(document)
-
-
-def _table(result: CheckResult) -> Any:
-    table = tomlkit.table()
-    table["check"] = result.id
-    if result.row:
-        table["rows"] = result.row
-    if result.failure:
-        table["requirement"] = result.failure.requirement
-    table["reason"] = NO_REASON
-    return table

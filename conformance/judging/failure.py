@@ -19,12 +19,13 @@ from conformance.terms.result import CheckResult, Failure
 from conformance.terms.text import safe
 from conformance.transport.credentials import hide, hide_bytes
 from conformance.transport.exchange import Exchange, Reply
+from conformance.transport.http_client import USER_AGENT
 from conformance.transport.settings import Settings
 from conformance.wire import annotate
 from conformance.wire.request import INFERENCE_HEADER, Message
 
 # A body up to this many bytes is part of the command itself; a longer one has to be a file.
-INLINE_LIMIT = 4096
+INLINE_LIMIT = 1024
 # From this size on curl asks for leave to send (RFC 9110 10.1.1), which no other client does.
 EXPECTS = 1024 * 1024
 RULER = 118
@@ -108,6 +109,11 @@ def _bytes(reply: Reply, offset: int | None, values: Collection[str]) -> list[st
     return [f"{row}   <- {label}" if int(row.split()[0], 16) == offset else row for row in rows]
 
 
+def is_long(message: Message) -> bool:
+    """Say whether a body is too long to be part of a command."""
+    return len(message.body) > INLINE_LIMIT
+
+
 def repeat(exchange: Exchange, settings: Settings, body_file: str | None = None) -> str:
     """Return a shell command that sends the request again."""
     if Reply(exchange).is_over_grpc:
@@ -152,7 +158,7 @@ def curl(exchange: Exchange, settings: Settings, body_file: str | None = None) -
         return f"{shlex.join([*command, *(['--data-binary', ''] if message.method == 'POST' else [])])} {url}"
     if body_file is not None:
         return f"{shlex.join([*command, '--data-binary', '@' + body_file])} {url}"
-    if len(message.body) > INLINE_LIMIT:
+    if is_long(message):
         return f"(a body of {len(message.body)} bytes: --conformance-evidence DIR writes it to a file for curl)"
     if all(0x20 <= byte < 0x7F for byte in message.body):
         return f"{shlex.join([*command, '--data-binary', message.body.decode()])} {url}"
@@ -161,7 +167,9 @@ def curl(exchange: Exchange, settings: Settings, body_file: str | None = None) -
 
 
 def curl_headers(message: Message, named: Collection[str]) -> list[str]:
-    """Return curl's -H options for a message, those included that keep curl from adding headers of its own.
+    """Return curl's -H options for a message.
+
+    Those are among them that the suite sends with each, and those that keep curl from adding headers of its own.
 
     Args:
         message: what is sent.
@@ -169,6 +177,8 @@ def curl_headers(message: Message, named: Collection[str]) -> list[str]:
     """
     options = [part for name, value in message.headers for part in ("-H", f"{name}: {value}" if value else f"{name};")]
     given = {name.lower() for name in (*named, *(name for name, _ in message.headers))}
+    usual = (("User-Agent", USER_AGENT), ("Accept-Encoding", "identity"))
+    options += [part for name, value in usual if name.lower() not in given for part in ("-H", f"{name}: {value}")]
     for name, is_added in (("Content-Type", message.method == "POST"), ("Expect", len(message.body) >= EXPECTS)):
         if is_added and name.lower() not in given:
             options += ["-H", f"{name}:"]

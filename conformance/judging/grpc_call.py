@@ -18,7 +18,7 @@ from conformance.wire.grpc_request import SERVICE, Pb, read
 # Bytes of a message up to which its text form is made; a longer one says how long it is.
 TEXT_LIMIT = 16 * 1024
 # A message up to this many bytes is part of the command itself; a longer one has to be a file.
-INLINE_LIMIT = 4096
+INLINE_LIMIT = 1024
 
 
 def sent(exchange: Exchange) -> str:

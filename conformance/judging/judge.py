@@ -12,8 +12,10 @@ from conformance.expect.attribution import over_grpc
 from conformance.expect.unmet import Blocked, NotApplicable, Unmet
 from conformance.judging import evidence
 from conformance.judging.course import course
+from conformance.judging.earlier_answers import given_before
 from conformance.judging.ends import ALIVE, Ends
-from conformance.judging.failure import describe
+from conformance.judging.failure import describe, is_long
+from conformance.judging.kept_bodies import KeptBodies
 from conformance.judging.own_limits import OwnLimits
 from conformance.judging.raw_readings import RawReadings
 from conformance.roles.model import Model
@@ -48,6 +50,7 @@ class Judge:
         strict: advice counts as failure.
         evidence: where a failed check leaves its request and answer, or None.
         is_one_of_several: see `Ends.is_one_of_several`.
+        bodies: keeps what is too long for a command, where no evidence is left; None keeps nothing.
     """
 
     target: Target
@@ -55,6 +58,7 @@ class Judge:
     strict: bool = False
     evidence: Path | None = None
     is_one_of_several: bool = False
+    bodies: KeptBodies | None = None
     _deployed: dict[str, Deployed] = field(default_factory=dict)
     _limits: OwnLimits = field(init=False)
     _readings: RawReadings = field(init=False)
@@ -223,6 +227,7 @@ class Judge:
             return beyond
         named = over_grpc(unmet.requirement) if check.is_over_grpc else unmet.requirement
         requirement = self._readings.named(named or check.requirements(row)[0])
+        unmet.actual += given_before(unmet, self.target.exchanges)
         outcome = UNMET[ledger.requirement(requirement).level]
         if outcome is Outcome.ADVISORY and self.strict:
             outcome = Outcome.FAIL
@@ -235,7 +240,7 @@ class Judge:
         """Describe what is unmet, and leave the evidence where that is asked for."""
         settings = self.target.settings
         if self.evidence is None or unmet.reply is None:
-            return describe(unmet, requirement, settings)
+            return describe(unmet, requirement, settings, self._kept(unmet))
         folder = self.evidence / evidence.folder_name(check.id, row.id)
         failure = describe(unmet, requirement, settings, str(folder / "request.bin"))
         placements = {role: placement.to_dict() for role, placement in self.target.placements.items()}
@@ -251,6 +256,11 @@ class Judge:
         steps = course(unmet.reply.exchange, self.target.exchanges, since=unmet.since, is_of_state=is_of_state)
         evidence.write(folder, about, failure, steps, settings)
         return failure
+
+    def _kept(self, unmet: Unmet) -> str | None:
+        """Return the file that holds the body of a request, where it is too long for a command."""
+        message = unmet.reply.exchange.message if unmet.reply else None
+        return self.bodies.keep(message.body) if self.bodies and message and is_long(message) else None
 
 
 @dataclass(frozen=True, slots=True)

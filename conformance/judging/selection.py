@@ -2,48 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from conformance import checks
-from conformance.terms.check import Check, Row, all_rows
+from conformance.terms.check import Check, Row, all_rows, key
 from conformance.terms.extensions import GRPC, HTTP
 
 # What is judged of a server whose models fill no role; of the errors no more than those of the survey.
 OF_MODELS = ("metadata", "errors", checks.RELATIONS)
 
 
-def collected_rows(
-    profile: str, *, dangerous: bool = False, models: Sequence[str] = (), transports: Sequence[str] = (HTTP,)
-) -> list[tuple[Check, Row]]:
-    """Return what a whole run of a profile consists of, with the rows that have ended servers or without them.
+@dataclass(frozen=True, slots=True)
+class Subjects:
+    """What a run is about: the model roles, deployed models by their names, or both.
 
-    A run of models consists of what needs no role: their relations, what the server says of itself, and its survey.
+    Of models alone what needs no role is judged: their relations, what the server says of itself, and its survey.
     """
-    found = [case for area in areas_of(models, transports) for case in rows_of_area(area, models)]
+
+    models: tuple[str, ...] = ()
+    with_roles: bool = True
+
+
+ROLES = Subjects()
+
+
+def subjects_of(named: Iterable[str], tables: Iterable[str], *, has_roles: bool) -> Subjects:
+    """Return what is judged: models by their names, and the roles where there are none or a file maps them.
+
+    Args:
+        named: models that the user names.
+        tables: models that have a table in the file about the target.
+        has_roles: whether that file has a table of roles.
+    """
+    models = tuple(dict.fromkeys([*named, *tables]))
+    return Subjects(models, with_roles=not models or has_roles)
+
+
+def collected_rows(
+    profile: str, *, dangerous: bool = False, subjects: Subjects = ROLES, transports: Sequence[str] = (HTTP,)
+) -> list[tuple[Check, Row]]:
+    """Return what a whole run of a profile consists of, with the rows that have ended servers or without them."""
+    found = [case for area in areas_of(subjects, transports) for case in rows_of_area(area, subjects)]
     return [(check, row) for check, row in found if belongs(check, row, profile, dangerous)]
 
 
-def areas_of(models: Sequence[str], transports: Sequence[str]) -> tuple[str, ...]:
+def areas_of(subjects: Subjects, transports: Sequence[str]) -> tuple[str, ...]:
     """Return the areas of a run over `http`, over `grpc`, or both."""
-    http = OF_MODELS if models else tuple(area for area in checks.AREAS if area != checks.GRPC)
+    of_roles = tuple(area for area in checks.AREAS if area != checks.GRPC)
+    http = of_roles if subjects.with_roles else OF_MODELS
+    if subjects.models:
+        http = tuple(dict.fromkeys((*http, checks.RELATIONS)))
     return (*(http if HTTP in transports else ()), *((checks.GRPC,) if GRPC in transports else ()))
 
 
-def rows_of_area(area: str, models: Sequence[str]) -> list[tuple[Check, Row]]:
-    """Return the rows of an area in a run: of these models, or of the roles where there are none."""
+def rows_of_area(area: str, subjects: Subjects) -> list[tuple[Check, Row]]:
+    """Return the rows of an area in a run."""
     cases = all_rows(checks.of_area(area))
     if area == checks.RELATIONS:
-        return [(check, _about(model, row)) for check, row in cases for model in models]
-    if models and area == "errors":
+        return [(check, _about(model, row)) for check, row in cases for model in subjects.models]
+    if subjects.with_roles:
+        return cases
+    if area == "errors":
         return [(check, row) for check, row in cases if check.of_survey]
-    return [(check, row) for check, row in cases if not models or check.role_of(row) is None]
+    return [(check, row) for check, row in cases if check.role_of(row) is None]
 
 
 def find_row(check_id: str, row_id: str, models: Sequence[str] = ()) -> tuple[Check, Row] | None:
     """Return a row by its names, among those of the roles and those of these deployed models; None where it is none."""
     for area in checks.PACKAGES:
-        for check, row in rows_of_area(area, models if area == checks.RELATIONS else ()):
+        for check, row in rows_of_area(area, Subjects(tuple(models))):
             if (check.id, row.id) == (check_id, row_id):
                 return check, row
     return None
@@ -58,3 +87,14 @@ def belongs(check: Check, row: Row, profile: str, dangerous: bool) -> bool:
     if row.dangerous and not dangerous:
         return False
     return profile == "explore" or not (check.explores or (profile == "quick" and row.thorough))
+
+
+def is_named(check: Check, row: Row, patterns: Iterable[str]) -> bool:
+    """Say whether the id of a check, or `id[row]`, fits a pattern with * and ?; brackets mean themselves."""
+    names = (check.id, key(check.id, row.id))
+    return any(fits(name, pattern) for pattern in patterns for name in names)
+
+
+def fits(name: str, pattern: str) -> bool:
+    """Say whether a name fits a pattern, in which * stands for any text, ? for any character, all else for itself."""
+    return re.fullmatch(re.escape(pattern).replace(r"\*", ".*").replace(r"\?", "."), name) is not None

@@ -13,9 +13,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from conformance.judging.judge import Judge
+from conformance.judging.kept_bodies import KeptBodies
+from conformance.judging.selection import ROLES, Subjects
 from conformance.roles.guessed_inputs import Given
 from conformance.roles.placement import Placement
 from conformance.survey import deployed_survey, role_survey
+from conformance.survey.progress import Progress, silent
 from conformance.survey.survey import Survey
 from conformance.terms.check import Check, Row
 from conformance.terms.result import CheckResult
@@ -45,6 +48,7 @@ class Session:
         strict: bool = False,
         evidence: Path | None = None,
         is_one_of_several: bool = False,
+        bodies: KeptBodies | None = None,
     ) -> None:
         """Put a session together.
 
@@ -55,23 +59,32 @@ class Session:
             strict: see `Judge.strict`.
             evidence: see `Judge.evidence`.
             is_one_of_several: see `Judge.is_one_of_several`.
+            bodies: see `Judge.bodies`.
         """
         self.target = target
         self.survey = Survey()
         self._placements = placements
-        self._judge = Judge(target, self.survey, strict, evidence, is_one_of_several)
+        self._judge = Judge(target, self.survey, strict, evidence, is_one_of_several, bodies)
         if survey is not None:
             self._use(survey)
 
     def take_survey(
-        self, wanted: Sequence[str] = (), models: Sequence[str] = (), given: Mapping[str, Given] | None = None
+        self,
+        wanted: Sequence[str] = (),
+        subjects: Subjects = ROLES,
+        given: Mapping[str, Given] | None = None,
+        *,
+        lenient: bool = False,
+        progress: Progress = silent,
     ) -> Survey:
         """Ask the target what it offers; credentials that it repeats are taken out of what it says.
 
         Args:
             wanted: the extensions to judge, whether offered or not; empty: those that the target offers.
-            models: deployed models that are judged by relations; empty where roles are.
+            subjects: what is judged.
             given: model -> inputs that a user knows better than to guess them.
+            lenient: see `deployed_survey.take`.
+            progress: is told how far the survey is.
 
         Raises:
             TargetLost: nobody answers.
@@ -79,11 +92,14 @@ class Session:
         """
         found = Survey()
         try:
-            with self.target.scope(SURVEY_SCOPE, beside=True):
-                if models:
-                    found = deployed_survey.take(self.target, models, wanted, given)
-                else:
-                    found = role_survey.take(self.target, wanted, self._placements)
+            with self.target.scope(SURVEY_SCOPE, beside=True), self.target.losing_patience():
+                if subjects.with_roles:
+                    found = role_survey.take(self.target, wanted, self._placements, progress)
+                if subjects.models:
+                    of_models = deployed_survey.take(
+                        self.target, subjects.models, wanted, given, lenient=lenient, progress=progress
+                    )
+                    found = found.beside(of_models) if subjects.with_roles else of_models
         except TargetLost as lost:
             self._note_end(lost)
             raise

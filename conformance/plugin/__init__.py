@@ -12,6 +12,16 @@ from pathlib import Path
 import pytest
 
 from conformance.plugin import options
+from conformance.plugin.fixtures import oip_options, oip_report, oip_target
+
+__all__ = [  # what pytest looks for
+    "oip_options",
+    "oip_report",
+    "oip_target",
+    "pytest_addoption",
+    "pytest_configure",
+    "pytest_load_initial_conftests",
+]
 
 SUITE = str(Path(__file__).parents[1] / "checks")
 
@@ -34,8 +44,16 @@ def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) 
         known.noconftest = True
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Leave failures to our own summary when there is a target, before pytest sets up its terminal."""
+    if options.names_target(config.option, config.getini):
+        options.quieten(config.option)
+
+
+@pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the hooks of a run when there is a target.
+    """Register the hooks of a run when there is a target; behind pytest's own, so that its header comes first.
 
     Raises:
         pytest.UsageError: an option cannot be used.

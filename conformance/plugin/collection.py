@@ -6,7 +6,6 @@ pytest is given the folder `checks`; instead of files it is shown a collector fo
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,8 @@ from typing import Any
 import pytest
 
 from conformance import checks
-from conformance.judging.selection import areas_of, belongs, rows_of_area
+from conformance.judging.selection import Subjects, areas_of, belongs, is_named, rows_of_area
+from conformance.plugin import keywords, markers
 from conformance.terms import ledger
 from conformance.terms.check import Check, Row, key
 from conformance.terms.result import CheckResult
@@ -29,7 +29,7 @@ class Selected:
 
     profile: str
     dangerous: bool
-    models: tuple[str, ...]
+    subjects: Subjects
     transports: tuple[str, ...]
     judge: Callable[[Check, Row], CheckResult]
 
@@ -43,7 +43,7 @@ class SuiteFolder(pytest.Directory):
     def collect(self) -> Iterable[pytest.Collector]:
         """Return a collector for each area that is judged."""
         selected = self.config.stash[SELECTED]
-        return [Area.of(self, area) for area in areas_of(selected.models, selected.transports)]
+        return [Area.of(self, area) for area in areas_of(selected.subjects, selected.transports)]
 
 
 class Area(pytest.Directory):
@@ -61,10 +61,11 @@ class Area(pytest.Directory):
     def collect(self) -> Iterable[pytest.Item]:
         """Return an item for each row that belongs to the profile."""
         selected = self.config.stash[SELECTED]
-        for check, row in rows_of_area(self.area, selected.models):
+        for check, row in rows_of_area(self.area, selected.subjects):
             if belongs(check, row, selected.profile, selected.dangerous):
                 name = key(check.name, row.id) if row.id else check.name
-                yield CheckItem.from_parent(self, name=name, check=check, row=row)
+                # Given as a text, the id is read as pytest reads those of its cache: with the row as a parameter.
+                yield CheckItem.from_parent(self, name=name, nodeid=f"{self.area}::{name}", check=check, row=row)
 
 
 class CheckItem(pytest.Item):
@@ -75,13 +76,9 @@ class CheckItem(pytest.Item):
         self.check = check
         self.row = row
         self.result: CheckResult | None = None
-        self.extra_keyword_matches.update((check.id, check.name, *check.requirements(row)))
-
-    def is_one_of(self, patterns: Iterable[str]) -> bool:
-        """Say whether the id of the check, or `id[row]`, fits a pattern with * and ?; brackets mean themselves."""
-        names = (self.check.id, key(self.check.id, self.row.id))
-        spelled = (re.escape(pattern).replace(r"\*", ".*").replace(r"\?", ".") for pattern in patterns)
-        return any(re.fullmatch(pattern, name) for pattern in spelled for name in names)
+        self.extra_keyword_matches.update(keywords.of(check, row))
+        for name in markers.of(check, row):
+            self.add_marker(name)
 
     def runtest(self) -> None:
         """Judge the row; the outcome is in `result`, never an exception."""
@@ -103,13 +100,15 @@ def collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector 
     if path == FOLDER:
         return SuiteFolder.from_parent(parent, path=path)
     selected = parent.config.stash[SELECTED]
-    found = [area for area in areas_of(selected.models, selected.transports) if FOLDER / checks.PACKAGES[area] == path]
+    found = [
+        area for area in areas_of(selected.subjects, selected.transports) if FOLDER / checks.PACKAGES[area] == path
+    ]
     return Area.of(parent, found[0]) if found else None
 
 
 def arrange(config: pytest.Config, items: list[pytest.Item], never: Sequence[str]) -> None:
     """Leave out what must never be sent, and put what has ended servers at the end."""
-    kept_back = [item for item in items if isinstance(item, CheckItem) and item.is_one_of(never)]
+    kept_back = [item for item in items if isinstance(item, CheckItem) and is_named(item.check, item.row, never)]
     if kept_back:
         config.hook.pytest_deselected(items=kept_back)
         items[:] = [item for item in items if item not in kept_back]

@@ -11,14 +11,15 @@ from typing import Any
 
 import pytest
 
-from conformance.judging import baseline as baselines
-from conformance.judging.baseline import Baseline
+from conformance.judging import baseline_file
+from conformance.judging.baseline import Baseline, unapplied
+from conformance.judging.conclusion import Conclusion, concluded, in_order, missing_rows, places_of_rows
 from conformance.plugin.collection import FOLDER
-from conformance.plugin.conclusion import Conclusion, concluded, in_order, missing_rows, places_of_rows
 from conformance.plugin.run import Run, now
 from conformance.report import formats, github, json_report
 from conformance.terms.check import key
 from conformance.terms.result import CheckResult
+from conformance.terms.verdict import EXIT_STATUS
 from conformance.transport import har
 
 
@@ -30,28 +31,44 @@ def finish(run: Run, config: pytest.Config, exitstatus: int) -> tuple[int, dict[
     run.conclusion = conclusion
     _merge_recordings(run)
     report = _write_reports(run, conclusion)
-    narrowed = bool(conclusion.missing) and not conclusion.lost
-    own_files = config.args != [str(FOLDER)]
-    if not conclusion.judged_nothing and (narrowed or exitstatus not in (0, 1) or own_files):
-        return exitstatus, report
+    return _exit_status(run, conclusion, config, exitstatus), report
+
+
+def _exit_status(run: Run, conclusion: Conclusion, config: pytest.Config, chosen: int) -> int:
+    """Return the exit status: that of the verdict or of the gate, unless pytest has something else to say.
+
+    Args:
+        run: that has ended.
+        conclusion: of the run.
+        config: of pytest.
+        chosen: the status that pytest has chosen.
+    """
     verdict, gate = conclusion.verdict, conclusion.gate
-    return verdict.exit_status if gate is None else gate.exit_status(verdict, conclusion.lost), report
+    own = verdict.exit_status if gate is None else gate.exit_status(verdict, conclusion.lost)
+    if conclusion.judged_nothing:
+        return own
+    if chosen not in (0, 1) and not run.was_cut_short:
+        return chosen
+    narrowed = bool(conclusion.missing) and not conclusion.lost
+    if narrowed or config.args != [str(FOLDER)]:  # it says what is wrong, never that all is right
+        return own if own == EXIT_STATUS["nonconformant"] else chosen
+    return own
 
 
 def _conclude(run: Run) -> Conclusion:
     options = run.options
-    results: Sequence[CheckResult] = in_order(run.results, options.models)
+    results: Sequence[CheckResult] = in_order(run.results, options.subjects)
     missing = missing_rows(
         results,
         options.profile,
         dangerous=options.dangerous,
-        models=options.models,
+        subjects=options.subjects,
         transports=run.settings.transports,
     )
     baseline = options.baseline
     if baseline is not None and options.updates_baseline and options.baseline_file is not None:
         baseline = _updated_baseline(baseline, options.baseline_file, results, whole=not missing)
-        results = [baseline.applied(baselines.unapplied(result)) for result in results]
+        results = [baseline.applied(unapplied(result)) for result in results]
     return concluded(results, missing, baseline, run.stopped)
 
 
@@ -60,14 +77,14 @@ def _updated_baseline(baseline: Baseline, path: Path, results: Sequence[CheckRes
     if not whole:
         sys.stderr.write(f"{path} is as it was: only a whole run can update it\n")
         return baseline
-    text = baselines.updated(path.read_text(encoding="utf-8") if path.exists() else "", results)
-    _attempt(f"the baseline {path}", partial(baselines.write, path, text))
-    return baselines.of_text(text)
+    text = baseline_file.updated(path.read_text(encoding="utf-8") if path.exists() else "", results)
+    _attempt(f"the baseline {path}", partial(baseline_file.write, path, text))
+    return baseline_file.of_text(text)
 
 
 def _merge_recordings(run: Run) -> None:
     if run.options.evidence is not None:
-        order = {key(check, row): place for (check, row), place in places_of_rows(run.options.models).items()}
+        order = {key(check, row): place for (check, row), place in places_of_rows(run.options.subjects).items()}
         grpc = run.settings.grpc.url if run.settings.grpc else ""
         har.merge(run.options.evidence, run.settings.url, order, grpc)
 
@@ -81,7 +98,7 @@ def _write_reports(run: Run, conclusion: Conclusion) -> dict[str, Any] | None:
         conclusion.verdict,
         url=run.settings.url,
         grpc=run.settings.grpc.url if run.settings.grpc else "",
-        options=_shown_options(run),
+        options=_asked(run),
         seed=run.seed,
         started=run.started,
         finished=now(),
@@ -102,15 +119,13 @@ def _attempt(what: str, write: Callable[[], None]) -> None:
         sys.stderr.write(f"cannot write {what}: {error.strerror}\n")
 
 
-def _shown_options(run: Run) -> dict[str, Any]:
-    """Return what shaped the verdict; names of headers, never their values."""
+def _asked(run: Run) -> dict[str, Any]:
     options = run.options
-    return {
-        "profile": options.profile,
-        "dangerous": options.dangerous,
-        "strict": options.strict,
-        "extensions": list(options.extensions),
-        "timeout_s": run.settings.timeout,
-        "models": list(options.models),
-        "headers": [name for name, _ in run.settings.headers],
-    }
+    return json_report.asked(
+        profile=options.profile,
+        dangerous=options.dangerous,
+        strict=options.strict,
+        extensions=options.extensions,
+        models=options.subjects.models,
+        settings=run.settings,
+    )

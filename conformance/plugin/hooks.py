@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from conformance.plugin import collection, ending, printing, pytest_reports
+from conformance.plugin import collection, ending, junit, keywords, markers, printing, pytest_reports
 from conformance.plugin.run import Run
 from conformance.terms.result import CheckResult
 
@@ -33,28 +33,44 @@ class Hooks:
             pytest.UsageError: one cannot be used.
         """
         self.config = config
+        markers.register(config)
+        if config.args == [str(collection.FOLDER)]:  # other people's tests have words of their own
+            keywords.make_exact(config)
         self.is_worker = hasattr(config, "workerinput")
         self.run = Run(config, getattr(config, "workerinput", {}).get("oip_conformance"))
         self.report: dict[str, Any] | None = None
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_sessionstart(self, session: pytest.Session) -> None:
-        """Reach the target and see what it offers."""
-        self.run.start()
-        if self.run.conclusion and session.config.pluginmanager.has_plugin("dsession"):
-            session.config.pluginmanager.unregister(name="dsession")  # no workers of pytest-xdist for nothing
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionstart(self) -> None:
+        """Reach the target and see what it offers, behind pytest's own header."""
+        self._start()
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_setupnodes(self, specs: list[Any]) -> None:
+        """Do so before workers of pytest-xdist are started, and start none for nothing."""
+        self._start()
+        if self.run.conclusion:
+            specs.clear()
+
+    def _start(self) -> None:
+        """Reach the target, and say who is judged, on what, and how; once."""
+        if self.run.session is None:
+            reporter = self.config.pluginmanager.get_plugin("terminalreporter")
+            with printing.live_line(reporter) as progress:
+                self.run.start(progress)
+            printing.print_header(self.run, reporter)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self, session: pytest.Session) -> bool | None:
         """Collect nothing when there is nothing to judge."""
+        if self.run.options.junit == "requirements":
+            junit.begin(self.config)
         if self.run.conclusion is None:
             return None
+        if self.config.pluginmanager.has_plugin("dsession"):
+            self.config.pluginmanager.unregister(name="dsession")  # it has no workers to wait for
         session.items = []
         return True
-
-    def pytest_report_header(self) -> list[str]:
-        """Say who is judged, on what, and how."""
-        return printing.header(self.run)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -77,8 +93,10 @@ class Hooks:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Put the result of a check into pytest's report."""
         report = yield
-        if isinstance(item, collection.CheckItem) and call.when == "call" and item.result is not None:
-            pytest_reports.fill(report, item.result)
+        if isinstance(item, collection.CheckItem):
+            pytest_reports.mark(report)
+            if call.when == "call" and item.result is not None:
+                pytest_reports.fill(report, item.result)
         return report
 
     @pytest.hookimpl(tryfirst=True)
@@ -99,6 +117,8 @@ class Hooks:
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Note why the run ends here: Ctrl-C, or a plugin that stops it with a reason."""
         self.run.stopped = str(excinfo.value) or "interrupted"
+        # pytest's and pytest-xdist's own ways to stop at a failure derive from what Ctrl-C raises.
+        self.run.was_cut_short = excinfo.type not in (KeyboardInterrupt, pytest.exit.Exception)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> Generator[None, None, None]:
@@ -106,14 +126,17 @@ class Hooks:
         if not self.is_worker:
             self.run.stopped = self.run.stopped or str(session.shouldfail or session.shouldstop or "")
             session.exitstatus, self.report = ending.finish(self.run, self.config, int(exitstatus))
+            results = self.run.conclusion.results if self.run.conclusion else []
+            junit.finish(self.config, results, printing.rerun(self.run) if results else "")
         yield
         if not self.is_worker:
             reporter = self.config.pluginmanager.get_plugin("terminalreporter")
             printing.print_verdict(self.run, self.report, reporter)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Show the summary, then what was not met."""
-        printing.print_summary(self.run, terminalreporter)
+        """Show the summary, then what was not met, unless `--no-summary` says otherwise."""
+        if not terminalreporter.no_summary:
+            printing.print_summary(self.run, terminalreporter)
 
     def pytest_unconfigure(self) -> None:
         """Let go of the target."""

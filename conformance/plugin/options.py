@@ -15,6 +15,7 @@ import pytest
 from conformance.terms.extensions import CHOICES
 
 PROFILES = ("certify", "quick", "explore")
+JUNIT = ("requirements", "rows")
 REFERENCE = "reference"
 
 # What the environment (in capitals) and pytest's ini file can say, too.
@@ -69,7 +70,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "metavar": "NAME",
         "action": "append",
         "default": [],
-        "help": "judge this deployed model by relations alone, whatever it computes (repeatable); no role is needed",
+        "help": "judge this deployed model by relations alone, whatever it computes (repeatable); no role is needed; "
+        "'all' is every model that the server lists",
     },
     "--target-extension": {
         "dest": "target_extensions",
@@ -107,6 +109,12 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "action": "store_true",
         "help": "advice (SHOULD) fails, too",
     },
+    "--conformance-show": {
+        "dest": "conformance_show",
+        "choices": ("first", "all"),
+        "default": "first",
+        "help": "first: the ten requirements to be fixed first, the others by name and count (default); all: every one",
+    },
     "--conformance-report": {
         "dest": "conformance_reports",
         "metavar": "PATH",
@@ -114,6 +122,12 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "default": [],
         "help": "write a report (repeatable); by its suffix: .json, .html, .md, .svg (a badge), .shields.json (a badge "
         "that shields.io draws); `oip-conformance report` makes the others of a .json later",
+    },
+    "--conformance-junit": {
+        "dest": "conformance_junit",
+        "choices": JUNIT,
+        "default": "requirements",
+        "help": "what is a case of --junitxml: requirements, each with its rows inside (default), or rows",
     },
     "--conformance-evidence": {
         "dest": "conformance_evidence",
@@ -152,3 +166,12 @@ def names_target(options: Any, ini: Callable[[str], Any]) -> bool:
     """
     places = ("target_url", "target_grpc", "target_config")
     return bool(options.target_replay or any(given(name, getattr(options, name), ini) for name in places))
+
+
+def quieten(option: Any) -> None:
+    """Turn off what pytest would show of each failure, unless the user asks for it: our own summary shows it once."""
+    option.conformance_tb = option.tbstyle
+    if option.reportchars in ("fE", ""):
+        option.reportchars = "N"
+    if option.tbstyle == "auto":
+        option.tbstyle = "no"

@@ -7,21 +7,37 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from conformance.plugin.options import REFERENCE
 from conformance.plugin.run import Run
-from conformance.report import github, terminal
+from conformance.report import github, terminal, terminal_findings
+from conformance.report.lines import MARKUP, Line
+from conformance.survey.progress import Progress, silent
 from conformance.terms.extensions import GRPC, HTTP
 from conformance.transport.grpc_packages import INSTALL_GRPC
 
 
-def header(run: Run) -> list[str]:
-    """Return the lines above the run; none where there is nothing to judge."""
-    if run.conclusion:
-        return []
-    return terminal.header(run.settings.url, run.started_session.survey, run.options.profile, run.seed, _grpc(run))
+@contextmanager
+def live_line(reporter: Any) -> Iterator[Progress]:
+    """Yield what shows how far something is on one line of a terminal, which is empty again afterwards."""
+    if reporter is None or not reporter.isatty:
+        yield silent
+        return
+    yield lambda text: reporter.rewrite(text, erase=True)
+    reporter.rewrite("", erase=True)
+    reporter.rewrite("")
+
+
+def print_header(run: Run, reporter: Any) -> None:
+    """Show the lines above the run, unless pytest is told to show none, or there is nothing to judge."""
+    if reporter is None or run.conclusion or not (reporter.showheader and not reporter.no_header):
+        return
+    survey, options = run.started_session.survey, run.options
+    for line in terminal.header(run.settings.url, survey, options.profile, run.seed, _grpc(run)):
+        reporter.write_line(line)
 
 
 def _grpc(run: Run) -> str:
@@ -33,24 +49,38 @@ def _grpc(run: Run) -> str:
 
 
 def print_summary(run: Run, reporter: Any) -> None:
-    """Show the summary and everything that was not met."""
+    """Show the summary and everything that was not met; what to fix first comes last, where it is seen."""
     conclusion = run.conclusion
     if conclusion is None or not conclusion.results:
         return
-    results, survey = conclusion.results, run.started_session.survey
-    sections = (
+    results, survey, options = conclusion.results, run.started_session.survey, run.options
+    checks = [result.to_dict() for result in results]
+    most = None if options.shows_all else terminal_findings.MOST_BLOCKS
+    shown = 0 if options.shows_no_failures else most
+    sections: Sequence[tuple[str, Iterable[Line | str]]] = (
         ("gate", terminal.gate(conclusion.gate)),
         ("summary", terminal.summary(results, survey, conclusion.missing)),
-        ("failures", terminal.failures(results, rerun(run))),
-        ("advice", terminal.advice(results)),
+        ("failures", terminal_findings.failures(checks, rerun(run), most=shown)),
+        ("in error, or blocked", terminal_findings.stuck(checks, most=most)),
+        ("advice", terminal_findings.advice(checks, most=most)),
         ("observations", terminal.observations(results)),
         ("not judged", terminal.not_judged(results, survey)),
+        ("fix first", terminal_findings.fix_first(checks)),
     )
     for title, section in sections:
-        lines = list(section)
+        lines = [line if isinstance(line, Line) else Line(line, is_whole=True) for line in section]
         if lines:
             reporter.write_sep("=", title)
-            reporter.write_line("\n".join(lines))
+            _write(reporter, lines)
+
+
+def _write(reporter: Any, lines: Iterable[Line]) -> None:
+    """Write lines through pytest's own writer, wrapped and coloured on a terminal."""
+    writer = reporter.config.get_terminal_writer()
+    width = writer.fullwidth if reporter.isatty else None
+    for line in lines:
+        for piece in line.wrapped(width):
+            writer.line(piece, **MARKUP[line.style])
 
 
 def print_verdict(run: Run, report: Mapping[str, Any] | None, reporter: Any) -> None:
@@ -70,7 +100,7 @@ def print_verdict(run: Run, report: Mapping[str, Any] | None, reporter: Any) -> 
 def rerun(run: Run) -> str:
     """Return the command that runs the suite against this target, without what selects checks."""
     parts = ["pytest", *_addresses(run)]
-    for name in run.options.models:
+    for name in run.options.subjects.models:
         parts += ["--target-model", name]
     if run.options.dangerous:
         parts.append("--conformance-dangerous")

@@ -39,6 +39,16 @@ def status(result: CheckResult) -> tuple[str, str, str]:
     return (*_COUNTED[result.outcome], WORDS[result.outcome].short.upper())
 
 
+def mark(report: pytest.TestReport) -> None:
+    """Say in pytest's own report that it is of a row: before, in, or after its call."""
+    report.of_conformance = True  # type: ignore[attr-defined]
+
+
+def is_of_row(report: pytest.TestReport) -> bool:
+    """Say whether a report is of a row, and has nothing to say but what the result does."""
+    return hasattr(report, "of_conformance") and (report.passed or hasattr(report, "conformance"))
+
+
 def fill(report: pytest.TestReport, result: CheckResult) -> None:
     """Put a result into pytest's own report, which carries it from a worker to the controller."""
     report.conformance = result.to_dict()  # type: ignore[attr-defined]

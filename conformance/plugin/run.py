@@ -6,30 +6,29 @@ A worker of pytest-xdist has a run of its own; it is given addresses, survey and
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from conformance.judging.selection import collected_rows
+from conformance.judging.beginning import begin
+from conformance.judging.conclusion import Conclusion
+from conformance.judging.kept_bodies import KeptBodies
 from conformance.judging.session import Session
 from conformance.plugin import run_options
 from conformance.plugin.collection import SELECTED, Selected
-from conformance.plugin.conclusion import Conclusion, nothing_judged
 from conformance.plugin.exploring import choose_seed
 from conformance.plugin.options import REFERENCE
+from conformance.survey.progress import Progress, silent
 from conformance.survey.survey import Survey
-from conformance.terms.extensions import GRPC, HTTP, PROTOCOL
-from conformance.terms.outcome import Outcome
 from conformance.terms.result import CheckResult
 from conformance.transport import har
-from conformance.transport.credentials import hide
 from conformance.transport.grpc_packages import has_grpc
 from conformance.transport.reference import ReferenceServer
 from conformance.transport.replay import Replayed
-from conformance.transport.settings import Settings, SettingsError
+from conformance.transport.settings import Settings
 from conformance.transport.target import Target
-from conformance.transport.unreachable import TargetLost
 
 
 class Run:
@@ -42,6 +41,7 @@ class Run:
         results: in the order in which they came.
         conclusion: None until the run is finished, or there is nothing to judge.
         stopped: why pytest ended the run before its end, in its own words; else empty.
+        was_cut_short: an option such as `-x` ended it, rather than a person.
     """
 
     def __init__(self, config: pytest.Config, from_controller: Mapping[str, Any] | None = None) -> None:
@@ -63,10 +63,10 @@ class Run:
         self.results: list[CheckResult] = []
         self.conclusion: Conclusion | None = None
         self.stopped = ""
+        self.was_cut_short = False
         self.started = now()
         self._config = config
         self._server: ReferenceServer | None = None
-        _quieten(config)
 
     @property
     def settings(self) -> Settings:
@@ -91,7 +91,7 @@ class Run:
 
     # --- start ---
 
-    def start(self) -> None:
+    def start(self, progress: Progress = silent) -> None:
         """Reach the target and survey it. `conclusion` is set where that is the end."""
         options = self.options
         self.addresses = self._find_addresses()
@@ -99,21 +99,24 @@ class Run:
         target = Target(settings) if options.recording is None else Replayed(settings, options.recording.calls)
         if options.evidence is not None:
             target.journal = har.Journal(options.evidence, _process(self._config), settings)
-        survey = self._from_controller.get("survey")
+        taken = self._from_controller.get("survey")
         self.session = Session(
             target,
-            Survey(**survey) if survey else None,
+            Survey(**taken) if taken else None,
             placements=options.file.roles,
             strict=options.strict,
             evidence=options.evidence,
             is_one_of_several=bool(self._from_controller),
+            bodies=KeptBodies() if options.recording is None else None,
         )
-        target.has_answered = survey is not None  # the controller had its answers
-        if survey is None:
-            self._take_survey(self.session)
+        target.has_answered = taken is not None  # the controller had its answers
+        if taken is None:
+            given = options.file.models
+            subjects, self.conclusion = begin(self.session, options.extensions, options.subjects, given, progress)
+            self.options = replace(options, subjects=subjects)
         judge = self.session.judge if options.baseline is None else options.baseline.applying(self.session.judge)
         self._config.stash[SELECTED] = Selected(
-            options.profile, options.dangerous, options.models, settings.transports, judge
+            options.profile, options.dangerous, self.options.subjects, settings.transports, judge
         )
 
     def _find_addresses(self) -> tuple[str, str | None]:
@@ -124,29 +127,11 @@ class Run:
         self._server = ReferenceServer(grpc=grpc == REFERENCE or has_grpc())
         return self._server.url if url else "", self._server.grpc if grpc in (None, REFERENCE) else grpc
 
-    def _take_survey(self, session: Session) -> None:
-        options = self.options
-        try:
-            survey = session.take_survey(options.extensions, options.models, options.file.models)
-        except (TargetLost, SettingsError) as error:
-            reason = hide(str(error), session.target.settings.secrets)
-        else:
-            reason = _nothing_to_judge(survey, session.target.settings)
-        if reason:
-            # Where nothing ever answered, there is no server that could be wrong: a gateway, or the wrong address.
-            self.conclusion = nothing_judged(reason, self._of_survey(session) if session.target.has_answered else [])
-
-    def _of_survey(self, session: Session) -> list[CheckResult]:
-        """Return what is to be said of the survey itself, where it has found nothing that could be judged."""
-        transports = session.target.settings.transports
-        rows = collected_rows("quick", models=self.options.models, transports=transports)
-        results = [session.judge(check, row) for check, row in rows if check.of_survey]
-        return [result for result in results if result.outcome is Outcome.FAIL]
-
     def for_worker(self) -> dict[str, Any]:
         """Return what a worker has to know."""
         url, grpc = self.addresses
-        return {"url": url, "grpc": grpc, "survey": self.started_session.survey.to_dict(), "seed": self.seed}
+        survey = self.started_session.survey.to_dict()
+        return {"url": url, "grpc": grpc, "survey": survey, "models": self.options.subjects.models, "seed": self.seed}
 
     # --- end ---
 
@@ -157,34 +142,6 @@ class Run:
         if self._server is not None:
             self._server.stop()
             self._server = None
-
-
-def _nothing_to_judge(survey: Survey, settings: Settings) -> str:
-    """Return why nothing can be judged; empty where something can."""
-    url = settings.url
-    troubles = [model["trouble"] for model in survey.models.values() if model["trouble"]]
-    if troubles and not survey.offered:
-        return "; ".join(troubles)
-    if not (survey.roles or survey.models) and survey.silence:
-        hint = "look at the path of the URL, and whether a gateway wants a --target-header"
-        url += "/v2" if HTTP in settings.transports else ""
-        return f"{url} answers nothing of use ({survey.silence}): {hint}"
-    if not (survey.roles or survey.models):
-        return f"{url} serves none of the suite's model roles: `oip-conformance roles` says what to deploy"
-    if not survey.offered and GRPC not in settings.transports:  # where tensors travel as bytes, anyway
-        return (
-            f"{url} offers none of the extensions: it lists none, and requests that use them are not answered; "
-            f"--target-extension={PROTOCOL} judges the protocol beneath them"
-        )
-    return ""
-
-
-def _quieten(config: pytest.Config) -> None:
-    """Leave failures to our own summary: pytest would show each twice, without what matters."""
-    if config.option.reportchars in ("fE", ""):
-        config.option.reportchars = "N"
-    if config.option.tbstyle == "auto":
-        config.option.tbstyle = "no"
 
 
 def _process(config: pytest.Config) -> str:

@@ -13,8 +13,10 @@ from typing import Any
 
 import pytest
 
-from conformance.judging.baseline import Baseline, BaselineError
-from conformance.judging.baseline import load as load_baseline
+from conformance.judging.baseline import Baseline
+from conformance.judging.baseline_file import BaselineError
+from conformance.judging.baseline_file import load as load_baseline
+from conformance.judging.selection import Subjects, subjects_of
 from conformance.plugin.options import REFERENCE, given
 from conformance.report import formats
 from conformance.terms.extensions import OVER_GRPC
@@ -39,9 +41,13 @@ class RunOptions:
         file: what it says.
         headers: of the command line and of the file, each as "Name: value".
         extensions: what is to be judged, offered or not; empty for what is offered.
-        models: deployed models that are judged by relations, each once; empty where roles are judged.
+        subjects: the model roles, deployed models that are judged by relations, or both; the model `all` stands for
+            every one that the target lists.
+        shows_all: every requirement that is not met is shown whole.
+        shows_no_failures: none is, as `--tb=no` asks.
         baseline: the failures that are known, or None; `baseline_file` is where they are listed.
         recording: what is judged instead of a server, or None.
+        junit: what is a case of pytest's JUnit file: `requirements` or `rows`.
     """
 
     url: str
@@ -53,16 +59,19 @@ class RunOptions:
     insecure: bool
     timeout: float
     extensions: tuple[str, ...]
-    models: tuple[str, ...]
+    subjects: Subjects
     profile: str
     dangerous: bool
     strict: bool
+    shows_all: bool
+    shows_no_failures: bool
     reports: tuple[Path, ...]
     evidence: Path | None
     baseline: Baseline | None
     baseline_file: Path | None
     updates_baseline: bool
     recording: Recording | None
+    junit: str
 
     @property
     def is_bundled(self) -> bool:
@@ -115,16 +124,21 @@ def read(config: pytest.Config, from_controller: Mapping[str, Any]) -> RunOption
         insecure=option.target_insecure or file.insecure,
         timeout=_timeout(config, file),
         extensions=tuple(option.target_extensions or file.extensions),
-        models=tuple(dict.fromkeys(option.target_models)),
+        subjects=subjects_of(
+            from_controller.get("models", option.target_models), file.models, has_roles=file.roles is not None
+        ),
         profile=option.conformance_profile,
         dangerous=option.conformance_dangerous,
         strict=option.conformance_strict,
+        shows_all=option.conformance_show == "all",
+        shows_no_failures=getattr(option, "conformance_tb", "auto") == "no",
         reports=tuple(map(_report_path, option.conformance_reports)),
         evidence=Path(option.conformance_evidence) if option.conformance_evidence else None,
         baseline=_baseline(config),
         baseline_file=Path(option.conformance_baseline) if option.conformance_baseline else None,
         updates_baseline=option.conformance_update_baseline,
         recording=recording,
+        junit=option.conformance_junit,
     )
     _check_addresses(found)
     return found
@@ -156,7 +170,7 @@ def _check_addresses(options: RunOptions) -> None:
     if grpc:
         if not has_grpc():
             raise pytest.UsageError(f"--target-grpc needs the extra grpc: {INSTALL_GRPC}")
-        if options.models and not url:
+        if options.subjects.models and not url:
             raise pytest.UsageError("--target-model: models are judged by relations over HTTP, give --target-url, too")
     elif url != REFERENCE and set(options.extensions) & set(OVER_GRPC):
         raise pytest.UsageError("--target-extension classification_grpc: say where with --target-grpc HOST:PORT")

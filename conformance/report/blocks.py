@@ -1,7 +1,8 @@
 """What to fix, and in which order: the rows of a run that miss a requirement, together, one block for each.
 
 What lies deeper comes first: the protocol before its extensions, then what more of the rows miss that ask for it. A
-golden case asks for much at once; where a check of one thing alone misses what the case misses, the case stands there.
+golden case asks for much at once; where a check of one thing alone misses what the case misses, the case stands there,
+and where none does, behind all of these.
 """
 
 from __future__ import annotations
@@ -75,9 +76,10 @@ def _judged(checks: Sequence[Entry]) -> Counter[str]:
     return Counter(name for check in checks if check["outcome"] not in SILENT for name in check["requirements"])
 
 
-def _urgency(block: Block) -> tuple[int, float, int]:
+def _urgency(block: Block) -> tuple[bool, int, float, int]:
     """Return a key that sorts what is to be fixed first to the head."""
     known = list(ledger.load())
     entry = ledger.load().get(block.requirement)
     depth = DEPTH.index(entry.extension) if entry else len(DEPTH)
-    return depth, -block.count / block.judged, known.index(block.requirement) if entry else len(known)
+    is_golden = _is_golden(block.first.rows[0])  # something is wrong, and no check of one thing says what
+    return is_golden, depth, -block.count / block.judged, known.index(block.requirement) if entry else len(known)

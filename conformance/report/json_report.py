@@ -23,6 +23,7 @@ from conformance.terms.extensions import PROTOCOL
 from conformance.terms.result import CheckResult
 from conformance.terms.text import safe
 from conformance.terms.verdict import Verdict
+from conformance.transport.settings import Settings
 
 SCHEMA = 1
 LONGEST = 200  # characters of a name that a server gives
@@ -97,6 +98,27 @@ def build(
     }
     report["footer"] = {"complete": complete, "checks": len(results), "digest": digest(report)}
     return report
+
+
+def asked(
+    *,
+    profile: str,
+    dangerous: bool,
+    strict: bool,
+    extensions: Sequence[str],
+    models: Sequence[str],
+    settings: Settings,
+) -> dict[str, Any]:
+    """Return what shaped the verdict, as the report has it; names of headers, never their values."""
+    return {
+        "profile": profile,
+        "dangerous": dangerous,
+        "strict": strict,
+        "extensions": list(extensions),
+        "timeout_s": settings.timeout,
+        "models": list(models),
+        "headers": [name for name, _ in settings.headers],
+    }
 
 
 def _surveyed(survey: Survey) -> dict[str, Any]:

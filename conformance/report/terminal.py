@@ -1,4 +1,4 @@
-"""What the user sees: the header, a summary by extension and area, failures, advice, observations, the verdict."""
+"""What the user sees beside findings: the header, a summary by extension and area, observations, the verdict."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from conformance.judging.baseline import Gate
-from conformance.judging.failure import block, link_line
 from conformance.report import deployed_models
 from conformance.roles import roles
 from conformance.survey.survey import Survey
@@ -40,11 +39,8 @@ def header(url: str, survey: Survey, profile: str, seed: int | None, grpc: str =
         *([f"gRPC        {grpc}"] if grpc else []),
         f"extensions  {', '.join(offered) or 'none offered'}",
         *[f"            {name} is not offered: {safe(survey.refusals[name], 120)}" for name in survey.refusals],
-        *(
-            deployed_models.header(survey)
-            if survey.models
-            else [f"roles       {len(survey.roles)} of {len(roles.load())} filled"]
-        ),
+        *([f"roles       {len(survey.roles)} of {len(roles.load())} filled"] if survey.roles else []),
+        *deployed_models.header(survey),
         f"profile     {profile}{'' if seed is None else f', seed {seed} (repeat with --hypothesis-seed={seed})'}",
     ]
 
@@ -79,52 +75,6 @@ def gate(found: Gate | None) -> Iterator[str]:
     yield f"known failures{len(found.known):6}"
     if found.fixed or found.stale:
         yield "Take entries that are fixed or stale out of the baseline, or let --conformance-update-baseline do it."
-
-
-def failures(results: Sequence[CheckResult], rerun: str) -> Iterator[str]:
-    """Yield a block for each check that failed, is blocked or in error: its first row whole, the others by name.
-
-    The first block about a requirement names its page.
-    """
-    linked: set[str] = set()
-    judged = [result for result in results if not result.is_for(ReasonKind.TARGET_LOST)]
-    bad = [r for outcome in (Outcome.FAIL, Outcome.ERROR, Outcome.BLOCKED) for r in judged if r.outcome is outcome]
-    for first, *others in _alike(bad):
-        yield from block(first, rerun, links=_is_new(first, linked))
-        yield from _others(first, others)
-        yield ""
-
-
-def advice(results: Sequence[CheckResult]) -> Iterator[str]:
-    """Yield a few lines for each check with advice; the first about a requirement name its page."""
-    linked: set[str] = set()
-    for first, *others in _alike([result for result in results if result.outcome is Outcome.ADVISORY]):
-        yield f"{first.failure.requirement if first.failure else '':16} {first.label}: {first.claim}"
-        yield f"      {first.message}"
-        if first.failure and _is_new(first, linked):
-            yield link_line(first.failure.requirement)
-        yield from _others(first, others)
-
-
-def _is_new(result: CheckResult, linked: set[str]) -> bool:
-    """Say whether the requirement that a result misses is not among `linked` yet, and put it there."""
-    missed = {result.failure.requirement} if result.failure else set[str]()
-    is_new = not missed <= linked
-    linked |= missed
-    return is_new
-
-
-def _alike(results: Iterable[CheckResult]) -> Iterable[list[CheckResult]]:
-    """Return results together in the order of the first: of one check that miss one requirement, or blocked alike."""
-    groups: dict[tuple[object, ...], list[CheckResult]] = {}
-    for result in results:
-        key = (
-            result.message if result.outcome is Outcome.BLOCKED else result.id,
-            result.outcome,
-            result.failure and result.failure.requirement,
-        )
-        groups.setdefault(key, []).append(result)
-    return groups.values()
 
 
 def observations(results: Sequence[CheckResult]) -> Iterator[str]:
@@ -223,9 +173,3 @@ def _musts(results: Iterable[CheckResult]) -> set[str]:
 def _shortened(names: Sequence[str]) -> str:
     more = f" and {len(names) - LISTED_ROWS} more" if len(names) > LISTED_ROWS else ""
     return ", ".join(names[:LISTED_ROWS]) + more
-
-
-def _others(first: CheckResult, others: Sequence[CheckResult]) -> Iterator[str]:
-    if others:
-        named = _shortened([result.row if result.id == first.id else result.label for result in others])
-        yield f"      And       {len(others)} other row{'s' if len(others) > 1 else ''}: {named}"

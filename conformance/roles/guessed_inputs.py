@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,8 +20,17 @@ from conformance.wire.datatypes import FLOATS
 from conformance.wire.tensor import Tensor
 
 Shape = tuple[int, ...]
-# Inputs that a user gives: tensor -> shape and elements.
-Given = Mapping[str, tuple[Sequence[int], Sequence[Any]]]
+
+
+class GivenTensor(NamedTuple):
+    """An input that a user gives: the elements are flat; the datatype is empty where the metadata say it."""
+
+    shape: Sequence[int]
+    data: Sequence[Any]
+    datatype: str = ""
+
+
+Given = Mapping[str, GivenTensor]  # tensor -> what is sent
 
 ELEMENTS_LIMIT = 4_000_000  # of one guessed tensor
 PERIOD = 1001  # elements after which a long tensor begins again; no shape is made of multiples of it
@@ -147,12 +156,15 @@ def _tensor(spec: TensorSpec, shape: Shape, values: _Values, n: int) -> Tensor:
 
 def _given_tensors(specs: Sequence[TensorSpec], given: Given) -> dict[str, Tensor]:
     datatypes = {spec.name: spec.datatype for spec in specs}
-    return {name: _given_tensor(name, datatypes, *entry) for name, entry in given.items()}
+    return {name: _given_tensor(name, datatypes, entry) for name, entry in given.items()}
 
 
-def _given_tensor(name: str, datatypes: Mapping[str, str], shape: Sequence[int], data: Sequence[Any]) -> Tensor:
+def _given_tensor(name: str, datatypes: Mapping[str, str], entry: GivenTensor) -> Tensor:
+    shape, data, datatype = entry
     if name not in datatypes:
         raise GivenInputError(f"inputs.{name}: the model has no such input, but {', '.join(datatypes)}")
+    if datatype not in ("", datatypes[name]):
+        raise GivenInputError(f"inputs.{name}: datatype {datatype}, and {datatypes[name]} in the metadata")
     if len(data) != prod(shape):
         raise GivenInputError(f"inputs.{name}: {len(data)} elements of data for shape {list(shape)}")
     try:

@@ -27,6 +27,7 @@ from conformance.survey.deployed import (
     role_of,
 )
 from conformance.survey.probe import Probe, compared
+from conformance.survey.progress import Progress, silent
 from conformance.survey.survey import Survey
 from conformance.terms.extensions import EXTENSIONS, OVER_HTTP, PROTOCOL
 from conformance.terms.text import safe
@@ -43,12 +44,18 @@ GUESSES = 48  # plain requests before a model counts as one that answers none
 
 HOW_TO_GIVE = (
     "give inputs that it takes in the file of --target-config, a table [models.{model}.inputs.INPUT] for each,"
-    " with shape = [...] and data = [...]"
+    " with {members}shape = [...] and data = [...]; `oip-conformance init` writes such a file"
 )
 
 
 def take(
-    target: Target, names: Sequence[str], wanted: Sequence[str] = (), given: Mapping[str, Given] | None = None
+    target: Target,
+    names: Sequence[str],
+    wanted: Sequence[str] = (),
+    given: Mapping[str, Given] | None = None,
+    *,
+    lenient: bool = False,
+    progress: Progress = silent,
 ) -> Survey:
     """Ask the target what it offers, and for these models.
 
@@ -57,6 +64,8 @@ def take(
         names: of the models.
         wanted: the extensions to judge, whether offered or not; empty: those that the target offers.
         given: model -> inputs that a user knows better than to guess them.
+        lenient: a model of which nothing can be asked is described with its trouble; nobody has named it.
+        progress: is told how far the survey is.
 
     Raises:
         TargetLost: nobody answers.
@@ -64,13 +73,25 @@ def take(
     """
     survey = Survey()
     surveys.read_server_metadata(target.get("/v2"), survey)
-    models = [find(target, name, (given or {}).get(name, {})) for name in dict.fromkeys(names)]
+    models = []
+    for number, name in enumerate(dict.fromkeys(names), 1):
+        progress(f"asking for inputs that models take: {number}/{len(names)}")
+        models.append(_found(target, name, (given or {}).get(name, {}), lenient=lenient))
     target.broken = [one for one in target.broken if not _is_guess(one)]
     for extension in OVER_HTTP:
         surveys.decide(survey, extension, wanted, _probe(target, extension, models))
     surveys.decide(survey, PROTOCOL, wanted or EXTENSIONS, ())
     survey.models = {model.name: model.to_dict() for model in models}
     return survey
+
+
+def _found(target: Target, name: str, given: Given, *, lenient: bool) -> Deployed:
+    try:
+        return find(target, name, given)
+    except SettingsError as error:
+        if not lenient:
+            raise
+        return Deployed(role_of(name, (), ()), name, trouble=str(error))
 
 
 # --- one model ----------------------------------------------------------------------------------------------------
@@ -83,7 +104,7 @@ def find(target: Target, name: str, given: Given) -> Deployed:
         TargetLost: nobody answers.
         SettingsError: there is no such model, its metadata do not say what to send, or `given` does not fit it.
     """
-    inputs, outputs = _signature(target, name)
+    inputs, outputs = _signature(target, name, given)
     model = Deployed(role_of(name, inputs, outputs), name, declared={spec.name: spec.datatype for spec in outputs})
     try:
         model, reply = _answering(target, _silenced(model), given)
@@ -92,17 +113,20 @@ def find(target: Target, name: str, given: Given) -> Deployed:
     return model if reply is None else _observed(target, _with_outputs(model, reply), reply)
 
 
-def _signature(target: Target, name: str) -> tuple[list[TensorSpec], list[TensorSpec]]:
+def _signature(target: Target, name: str, given: Given) -> tuple[list[TensorSpec], list[TensorSpec]]:
+    """Return the inputs and outputs of a model, by its metadata; where they list no inputs, by what is given."""
+    own = [TensorSpec(name, one.datatype, tuple(one.shape)) for name, one in given.items() if one.datatype]
     reply = target.get(Deployed(role_of(name, (), ()), name).path)
-    who = f"{target.settings.url} serves no model {safe(name, 100)}"
-    if not reply.succeeded:
-        raise SettingsError(f"{who}: {safe(reply.outcome())}")
     document, _ = parse(reply.body)
-    if not isinstance(document, dict):
-        raise SettingsError(f"{who} with metadata: {safe(reply.body[:100].decode('utf-8', 'replace'))}")
-    inputs = _specs(name, document.get("inputs"))
+    if not reply.succeeded or not isinstance(document, dict):
+        if own:
+            return own, []
+        said = reply.outcome() if not reply.succeeded else f"no metadata: {reply.body[:100].decode('utf-8', 'replace')}"
+        raise SettingsError(f"{target.settings.url} serves no model {safe(name, 100)}: {safe(said)}")
+    inputs = _specs(name, document.get("inputs")) or own
     if not inputs:
-        raise SettingsError(f"the metadata of {safe(name, 100)} list no inputs, so that nobody knows what to send")
+        how = HOW_TO_GIVE.format(model=safe(name, 100), members="datatype = ..., ")
+        raise SettingsError(f"the metadata of {safe(name, 100)} list no inputs, so nobody knows what to send: {how}")
     return inputs, _specs(name, document.get("outputs"))
 
 
@@ -136,7 +160,8 @@ def _answering(target: Target, model: Deployed, given: Given) -> tuple[Deployed,
     if found is not None:
         return found
     inputs = "the inputs that are given" if given else "inputs made from its metadata"
-    trouble = f"{model.name} answers no plain request with {inputs}: {refusal}; {HOW_TO_GIVE.format(model=model.name)}"
+    how = HOW_TO_GIVE.format(model=model.name, members="")
+    trouble = f"{model.name} answers no plain request with {inputs}: {refusal}; {how}"
     return replace(model, trouble=trouble), None
 
 

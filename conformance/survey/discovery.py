@@ -36,9 +36,14 @@ class Signature:
     outputs: tuple[TensorSpec, ...]
 
 
+def listed(target: Target) -> list[str]:
+    """Return the names of the models that the target lists."""
+    return list(dict.fromkeys(name for index in INDEXES for name in _names(parse(target.send(index).body)[0])))
+
+
 def models(target: Target) -> list[str]:
     """Return the names of the models that the target lists, and of those that have a role's name."""
-    found = [name for index in INDEXES for name in _names(parse(target.send(index).body)[0])]
+    found = listed(target)
     own = [role for role in load_roles() if role not in found and target.get(f"/v2/models/{role}").succeeded]
     return list(dict.fromkeys([*found, *own]))
 

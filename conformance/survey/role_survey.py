@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from conformance.roles.placement import Placement
 from conformance.roles.roles import load as load_roles
 from conformance.survey import over_grpc, over_http
+from conformance.survey.progress import Progress, silent
 from conformance.survey.survey import Survey
 from conformance.terms.extensions import EXTENSIONS, GRPC, HTTP, OVER_HTTP, PROTOCOL
 from conformance.terms.text import safe
@@ -22,13 +23,19 @@ from conformance.transport.target import Target
 Absence = Callable[[Target, str], Reply | None]
 
 
-def take(target: Target, wanted: Sequence[str] = (), placements: Mapping[str, Placement] | None = None) -> Survey:
+def take(
+    target: Target,
+    wanted: Sequence[str] = (),
+    placements: Mapping[str, Placement] | None = None,
+    progress: Progress = silent,
+) -> Survey:
     """Ask the target what it offers, and note the roles in `target.roles`.
 
     Args:
         target: a target that has not been surveyed.
         wanted: the extensions to judge, whether offered or not; empty: those that the target offers.
         placements: role -> model; None looks for models of the roles' own names.
+        progress: is told how far the survey is.
 
     Raises:
         TargetLost: nobody answers.
@@ -40,7 +47,8 @@ def take(target: Target, wanted: Sequence[str] = (), placements: Mapping[str, Pl
         over_http.read_server_metadata(target.get("/v2"), survey)
     if GRPC in transports:
         over_grpc.read_server_metadata(target, survey)
-    survey.roles = _find_roles(target, absence) if placements is None else _placed_roles(target, placements, absence)
+    find = _find_roles if placements is None else _placed_roles
+    survey.roles = find(target, placements or {}, absence, progress)
     target.broken = [one for one in target.broken if not one.is_manner]  # how it says that a model is not there
     for extension in OVER_HTTP if HTTP in transports else ():
         over_http.decide(survey, extension, wanted, over_http.PROBES[extension](target))
@@ -50,18 +58,26 @@ def take(target: Target, wanted: Sequence[str] = (), placements: Mapping[str, Pl
     return survey
 
 
-def _find_roles(target: Target, absence: Absence) -> dict[str, str]:
+def _find_roles(target: Target, _: Mapping[str, Placement], absence: Absence, progress: Progress) -> dict[str, str]:
     """Return the roles of which a model has the name."""
-    target.roles = {role: role for role in load_roles()}
-    target.roles = {role: role for role in load_roles() if absence(target, role) is None}
+    every = load_roles()
+    target.roles, found = {role: role for role in every}, {}
+    for number, role in enumerate(every, 1):
+        progress(f"asking for models: {number}/{len(every)}")
+        if absence(target, role) is None:
+            found[role] = role
+    target.roles = found
     return target.roles
 
 
-def _placed_roles(target: Target, placements: Mapping[str, Placement], absence: Absence) -> dict[str, str]:
+def _placed_roles(
+    target: Target, placements: Mapping[str, Placement], absence: Absence, progress: Progress
+) -> dict[str, str]:
     """Return the roles of a map, all of which the target has to serve."""
     target.placements = placements
     target.roles = {role: placement.model for role, placement in placements.items()}
-    for role, name in target.roles.items():
+    for number, (role, name) in enumerate(target.roles.items(), 1):
+        progress(f"asking for models: {number}/{len(target.roles)}")
         if reply := absence(target, role):
             raise SettingsError(f"role {role}: {target.settings.url} serves no model {name}: {safe(reply.outcome())}")
     return target.roles

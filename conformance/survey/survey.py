@@ -39,6 +39,12 @@ class Survey:
         """Return plain data, as workers and reports take it."""
         return asdict(self)
 
+    def beside(self, of_models: Survey) -> Survey:
+        """Return this survey of roles with that of deployed models: what either shows to be offered, is."""
+        offered = of_models.offered | self.offered
+        refusals = {name: why for name, why in (of_models.refusals | self.refusals).items() if name not in offered}
+        return replace(self, offered=offered, refusals=refusals, models=of_models.models)
+
     def without(self, secrets: Sequence[str]) -> Survey:
         """Return a survey whose texts of the server's hold none of these."""
         return replace(

@@ -1,7 +1,7 @@
 """The verdict of a run: computed from the results, by rules that anybody can apply again.
 
 conformant      every MUST that applies was judged and met
-nonconformant   a MUST is not met (or a SHOULD, when strict), though the target was lost then
+nonconformant   a MUST is not met (or a SHOULD, when strict), though the target was lost then, or not all was run
 incomplete      it cannot be said: target lost, nothing offered, something blocked or in error, or not all was run
 """
 
@@ -66,14 +66,12 @@ def conclude(
     """
     counts = Counter(result.outcome for result in results)
     judged = counts.total() - counts[Outcome.NOT_APPLICABLE]
-    because = f": {stopped}" if stopped else ""
-    if lost:
-        gone, failures = _gone(results, lost), _failures(counts)
-        return Verdict("nonconformant", [*failures, gone]) if failures else Verdict("incomplete", [gone])
-    if missing:
-        return Verdict("incomplete", [f"{_checks(len(missing))} not run{because}", *_failures(counts)])
-    if counts[Outcome.FAIL] or counts[Outcome.KNOWN_FAILURE]:
-        return Verdict("nonconformant", _failures(counts))
+    cut_short = [_gone(results, lost)] if lost else [_not_run(missing, stopped)] if missing else []
+    failures = _failures(counts)
+    if failures:  # what was not run cannot mend it
+        return Verdict("nonconformant", [*failures, *cut_short])
+    if cut_short:
+        return Verdict("incomplete", cut_short)
     if not judged:
         return Verdict("incomplete", ["nothing could be judged"])
     stuck = [f"{_checks(counts[o])} {word}" for o, word in _STUCK.items() if counts[o]]
@@ -86,6 +84,10 @@ _STUCK = {Outcome.BLOCKED: "blocked", Outcome.ERROR: "in error"}
 def _gone(results: Sequence[CheckResult], lost: str) -> str:
     count = sum(result.is_for(ReasonKind.TARGET_LOST) for result in results)
     return f"{_checks(count)} not judged: the target is gone: {lost}" if count else f"the target is gone: {lost}"
+
+
+def _not_run(missing: Collection[str], stopped: str) -> str:
+    return f"{_checks(len(missing))} not run{stopped and ': '}{stopped}"
 
 
 def _failures(counts: Counter[Outcome]) -> list[str]:
@@ -119,16 +121,22 @@ def of_extensions(
 
 def of_requirements(results: Sequence[CheckResult]) -> list[dict[str, Any]]:
     """Return every requirement of the ledger with its verdict: that of the worst row which says something about it."""
+    rows = rows_of_requirements(results)
+    return [_requirement(entry, rows.get(entry.id, [])) for entry in ledger.load().values()]
+
+
+def rows_of_requirements(results: Sequence[CheckResult]) -> dict[str, list[CheckResult]]:
+    """Return the rows that answer for a requirement, or do not meet it, by its id."""
     rows: dict[str, list[CheckResult]] = {}
     for result in results:
         named = [result.failure.requirement] if result.failure else []  # a walk may come upon any
         for requirement in dict.fromkeys([*result.requirements, *named]):
             rows.setdefault(requirement, []).append(result)
-    return [_requirement(entry, rows.get(entry.id, [])) for entry in ledger.load().values()]
+    return rows
 
 
 def _requirement(entry: ledger.Requirement, results: Sequence[CheckResult]) -> dict[str, Any]:
-    verdicts = [said for result in results if (said := _says(result, entry)) is not None]
+    verdicts = [said for result in results if (said := says(result, entry)) is not None]
     if results and not verdicts:
         verdicts = [Outcome.BLOCKED]
     return {
@@ -143,7 +151,7 @@ def _requirement(entry: ledger.Requirement, results: Sequence[CheckResult]) -> d
     }
 
 
-def _says(result: CheckResult, entry: ledger.Requirement) -> Outcome | None:
+def says(result: CheckResult, entry: ledger.Requirement) -> Outcome | None:
     """Return what a result says about one of its requirements; nothing, when it stopped at another one."""
     if result.failure is None:
         if result.outcome is Outcome.OBSERVED and entry.level != "OBSERVE":

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.roles import roles
-from conformance.roles.guessed_inputs import Given
+from conformance.roles.guessed_inputs import Given, GivenTensor
 from conformance.roles.placement import Placement
 from conformance.terms import data
 from conformance.transport.settings import SettingsError
@@ -32,7 +32,7 @@ class TargetConfig:
         headers: each as "Name: value".
         never: patterns of checks that are not run.
         roles: role -> placement; None: models are found by the roles' own names.
-        models: model -> inputs for judging it by relations.
+        models: models that are judged by relations, with inputs for those that take none made from their metadata.
     """
 
     url: str | None = None
@@ -93,7 +93,10 @@ def _read(entries: Mapping[str, Any], folder: Path) -> TargetConfig:
         if "roles" in entries
         else None,
         models={
-            model: {name: (tuple(tensor["shape"]), tensor["data"]) for name, tensor in entry["inputs"].items()}
+            model: {
+                name: GivenTensor(tuple(tensor["shape"]), tensor["data"], tensor.get("datatype", ""))
+                for name, tensor in entry.get("inputs", {}).items()
+            }
             for model, entry in entries.get("models", {}).items()
         },
     )

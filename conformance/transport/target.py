@@ -32,6 +32,7 @@ T = TypeVar("T")
 
 # How long a server that takes no connection may need to come back: one that a supervisor starts anew is not lost.
 RESTART_PATIENCE = 5.0
+MOST_UNANSWERED = 3  # requests in a row, in a survey
 TRUST_HINT = "; --target-ca FILE says whom to trust"
 # How a gateway says that it cannot reach the server behind it (RFC 9110, 15.6.3 to 15.6.5).
 UNREACHED = (502, 503, 504)
@@ -66,6 +67,7 @@ class Target:
         self.survey_broken: Sequence[Broken] = ()
         self.journal: Callable[[Call], None] | None = None
         self._scope, self._calls, self._beside = "", 0, False
+        self._unanswered: int | None = None  # in a row; None: nobody counts
         self._known: dict[str, bool] = {}
         self._plain_refusals: dict[tuple[str, str], str | None] = {}
 
@@ -100,6 +102,15 @@ class Target:
     def broken_before(self) -> list[Broken]:
         """What broke over HTTP while the target was surveyed."""
         return [one for one in self.survey_broken if not one.reply.is_over_grpc]
+
+    @contextmanager
+    def losing_patience(self) -> Iterator[None]:
+        """Count the target as lost after a few requests in a row without an answer: for the survey, which is long."""
+        self._unanswered = 0
+        try:
+            yield
+        finally:
+            self._unanswered = None
 
     def close(self) -> None:
         """Close every connection."""
@@ -300,7 +311,19 @@ class Target:
         self.last = numbered[-1] if numbered else self.last
         self.has_answered = self.has_answered or any(one.status is not None for one in numbered)
         self._write_down(replace(call, exchanges=tuple(numbered)))
-        return [Reply(one) for one in numbered]
+        replies = [Reply(one) for one in numbered]
+        self._count_unanswered(replies)
+        return replies
+
+    def _count_unanswered(self, replies: Sequence[Reply]) -> None:
+        if self._unanswered is None:
+            return
+        is_silent = all(reply.status is None and reply.has_failed(FailureKind.TIMEOUT) for reply in replies)
+        self._unanswered = self._unanswered + 1 if is_silent else 0
+        if self._unanswered == MOST_UNANSWERED:
+            seconds = f"{self.settings.timeout:g} s"
+            self.lost = f"{self.settings.url} is silent: {MOST_UNANSWERED} requests in a row had no answer in {seconds}"
+            raise TargetLost(self.lost)
 
     def _exchanged(self, call: Call, exchange: Callable[[], Sequence[Exchange]]) -> Sequence[Exchange]:
         """Return what came of a call. Where a gateway answers in place of its server, that gets time to come back."""

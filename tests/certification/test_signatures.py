@@ -36,7 +36,7 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def signed(tmp_path_factory: pytest.TempPathFactory, keys: Path, scoring: str) -> Path:
     folder = tmp_path_factory.mktemp("signed") / "c"
-    assert certified(folder, f"--target-url={scoring}", f"--sign={keys / 'ours.pem'}") == 0
+    assert certified(folder, f"--target-url={scoring}", "-n", "2", f"--sign={keys / 'ours.pem'}") == 0
     return folder
 
 
@@ -72,6 +72,7 @@ def test_an_edited_manifest_is_refused_by_its_signature(
         (("--target-url=ftp://x",), "the run left no report: --target-url 'ftp://x' is no http or https URL"),
         (("--target-config=gone.toml",), "--target-config gone.toml: No such file or directory"),
         ((), "give --target-url or --target-config"),
+        (("--target-url=http://x", "-n", "-2"), "-n -2: a number of processes is at least 1"),
     ],
 )
 def test_what_cannot_be_run_is_one_line(

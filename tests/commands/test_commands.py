@@ -11,6 +11,7 @@ import pytest
 from conformance import __version__
 from conformance.commands import main
 from conformance.pages import pages
+from conformance.roles import roles
 from conformance.terms import ledger
 
 
@@ -20,6 +21,7 @@ from conformance.terms import ledger
         ("BIN-ORDER-O", "BIN-ORDER-O\n  Level      MUST, literal\n"),
         ("bin-order-o", "BIN-ORDER-O\n  Level      MUST, literal\n"),
         ("golden.valid-case-is-answered", "golden.valid-case-is-answered\n  Claim      A golden request"),
+        ("headers.octet-stream-request-is-accepted [json-outputs]", "headers.octet-stream-request-is-accepted\n"),
         ("binary-outputs-in-reverse", "binary-outputs-in-reverse\n  Fault      Binary data follow"),
     ],
 )
@@ -134,3 +136,30 @@ def test_usage(arguments: list[str], status: int, stream: str, text: str, capsys
         main.main(arguments)
     assert stopped.value.code == status
     assert text in getattr(capsys.readouterr(), stream)
+
+
+# --- roles ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_role_is_described_for_those_who_deploy_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main(["roles", "scores_some_labels", "emit", "scores_batching_labelled"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "    is      SCORES = INPUT" in lines
+    assert "    labels  SCORES: cat, dog; the others have none" in lines
+    counted = 'NUMBERS = [1, 2, ... COUNTS[0]], TEXTS = ["t1", "t2", ... "t" + COUNTS[1]]; each may be empty'
+    assert f"    is      {counted}" in lines
+    assert "    labels  SCORES: cat, dog, bird, fish" in lines
+    assert any(
+        line.startswith("    needs   a batch dimension in front of every shape, of 1 to 8 items") for line in lines
+    )
+
+
+def test_every_role_has_a_formula(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main(["roles"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert sum(line.startswith("    is      ") and len(line) > 20 for line in lines) == len(roles.load())
+
+
+def test_a_role_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main(["roles", "score"]) == 2
+    assert "there is no role score: did you mean scores" in capsys.readouterr().err

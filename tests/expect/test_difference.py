@@ -82,7 +82,7 @@ TOLD = [
         MATRIX,
         Tensor.of("OUT", "INT16", [[1, 4, 2], [5, 3, 6]]),
         "element [0, 1] of OUT INT16 [2, 3] to be 2, in [1, 2, 3, 4, ...]",
-        "4, in [1, 4, 2, 5, ...]",
+        "4, in [1, 4, 2, 5, ...]; it is the expected tensor in column-major order",
     ),
     (
         Tensor.of("OUT", "FP16", [65504.0, 0.1]),

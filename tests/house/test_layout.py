@@ -19,8 +19,8 @@ from conformance import checks
 ROOT = Path(__file__).parents[2]
 # From top to bottom: a folder imports from those before it, never from those behind it.
 FOLDERS = (
-    *("terms", "wire", "roles", "transport", "expect", "survey", "checks", "judging", "report", "pages", "plugin"),
-    *("certification", "export", "commands"),
+    *("terms", "wire", "roles", "transport", "expect", "survey", "checks", "judging", "report", "pages", "api"),
+    *("plugin", "certification", "export", "commands"),
 )
 # What every area may import, beside its own package.
 SHARED = ("conformance.checks.support",)

@@ -22,8 +22,12 @@ def run(*command: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_an_installed_wheel_judges_the_bundled_server(tmp_path: Path) -> None:
-    built = run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(tmp_path), cwd=ROOT)
+    built = run(sys.executable, "-m", "build", "--no-isolation", "--outdir", str(tmp_path), cwd=ROOT)
     assert built.returncode == 0, built.stdout + built.stderr
+    packages = list(map(str, tmp_path.iterdir()))
+    assert sorted(Path(package).suffix for package in packages) == [".gz", ".whl"]
+    checked = run(sys.executable, "-m", "twine", "check", "--strict", *packages, cwd=ROOT)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
     (wheel,) = tmp_path.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
     assert {"conformance/schemas/report.schema.json", "conformance/fixtures/README.md"} < set(names)

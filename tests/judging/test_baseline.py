@@ -7,22 +7,30 @@ from pathlib import Path
 
 import pytest
 
-from conformance.judging.baseline import Baseline, BaselineError, Gate, Known, load, updated
+from conformance.judging.baseline import Baseline, Gate, Known, unapplied
+from conformance.judging.baseline_file import BaselineError, load, of_text, updated
 from conformance.terms.outcome import Outcome
 from conformance.terms.result import CheckResult, Failure
 
 TODAY = date(2026, 11, 20)
 
 
-def result(outcome: str, row: str = "a", *, check: str = "sizes.one", message: str = "got HTTP 200") -> CheckResult:
-    failure = Failure("BIN-A", "MUST", "", "", "x", "y") if outcome in ("fail", "known_failure") else None
+def result(
+    outcome: str, row: str = "a", *, check: str = "sizes.one", message: str = "got HTTP 200", unmet: str = "BIN-A"
+) -> CheckResult:
+    failed = outcome in ("fail", "known_failure", "advisory")
+    failure = Failure(unmet, "MUST", "", "", "x", "y") if failed else None
     return CheckResult(
         check, row, "Claim.", "sizes", "protocol", Outcome(outcome), ["BIN-A"], message, "", 0.1, 1, failure
     )
 
 
-def known(rows: str = "*", **members: str | date) -> Known:
-    return Known("sizes.one", "why", rows, **members)  # type: ignore[arg-type]
+def known(*rows: str, **members: str | date | None) -> Known:
+    return Known(**{"reason": "why", "check": "sizes.one", "rows": rows or ("*",), **members})  # type: ignore[arg-type]
+
+
+def wide(**members: str) -> Known:
+    return Known("why", **members)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -45,6 +53,18 @@ def known(rows: str = "*", **members: str | date) -> Known:
         (known(), result("not_applicable"), "not_applicable"),
         (known(), result("pass"), "fixed"),
         (known(), result("observed"), "fixed"),
+        (known("a", "b*"), result("fail", "b2"), "known_failure"),
+        (known("a", "b*"), result("fail", "c"), "fail"),
+        (known("a", "b*"), result("pass", "b2"), "fixed"),
+        (wide(check="sizes.*"), result("fail"), "known_failure"),
+        (wide(check="sizes.*"), result("pass"), "pass"),
+        (wide(check="raw.*"), result("fail"), "fail"),
+        (wide(check="sizes.*", requirement="BIN-B"), result("fail"), "fail"),
+        (wide(requirement="BIN-A"), result("fail"), "known_failure"),
+        (wide(requirement="BIN-A"), result("pass"), "pass"),
+        (wide(requirement="BIN-A"), result("blocked"), "known_failure"),
+        (wide(requirement="BIN-B"), result("fail", unmet="BIN-B"), "known_failure"),
+        (wide(requirement="BIN-A"), result("fail", unmet="BIN-B"), "fail"),
         (known(expires=TODAY), result("fail"), "known_failure"),
         (known(expires=date(2026, 11, 19)), result("fail"), "fail"),
         (known(expires=date(2026, 11, 19)), result("pass"), "pass"),
@@ -78,6 +98,38 @@ def test_a_fix_and_stale_entries_fail_the_gate() -> None:
     assert narrowed.is_passed
 
 
+@pytest.mark.parametrize(
+    ("entry", "results", "stale"),
+    [
+        (wide(requirement="BIN-A"), [result("fail"), result("pass", "b")], ()),
+        (wide(requirement="BIN-A"), [result("pass"), result("pass", "b")], ("BIN-A no longer fails: why",)),
+        (wide(requirement="BIN-A"), [result("not_applicable")], ()),
+        (wide(requirement="BIN-B"), [result("fail")], ("BIN-B names no check or row of this run",)),
+        (wide(check="sizes.*"), [result("pass")], ("sizes.* [*] no longer fails: why",)),
+        (wide(check="s*", message="other"), [result("fail"), result("pass", "b")], ("s* [*] no longer fails: why",)),
+        (known("a", "gone"), [result("fail")], ("sizes.one [gone] names no check or row of this run",)),
+        (known("a"), [result("fail")], ()),
+    ],
+)  # fmt: skip
+def test_an_entry_that_is_of_no_use_is_noticed(
+    entry: Known, results: list[CheckResult], stale: tuple[str, ...]
+) -> None:
+    baseline = Baseline([entry], TODAY)
+    applied = [baseline.applied(each) for each in results]
+    assert baseline.gate(applied, whole=True).stale == stale
+    assert baseline.gate(applied, whole=False).stale == ()
+
+
+def test_advice_counts_where_the_baseline_says_so() -> None:
+    results = [result("advisory"), result("advisory", "b")]
+    entries = [known("a", requirement="BIN-A")]
+    lenient, counting = Baseline(entries, TODAY), Baseline(entries, TODAY, advice=True)
+    assert [counting.applied(each).outcome for each in results] == ["advisory", "advisory"]
+    assert lenient.gate(results, whole=True) == Gate([], [], [])
+    assert counting.gate(results, whole=True) == Gate(["sizes.one [a]"], ["sizes.one [b]"], [], ())
+    assert counting.gate([counting.applied(result("pass"))], whole=True).fixed == ["sizes.one [a]"]
+
+
 FILE = """\
 # Ours.
 
@@ -105,8 +157,60 @@ def test_an_update_keeps_what_holds_with_its_comments_and_drops_what_does_not() 
 
 def test_an_update_of_nothing_is_a_file_that_can_be_used(tmp_path: Path) -> None:
     (tmp_path / "b.toml").write_text(updated("", [result("fail"), result("pass", "b")]))
-    assert load(tmp_path / "b.toml").entries == [Known("sizes.one", "not looked into yet", "a", "BIN-A")]
+    assert load(tmp_path / "b.toml").entries == [Known("not looked into yet", "sizes.one", ("a",), "BIN-A")]
     assert updated((tmp_path / "b.toml").read_text(), [result("fail")]) == (tmp_path / "b.toml").read_text()
+
+
+def settled(text: str, results: list[CheckResult]) -> str:
+    """Return a file brought up to date, which passes its own gate, and which a second time leaves as it is."""
+    after = updated(text, results)
+    baseline = of_text(after)
+    applied = [baseline.applied(unapplied(each)) for each in results]
+    assert baseline.gate(applied, whole=True).is_passed
+    assert updated(after, applied) == after
+    return after
+
+
+def test_what_fails_anew_is_one_entry_for_a_check_and_a_requirement() -> None:
+    all_rows = [result("fail", row) for row in "abcde"]
+    whole = settled("", all_rows)
+    assert whole.count("[[known]]") == 1
+    assert "rows" not in whole
+    some = settled("", [*all_rows, result("pass", "f")])
+    assert some.count("[[known]]") == 1
+    assert of_text(some).entries[0].rows == tuple("abcde")
+    other = settled("", [*all_rows, result("fail", "f", unmet="BIN-B"), result("blocked", "g")])
+    assert [entry.requirement for entry in of_text(other).entries] == ["BIN-A", "BIN-B"]
+    assert of_text(settled("", [result("fail", ""), result("pass", check="sizes.x")])).entries[0].rows == ("*",)
+
+
+def test_what_is_blocked_names_its_rows() -> None:
+    entries = of_text(settled("", [result("blocked"), result("blocked", "b")])).entries
+    assert entries == [Known("not looked into yet", "sizes.one", ("a", "b"))]
+
+
+def test_an_update_takes_fixed_rows_out_of_a_list() -> None:
+    before = settled("", [*[result("fail", row) for row in "abc"], result("pass", "d")]).replace(
+        "not looked into yet", "looked at"
+    )
+    after = settled(before, [result("fail"), result("pass", "b"), result("fail", "c"), result("pass", "d")])
+    assert of_text(after).entries == [Known("looked at", "sizes.one", ("a", "c"), "BIN-A")]
+    assert of_text(settled(before, [result("pass", row) for row in "abcd"])).entries == []
+
+
+WIDE = '[[known]]\nrequirement = "BIN-A"  # ours\nreason = "all of it"\n'
+
+
+def test_an_update_keeps_a_wide_entry_as_long_as_it_holds() -> None:
+    assert settled(WIDE, [result("fail"), result("fail", check="raw.two"), result("pass", "b")]) == WIDE
+    assert of_text(settled(WIDE, [result("pass")])).entries == []
+    assert settled(WIDE, [result("fail"), result("fail", "b", unmet="BIN-B")]).startswith(WIDE)
+
+
+def test_an_update_lists_advice_where_it_counts() -> None:
+    results = [result("advisory"), result("pass", "b")]
+    assert "[[known]]" not in updated("", results)
+    assert of_text(settled("advice = true\n", results)).entries[0].rows == ("a",)
 
 
 @pytest.mark.parametrize(
@@ -123,6 +227,9 @@ def test_an_update_of_nothing_is_a_file_that_can_be_used(tmp_path: Path) -> None
             '[[known]]\ncheck = "a"\nreason = "b"\nexpires = "2027-01-01"',
             "expires: write a date without quotes, such as 2027-01-31, not '2027-01-01'",
         ),
+        ('[[known]]\nreason = "b"', "known.0: give a check, a requirement, or both"),
+        ('[[known]]\nrequirement = "A"\nrows = "c"\nreason = "b"', "known.0.rows: say of which check"),
+        ("advice = 1", "advice: 1 is not of type 'boolean'"),
         ("known", "not TOML: "),
     ],
 )

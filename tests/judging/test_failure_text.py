@@ -18,6 +18,7 @@ from conformance.terms.outcome import Outcome
 from conformance.terms.result import CheckResult
 from conformance.terms.text import safe
 from conformance.transport.exchange import Exchange, Reply
+from conformance.transport.http_client import USER_AGENT
 from conformance.transport.settings import Settings
 from conformance.wire.request import Message, frame
 from conformance.wire.tensor import Tensor
@@ -130,6 +131,7 @@ def test_the_curl_line_sends_the_same_bytes(tmp_path: Path, as_file: bool, messa
     assert (path, body) == (REQUEST.path, message.body)
     assert headers["inference-header-content-length"] == str(REQUEST.json_length)
     assert headers["content-type"] == "application/octet-stream"
+    assert (headers["accept-encoding"], headers["user-agent"]) == ("identity", USER_AGENT)
 
 
 def test_the_curl_line_keeps_secrets() -> None:
@@ -150,7 +152,8 @@ def test_the_curl_line_keeps_secrets() -> None:
     ],
 )
 def test_curl_adds_no_headers_of_its_own(message: Message, options: list[str]) -> None:
-    assert curl_headers(message, []) == options
+    usual = ["-H", f"User-Agent: {USER_AGENT}", "-H", "Accept-Encoding: identity"]
+    assert sorted(curl_headers(message, [])) == sorted([*options, *usual])
 
 
 def test_a_large_body_is_not_put_into_the_command() -> None:

@@ -48,7 +48,9 @@ def test_missing_checks_and_a_lost_target_are_never_conformant() -> None:
     gone = "1 check not judged: the target is gone: refused"
     assert conclude([result(FAIL), lost], lost="refused") == Verdict("nonconformant", ["1 check failed", gone])
     assert conclude([result(PASS)], missing=["a[b]"]).why == ["1 check not run"]
-    assert conclude([result(FAIL)], missing=["a[b]"]).verdict == "incomplete"
+    assert conclude([result(PASS)], missing=["a[b]"]).verdict == "incomplete"
+    assert conclude([result(PASS)], missing=["a[b]"], stopped="why").why == ["1 check not run: why"]
+    assert conclude([result(FAIL)], missing=["a[b]"]) == Verdict("nonconformant", ["1 check failed", "1 check not run"])
     assert conclude([result(PASS)], lost="refused").why == ["the target is gone: refused"]
 
 

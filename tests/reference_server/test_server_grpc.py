@@ -13,7 +13,8 @@ import grpc
 import pytest
 from tritonclient.grpc import service_pb2
 
-from reference_server import __version__, compute
+from conformance import __version__
+from reference_server import compute
 from tests.support.grpc_serving import LIMIT, PATH, GrpcConnection, connected, message_of, serving, status
 from tests.support.serving import TIMEOUT, running
 

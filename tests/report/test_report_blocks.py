@@ -47,3 +47,8 @@ def test_a_golden_case_stands_with_the_check_of_what_it_misses() -> None:
 def test_what_this_version_does_not_know_comes_last() -> None:
     found = names(failed("odd.x", "a", "ODD"), failed("headers.x", "a", "BIN-HEADER-I"))
     assert found == [("BIN-HEADER-I", 1), ("ODD", 1)]
+
+
+def test_what_a_golden_case_alone_misses_comes_behind_what_is_clear() -> None:
+    golden = failed("golden.x", "a", "OIP-ANSWER", requirements=["OIP-ANSWER"])
+    assert names(golden, failed("sizes.x", "a", "BIN-SIZE-O")) == [("BIN-SIZE-O", 1), ("OIP-ANSWER", 1)]

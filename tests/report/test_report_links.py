@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 
-from conformance.report import page_html, page_markdown, terminal
+from conformance.report import page_html, page_markdown, terminal_findings
+from conformance.report.findings import Entry
+from conformance.report.lines import Line
 from conformance.report.view import view
 from conformance.terms import ledger, links
 from conformance.terms.outcome import Outcome
@@ -27,38 +31,37 @@ def _private(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(links, "REPOSITORY", "")
 
 
-def unmet(check_id: str, requirement_id: str, outcome: Outcome = Outcome.FAIL) -> CheckResult:
+def unmet(check_id: str, requirement_id: str, outcome: Outcome = Outcome.FAIL) -> Entry:
     entry = ledger.requirement(requirement_id)
     return CheckResult(
         check_id, "", "A claim.", entry.area, entry.extension, outcome, [requirement_id], message="expected a, got b",
         failure=Failure(requirement_id, str(entry.level), entry.statement, "S", "a", "b"),
-    )  # fmt: skip
+    ).to_dict()  # fmt: skip
 
 
 # --- terminal ---------------------------------------------------------------------------------------------------------
 
 
-def pages_of(lines: list[str]) -> list[str]:
-    return [line.removeprefix("      Page      ") for line in lines if line.startswith("      Page ")]
+def pages_of(lines: Iterable[Line]) -> list[str]:
+    start = "      Page      "
+    return [line.text.removeprefix(start) for line in lines if line.text.startswith(start)]
 
 
 @pytest.mark.usefixtures("_public")
 def test_the_terminal_names_the_page_of_a_requirement_once() -> None:
-    results = [unmet("ordering.a", "BIN-ORDER-O"), unmet("ordering.b", "BIN-ORDER-O"), unmet("raw.c", "RAW-ONE-INPUT")]
-    lines = list(terminal.failures(results, "pytest"))
-    assert pages_of(lines) == [URL, ledger.requirement("RAW-ONE-INPUT").link]
-    assert lines.index(f"      Page      {URL}") < lines.index("      A claim.", 2)
+    rows = [unmet("ordering.a", "BIN-ORDER-O"), unmet("ordering.b", "BIN-ORDER-O"), unmet("raw.c", "RAW-ONE-INPUT")]
+    assert pages_of(terminal_findings.failures(rows, "pytest")) == [URL, ledger.requirement("RAW-ONE-INPUT").link]
 
 
 @pytest.mark.usefixtures("_private")
 def test_advice_names_the_page_once() -> None:
     advised = [unmet(f"sizes.{name}", "BIN-BODY-LONG", Outcome.ADVISORY) for name in "ab"]
-    assert pages_of(list(terminal.advice(advised))) == ["docs/requirements/sizes.md#BIN-BODY-LONG"]
+    assert pages_of(terminal_findings.advice(advised)) == ["docs/requirements/sizes.md#BIN-BODY-LONG"]
 
 
 def test_a_row_that_is_blocked_has_no_page() -> None:
     blocked = CheckResult("a.b", "", "A claim.", "a", "raw", Outcome.BLOCKED, ["RAW-ONE-INPUT"], message="because")
-    assert pages_of(list(terminal.failures([blocked], "pytest"))) == []
+    assert pages_of(terminal_findings.stuck([blocked.to_dict()])) == []
 
 
 # --- files ------------------------------------------------------------------------------------------------------------

@@ -80,6 +80,30 @@ def test_stale_entries_fail(tmp_path: Path, small: str) -> None:
     assert "      relations.outputs-in-any-order [*] expired on 2026-01-01: s" in run.stdout
 
 
+def test_a_requirement_is_known_as_a_whole_until_it_is_met(tmp_path: Path, faulty: str, small: str) -> None:
+    (tmp_path / "b.toml").write_text('[[known]]\nrequirement = "BIN-ORDER-O"\nreason = "reversed"\n')
+    known = judge(tmp_path, f"--target-url={faulty}", *WHOLE)
+    assert known.returncode == 0, known.stdout[-2000:]
+    assert report_of(tmp_path)["gate"]["known"]
+    met = judge(tmp_path, f"--target-url={small}", *WHOLE, "-n", "2")
+    assert met.returncode == 1
+    assert report_of(tmp_path)["gate"]["stale"] == ["BIN-ORDER-O no longer fails: reversed"]
+
+
+def test_advice_is_gated_where_the_baseline_says_so(tmp_path: Path) -> None:
+    with bundled("--fault", "header-of-zero-without-binary-data", *FEW_MODELS) as url:
+        for text, status in (("", 0), ("advice = true\n", 1)):
+            (tmp_path / "b.toml").write_text(text)
+            assert judge(tmp_path, f"--target-url={url}", *WHOLE).returncode == status
+        report = report_of(tmp_path)
+        assert report["verdict"] == "conformant"
+        assert all(label.startswith("relations.json-answer-has-no") for label in report["gate"]["new"])
+        assert judge(tmp_path, f"--target-url={url}", *WHOLE, "--conformance-update-baseline").returncode == 0
+        assert judge(tmp_path, f"--target-url={url}", *WHOLE).returncode == 0
+    report = report_of(tmp_path)
+    assert (report["verdict"], bool(report["gate"]["known"])) == ("conformant", True)
+
+
 def test_a_narrowed_run_updates_nothing(tmp_path: Path, faulty: str) -> None:
     run = judge(tmp_path, f"--target-url={faulty}", *WHOLE, *SELECTION, "--conformance-update-baseline")
     assert run.returncode == 1

@@ -51,7 +51,8 @@ def test_models_that_fill_no_role_are_told(tmp_path: Path, renamed: str) -> None
     done = command(tmp_path, "init", "--target-url", renamed, f"--target-model={MODEL}emit", "--target-model=not-there")
     assert 'emit = { model = "prod-emit", inputs = { COUNTS = "x.COUNTS" }' in done.stdout
     assert "# 1 of 57 roles are filled" in done.stdout
-    assert done.stdout.endswith("with:\n#   --target-model not-there\n")
+    assert "\n[models.not-there]  # unknown tensors\n" in done.stdout
+    assert "serves no model not-there: HTTP 404" in done.stdout
 
 
 def test_a_server_of_one_model(tmp_path: Path) -> None:

@@ -13,10 +13,10 @@ import jsonschema
 import pytest
 
 from conformance import checks
-from conformance.judging.selection import collected_rows
+from conformance.judging.selection import Subjects, collected_rows
 from conformance.judging.session import Session
 from conformance.report.json_report import digest
-from conformance.roles.guessed_inputs import Given
+from conformance.roles.guessed_inputs import Given, GivenTensor
 from conformance.terms import data
 from conformance.terms.extensions import EXTENSIONS
 from conformance.terms.outcome import Outcome
@@ -40,9 +40,10 @@ def judged(
     url: str, names: Sequence[str], given: Mapping[str, Given] | None = None, extensions: Sequence[str] = ()
 ) -> list[CheckResult]:
     """Return the results of a whole run on these models."""
+    subjects = Subjects(tuple(names), with_roles=False)
     with Session(Target(Settings(url))) as session:
-        session.take_survey(extensions, names, given)
-        return [session.judge(check, row) for check, row in collected_rows("certify", models=names)]
+        session.take_survey(extensions, subjects, given)
+        return [session.judge(check, row) for check, row in collected_rows("certify", subjects=subjects)]
 
 
 def bad(results: list[CheckResult]) -> list[tuple[str, str, str]]:
@@ -132,7 +133,7 @@ def test_a_model_that_answers_nothing_is_blocked_with_the_way_out() -> None:
 
 
 def test_given_inputs_are_sent() -> None:
-    given = {"picky": {"X": ((2,), [7.5, 8.25])}}
+    given = {"picky": {"X": GivenTensor((2,), [7.5, 8.25])}}
     with odd_models.serving(odd_models.PICKY) as address:
         assert len(bad(judged(address, ("picky",)))) > 30
         results = judged(address, ("picky",), given)
@@ -270,8 +271,8 @@ def test_failures_are_shown_and_can_be_run_again(tmp_path: Path) -> None:
         rerun, *_ = [line.split(maxsplit=1)[1] for line in run.stdout.splitlines() if "Rerun" in line]
         again = judge(tmp_path, *shlex.split(rerun)[1:])
     assert run.returncode == again.returncode == 1
-    assert "FAIL  relations.binary-outputs-are-json-outputs [identity_int32]" in again.stdout
-    assert "relations.binary-outputs-are-json-outputs" in rerun
+    assert "Check     relations.binary-outputs-are-json-outputs [identity_int32]" in again.stdout
+    assert rerun.endswith("-k BIN-SAME-AS-JSON-O")
 
 
 class Described(JsonOnly):
@@ -287,7 +288,7 @@ class Described(JsonOnly):
 @pytest.mark.parametrize(
     ("handler", "model", "sentence"),
     [
-        (Described, "identity_int32", "{url} offers none of the extensions: it lists none, and requests that use them"),
+        (Described, "identity_int32", "{url} offers none of the extensions (binary_tensor_data: "),
         (Described, "nobody", '{url} serves no model nobody: HTTP 404: {{"error": "unknown"}}'),
         (
             JsonOnly,
@@ -309,7 +310,7 @@ def test_a_model_that_answers_nothing_is_told_once(tmp_path: Path) -> None:
     with odd_models.serving(odd_models.NEVER) as address:
         run = judge(tmp_path, f"--target-url={address}", "--target-model=never")
     assert run.returncode == 6
-    assert run.stdout.count("Because") == 1
+    assert run.stdout.count("never answers no plain request") == 1
     assert "checks blocked" in run.stdout.splitlines()[-1]
 
 
@@ -326,6 +327,9 @@ def test_the_file_about_the_target_gives_inputs(tmp_path: Path) -> None:
 
 
 def test_relations_have_ids_of_their_own() -> None:
-    rows = [f"{check.id}[{row.id}]" for check, row in collected_rows("explore", models=("a", "b"))]
+    rows = [
+        f"{check.id}[{row.id}]"
+        for check, row in collected_rows("explore", subjects=Subjects(("a", "b"), with_roles=False))
+    ]
     assert len(rows) == len(set(rows)) > 80
     assert {check.area for check in checks.of_area("relations")} == {"relations"}

@@ -13,10 +13,11 @@ from xml.etree import ElementTree
 import html5lib
 import pytest
 
+from conformance.plugin import SUITE
 from conformance.report import formats
 from conformance.report.page_html import SCRIPTS
 from conformance.terms.outcome import ReasonKind
-from tests.support.servers import JsonOnly, judge, judge_and_interrupt, proxied, serving
+from tests.support.servers import FEW_MODELS, JsonOnly, bundled, judge, judge_and_interrupt, proxied, serving
 
 ALL_REPORTS = tuple(f"--conformance-report=r{suffix}" for suffix in formats.FORMATS)
 ANNOTATION = re.compile(r"::(error|warning) title=oip-conformance[^:]*::.*")
@@ -27,8 +28,11 @@ def report_of(folder: Path) -> dict[str, Any]:
     return report
 
 
-def junit_of(folder: Path) -> ElementTree.Element:
-    return ElementTree.parse(folder / "j.xml").getroot()[0]  # noqa: S314 - of our own run
+ROWS = ("--conformance-junit=rows", "--junitxml=rows.xml")
+
+
+def junit_of(folder: Path, name: str = "j.xml") -> ElementTree.Element:
+    return ElementTree.parse(folder / name).getroot()[0]  # noqa: S314 - of our own run
 
 
 def check_agreement(folder: Path, output: str, unended: int = 0) -> dict[str, Any]:
@@ -59,6 +63,11 @@ def check_agreement(folder: Path, output: str, unended: int = 0) -> dict[str, An
             assert f"{outcomes[outcome]} {word}" in (folder / "r.md").read_text()
     if (folder / "j.xml").exists():
         suite = junit_of(folder)
+        named = [entry["verdict"] for entry in report["requirements"] if entry["checks"]]
+        assert (int(suite.attrib["tests"]), suite.attrib["errors"]) == (len(named), "0")
+        assert named.count("fail") == int(suite.attrib["failures"])
+    if (folder / "rows.xml").exists():
+        suite = junit_of(folder, "rows.xml")
         lost = [check for check in report["checks"] if (check["reason"] or {}).get("kind") == ReasonKind.TARGET_LOST]
         assert len(report["checks"]) - int(suite.attrib["tests"]) in range(unended + 1)
         assert int(suite.attrib["failures"]) == outcomes["fail"] + outcomes["error"] - len(lost)
@@ -177,7 +186,7 @@ def test_annotations_are_ours_alone(attacked: tuple[Path, str, str]) -> None:
     assert orders
     assert [line for line in orders if not ANNOTATION.fullmatch(line)] == []
     assert max(Counter(line[:7] for line in orders).values()) <= 10
-    assert " is incomplete" in lines[-1]
+    assert " is nonconformant" in lines[-1]
 
 
 def test_secrets_appear_nowhere_though_the_server_repeats_them(attacked: tuple[Path, str, str]) -> None:
@@ -206,21 +215,22 @@ def test_a_run_that_stops_at_the_first_failure(tmp_path: Path, workers: tuple[st
     with serving(JsonOnly) as url:
         asked = ("--target-extension=binary_tensor_data", "-x", "--junitxml=j.xml", *workers)
         run = judge(tmp_path, f"--target-url={url}", *asked, *ALL_REPORTS)
-    assert run.returncode == (2 if workers else 1)  # as pytest-xdist has it
+    assert run.returncode == 1
     report = check_agreement(tmp_path, run.stdout)
-    assert (report["verdict"], report["footer"]["complete"]) == ("incomplete", False)
-    assert re.fullmatch(r"\d+ checks not run: stopping after 1 failures", report["why"][0])
+    assert (report["verdict"], report["footer"]["complete"]) == ("nonconformant", False)
+    assert re.fullmatch(r"\d+ checks not run: stopping after 1 failures", report["why"][1])
     unmet = {check["failure"]["requirement"] for check in report["checks"] if check["failure"]}
     pages = [entry["url"] for entry in report["requirements"] if entry["id"] in unmet]
     assert unmet
     assert sorted(re.findall(r"^      Page      (.+)$", run.stdout, re.MULTILINE)) == sorted(pages)
-    named = junit_of(tmp_path).findall(".//property[@name='page']")
-    assert {entry.attrib["value"] for entry in named} == set(pages)
+    cases = junit_of(tmp_path).iter("properties")
+    listed = [{entry.attrib["name"]: entry.attrib["value"] for entry in case} for case in cases]
+    assert {case["page"] for case in listed if case["verdict"] in ("fail", "advisory")} == set(pages)
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["one process", "two"])
 def test_a_run_that_is_interrupted(tmp_path: Path, reference: str, workers: tuple[str, ...]) -> None:
-    arguments = (f"--target-url={reference}", "-v", "--junitxml=j.xml", *workers)
+    arguments = (f"--target-url={reference}", "-v", *ROWS, *workers)
     run = judge_and_interrupt(tmp_path, *arguments, *ALL_REPORTS, after="PASS")
     assert run.returncode == 2, run.stderr
     report = check_agreement(tmp_path, run.stdout, unended=2)
@@ -265,15 +275,15 @@ class Broken(JsonOnly):
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["one process", "two"])
-def test_junit_has_failures_and_no_errors(tmp_path: Path, workers: tuple[str, ...]) -> None:
+def test_junit_of_rows_has_failures_and_no_errors(tmp_path: Path, workers: tuple[str, ...]) -> None:
     with serving(Broken) as url:
         extensions = ("--target-extension=binary_tensor_data", "--target-extension=raw")
-        asked = (*extensions, "-k", "metadata or datatypes", "--junitxml=j.xml")
+        asked = (*extensions, "-k", "metadata or datatypes", *ROWS)
         run = judge(tmp_path, f"--target-url={url}", *asked, *workers, *ALL_REPORTS)
     assert run.returncode == 1
     report = check_agreement(tmp_path, run.stdout)
     assert {check["outcome"] for check in report["checks"]} >= {"pass", "fail", "blocked", "not_applicable"}
-    cases = junit_of(tmp_path).findall("testcase")
+    cases = junit_of(tmp_path, "rows.xml").findall("testcase")
     by_label = {case.findall("properties/property[@name='check']")[0].attrib["value"]: case for case in cases}
     assert len(by_label) == len(report["checks"])
     for check in report["checks"]:
@@ -291,3 +301,43 @@ def test_junit_has_failures_and_no_errors(tmp_path: Path, workers: tuple[str, ..
     )
     for part in ("Requires", "Source", "Sent      GET /v2", "Repeat    curl", "Rerun     pytest --target-url="):
         assert part in (failed.text or "")
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["one process", "two"])
+def test_junit_has_a_case_for_each_requirement(tmp_path: Path, workers: tuple[str, ...]) -> None:
+    (tmp_path / "test_own.py").write_text("def test_own():\n    assert False\n")
+    with bundled("--fault", "binary-outputs-in-reverse", *FEW_MODELS) as url:
+        paths = (SUITE, "test_own.py")
+        asked = ("-k", "BIN-ORDER-O or BIN-ORDER-I or BIN-MIXED-O or test_own", "--junitxml=j.xml")
+        run = judge(tmp_path, f"--target-url={url}", *paths, *asked, *workers, "--conformance-report=r.json")
+    assert run.returncode == 1
+    assert f"generated xml file: {tmp_path / 'j.xml'}" in run.stdout
+    cases = {case.attrib["name"].partition(": ")[0]: case for case in junit_of(tmp_path).findall("testcase")}
+    own = cases.pop("test_own")
+    assert own.find("failure") is not None
+    named = {entry["id"]: entry for entry in report_of(tmp_path)["requirements"] if entry["checks"]}
+    assert list(cases) == list(named)
+    for name, case in cases.items():
+        assert case.attrib["classname"] == named[name]["area"]
+        properties = {found.attrib["name"]: found.attrib["value"] for found in case.iter("property")}
+        assert (properties["requirement"], properties["verdict"]) == (name, named[name]["verdict"])
+        assert (case.find("failure") is not None) is (named[name]["verdict"] == "fail")
+        assert (case.find("skipped") is not None) is (named[name]["verdict"] in ("blocked", "not_applicable"))
+    failed = cases["BIN-ORDER-O"].find("failure")
+    assert failed is not None
+    assert re.match(r"MUST BIN-ORDER-O: expected OUT_INT64 .* \(and \d+ more rows\)$", failed.attrib["message"])
+    shown = failed.text or ""
+    for check in report_of(tmp_path)["checks"]:
+        if check["failure"] and check["failure"]["requirement"] == "BIN-ORDER-O":
+            assert f"{check['id']} [{check['row']}]" in shown
+    for part in ("Requires", "Source", "Repeat    ", "Rerun     pytest --target-url="):
+        assert part in shown
+
+
+def test_a_fixed_row_is_red_in_junit(tmp_path: Path, small: str) -> None:
+    (tmp_path / "b.toml").write_text('[[known]]\ncheck = "relations.outputs-in-any-order"\nreason = "ours"\n')
+    asked = ("--target-model=multi", "--conformance-baseline=b.toml", "--junitxml=j.xml")
+    run = judge(tmp_path, f"--target-url={small}", *asked)
+    assert run.returncode == 1
+    (failure,) = junit_of(tmp_path).iter("failure")
+    assert failure.attrib["message"].endswith("known to fail, and does not: ours")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from conformance.checks.relations.plain_answer import orders, some
-from conformance.roles.guessed_inputs import ELEMENTS_LIMIT, GivenInputError, guesses
+from conformance.roles.guessed_inputs import ELEMENTS_LIMIT, GivenInputError, GivenTensor, guesses
 from conformance.roles.roles import TensorSpec
 from conformance.survey.deployed import (
     Deployed,
@@ -100,21 +100,22 @@ def test_guesses_are_the_same_every_time() -> None:
 
 def test_given_inputs_are_sent_alone_first_and_then_with_the_others() -> None:
     specs = [spec("INT32", -1, name="A"), spec("FP32", -1, name="B")]
-    first, second = islice(guesses(specs, {"B": ((1, 2), [0.5, 7])}), 2)
+    first, second = islice(guesses(specs, {"B": GivenTensor((1, 2), [0.5, 7])}), 2)
     assert [(t.name, t.shape, t.array.tolist()) for t in first] == [("B", (1, 2), [[0.5, 7.0]])]
     assert [t.name for t in second] == ["A", "B"]
-    assert len(list(guesses(specs[1:], {"B": ((1, 2), [0.5, 7])}))) == 1
+    assert len(list(guesses(specs[1:], {"B": GivenTensor((1, 2), [0.5, 7])}))) == 1
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"Z": ((1,), [1])}, "inputs.Z: the model has no such input, but A, T"),
-        ({"A": ((3,), [1, 2])}, "inputs.A: 2 elements of data for shape [3]"),
-        ({"A": ((2,), [1, 2.5])}, "inputs.A: data is no INT32"),
-        ({"A": ((1,), [2**40])}, "inputs.A: data is no INT32"),
-        ({"A": ((1,), ["one"])}, "inputs.A: data is no INT32"),
-        ({"T": ((1,), [1])}, "inputs.T: data is no BYTES"),
+        ({"Z": GivenTensor((1,), [1])}, "inputs.Z: the model has no such input, but A, T"),
+        ({"A": GivenTensor((1,), [1], "INT64")}, "inputs.A: datatype INT64, and INT32 in the metadata"),
+        ({"A": GivenTensor((3,), [1, 2])}, "inputs.A: 2 elements of data for shape [3]"),
+        ({"A": GivenTensor((2,), [1, 2.5])}, "inputs.A: data is no INT32"),
+        ({"A": GivenTensor((1,), [2**40])}, "inputs.A: data is no INT32"),
+        ({"A": GivenTensor((1,), ["one"])}, "inputs.A: data is no INT32"),
+        ({"T": GivenTensor((1,), [1])}, "inputs.T: data is no BYTES"),
     ],
 )
 def test_what_is_given_has_to_fit(given: dict[str, Any], message: str) -> None:

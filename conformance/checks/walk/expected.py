@@ -125,7 +125,7 @@ def _expect_tensor(reply: Reply, asked: Asked, tensor: Tensor) -> None:
     found = difference(tensor, reply.answer.output(tensor.name), reply.body, through_json=through_json)
     if found:
         other = attribution.of_output(reply, tensor.name)
-        raise Unmet(found.expected, found.actual, reply, requirement=other, offset=found.offset)
+        raise Unmet(found.expected, found.actual, reply, requirement=other, offset=found.offset, tensor=tensor)
 
 
 # --- classes --------------------------------------------------------------------------------------------------------

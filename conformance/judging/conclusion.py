@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from conformance.judging.baseline import Baseline, Gate
-from conformance.judging.selection import collected_rows
+from conformance.judging.selection import Subjects, collected_rows
 from conformance.terms import ledger
 from conformance.terms.check import key
 from conformance.terms.extensions import TRANSPORTS
@@ -50,25 +50,25 @@ def nothing_judged(reason: str, results: Sequence[CheckResult] = ()) -> Conclusi
     return Conclusion(Verdict("incomplete", [reason]), judged_nothing=True)
 
 
-def in_order(results: Sequence[CheckResult], models: Sequence[str]) -> list[CheckResult]:
+def in_order(results: Sequence[CheckResult], subjects: Subjects) -> list[CheckResult]:
     """Return results in the order of the suite, however workers sent them."""
-    places = places_of_rows(models)
+    places = places_of_rows(subjects)
     return sorted(results, key=lambda result: places[result.id, result.row])
 
 
-def places_of_rows(models: Sequence[str]) -> dict[Row, int]:
+def places_of_rows(subjects: Subjects) -> dict[Row, int]:
     """Return the place of each row in the suite."""
-    rows = collected_rows("explore", dangerous=True, models=models, transports=TRANSPORTS)
+    rows = collected_rows("explore", dangerous=True, subjects=subjects, transports=TRANSPORTS)
     return {(check.id, row.id): index for index, (check, row) in enumerate(rows)}
 
 
 def missing_rows(
-    results: Sequence[CheckResult], profile: str, *, dangerous: bool, models: Sequence[str], transports: Sequence[str]
+    results: Sequence[CheckResult], profile: str, *, dangerous: bool, subjects: Subjects, transports: Sequence[str]
 ) -> dict[str, list[str]]:
     """Return the rows that should have been run and were not, by extension."""
     run = {(result.id, result.row) for result in results}
     missing: dict[str, list[str]] = {}
-    for check, row in collected_rows(profile, dangerous=dangerous, models=models, transports=transports):
+    for check, row in collected_rows(profile, dangerous=dangerous, subjects=subjects, transports=transports):
         if (check.id, row.id) not in run:
             extension = str(ledger.requirement(check.requirements(row)[0]).extension)
             missing.setdefault(extension, []).append(key(check.id, row.id))

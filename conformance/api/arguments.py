@@ -1,0 +1,165 @@
+"""What `judge` is given, as one record; whatever cannot be used is a `JudgeError`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from conformance.judging.selection import Subjects, subjects_of
+from conformance.terms.extensions import CHOICES, OVER_GRPC
+from conformance.terms.user_error import UserError
+from conformance.transport import config as target_files
+from conformance.transport import settings
+from conformance.transport.config import TargetConfig
+from conformance.transport.grpc_packages import INSTALL_GRPC, has_grpc
+from conformance.transport.settings import Settings, SettingsError
+
+# An ASGI 3 application: `await app(scope, receive, send)`.
+AsgiApp = Callable[[Any, Any, Any], Awaitable[None]]
+
+PROFILES = ("certify", "quick")
+TIMEOUT = 10.0
+REFERENCE = "reference"  # a URL that stands for the bundled server
+ANY_URL = "http://127.0.0.1"  # in place of one that is known once the server runs
+
+
+class JudgeError(UserError):
+    """What `judge` was given cannot be used, or the app does not start; the message is one line that says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """What is asked of a judgement; empty and None where the caller leaves it to the file or to the default.
+
+    Attributes:
+        url: of the target, or `reference`; empty where `app` is served, or gRPC alone is judged.
+        app: the application to serve and judge, or None.
+        grpc: where gRPC is judged, as `host:port`, or None.
+        headers: each as "Name: value".
+        extensions: what is to be judged, offered or not; empty: what is offered.
+        subjects: the model roles, deployed models that are judged by relations, or both.
+        file: what is said of the target beside that.
+    """
+
+    url: str
+    app: AsgiApp | None
+    grpc: str | None
+    headers: tuple[str, ...]
+    extensions: tuple[str, ...]
+    subjects: Subjects
+    profile: str
+    strict: bool
+    timeout: float
+    file: TargetConfig
+
+    def settings(self, url: str) -> Settings:
+        """Return how to reach the target at this URL.
+
+        Raises:
+            JudgeError: an address, a header or the timeout cannot be used.
+        """
+        try:
+            made = settings.make(
+                url,
+                self.headers,
+                ca_file=self.file.ca_file,
+                insecure=self.file.insecure,
+                timeout=self.timeout,
+                grpc=self.grpc,
+            )
+            made.ssl_context()
+        except SettingsError as error:
+            raise JudgeError(str(error)) from error
+        return made
+
+
+def read(
+    target: str | AsgiApp | None,
+    models: Collection[str],
+    profile: str,
+    extensions: Collection[str],
+    grpc: str | None,
+    headers: Mapping[str, str] | None,
+    timeout: float | None,
+    strict: bool,
+    config: str | PathLike[str] | None,
+) -> Arguments:
+    """Return the arguments of `judge` as one record.
+
+    Raises:
+        JudgeError: one cannot be used.
+    """
+    if profile not in PROFILES:
+        raise JudgeError(f"profile {profile!r}: give one of {', '.join(PROFILES)}")
+    file = _file(config)
+    app = None if target is None or isinstance(target, str) else _app(target)
+    url = target if isinstance(target, str) else ""
+    if app is None and not (url or file.url or grpc or file.grpc):
+        raise JudgeError("nothing to judge: give a URL, an ASGI app, or grpc")
+    made = Arguments(
+        url=url or (file.url or "" if app is None else ""),
+        app=app,
+        grpc=grpc or file.grpc,
+        headers=_headers(headers or {}, file),
+        extensions=_names("extensions", extensions) or file.extensions,
+        subjects=subjects_of(_names("models", models), file.models, has_roles=file.roles is not None),
+        profile=profile,
+        strict=strict,
+        timeout=file.timeout or TIMEOUT if timeout is None else timeout,
+        file=file,
+    )
+    _agree(made)
+    return made
+
+
+def _agree(made: Arguments) -> None:
+    """See that what is asked for can be judged at these addresses.
+
+    Raises:
+        JudgeError: it cannot.
+    """
+    unknown = [name for name in made.extensions if name not in CHOICES]
+    if unknown:
+        raise JudgeError(f"extensions: there is no {unknown[0]!r}, but {', '.join(CHOICES)}")
+    if made.grpc and not has_grpc():
+        raise JudgeError(f"grpc needs the extra grpc: {INSTALL_GRPC}")
+    if not made.grpc and set(made.extensions) & set(OVER_GRPC):
+        raise JudgeError("extensions: classification_grpc is judged over gRPC: say where with grpc='host:port'")
+    if made.subjects.models and not (made.app or made.url):
+        raise JudgeError("models are judged by relations over HTTP: give a URL or an ASGI app, too")
+    made.settings(ANY_URL if made.app or made.url == REFERENCE else made.url)
+
+
+def _file(config: str | PathLike[str] | None) -> TargetConfig:
+    try:
+        return TargetConfig() if config is None else target_files.load(Path(config))
+    except SettingsError as error:
+        raise JudgeError(str(error)) from error
+
+
+def _app(target: Any) -> AsgiApp:
+    """Return the application, once it is known to take what ASGI 3 gives it."""
+    try:
+        inspect.signature(target).bind("scope", "receive", "send")
+    except (TypeError, ValueError):
+        kind = type(target).__name__
+        raise JudgeError(f"a target is a URL or an ASGI app, called with scope, receive and send; not {kind}") from None
+    app: AsgiApp = target
+    return app
+
+
+def _names(argument: str, names: Collection[str]) -> tuple[str, ...]:
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise JudgeError(f"{argument}: give a list of names, not {names!r}")
+    return tuple(names)
+
+
+def _headers(headers: Mapping[str, str], file: TargetConfig) -> tuple[str, ...]:
+    """Return the headers of the caller, and those of the file that they do not replace."""
+    own: Sequence[str] = [f"{name}: {value}" for name, value in headers.items()]
+    replaced = {name.lower() for name in headers}
+    return (*(line for line in file.headers if line.partition(":")[0].lower() not in replaced), *own)

@@ -1,0 +1,120 @@
+"""`judge`: one target judged in this process, without pytest. An app is served for as long as that takes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from os import PathLike
+
+from conformance.api.arguments import REFERENCE, Arguments, AsgiApp, read
+from conformance.api.report import Report
+from conformance.judging.beginning import begin
+from conformance.judging.conclusion import Conclusion, concluded, missing_rows
+from conformance.judging.selection import collected_rows, is_named
+from conformance.judging.session import Session
+from conformance.report import json_report
+from conformance.transport.reference import ReferenceServer
+from conformance.transport.settings import Settings
+from conformance.transport.target import Target
+
+
+def judge(
+    target: str | AsgiApp | None = None,
+    *,
+    models: Collection[str] = (),
+    profile: str = "certify",
+    extensions: Collection[str] = (),
+    grpc: str | None = None,
+    headers: Mapping[str, str] | None = None,
+    timeout: float | None = None,
+    strict: bool = False,
+    config: str | PathLike[str] | None = None,
+) -> Report:
+    """Judge a server, and return the report of it.
+
+    Args:
+        target: the URL of a server; or an ASGI app, which is served on a free port of 127.0.0.1 meanwhile; or
+            `reference` for the bundled server. None where `config` names it, or gRPC alone is judged.
+        models: deployed models to judge by relations, whatever they compute; `all`: every one that the target lists;
+            empty: the suite's model roles.
+        profile: `certify` for every row, or `quick` without the large and the many alike.
+        extensions: what to judge, offered or not; `protocol` is what lies beneath them. Empty: what is offered.
+        grpc: where the server listens for gRPC, as `host:port`; it is judged, too.
+        headers: sent with every request; their values appear in no report.
+        timeout: seconds for a connection, and for the next byte of an answer; 10 where nobody says otherwise.
+        strict: advice fails, too.
+        config: a file such as `--target-config` reads; the other arguments come before what it says.
+
+    Raises:
+        JudgeError: an argument cannot be used, or the app does not start. A target that cannot be reached raises
+            nothing: the verdict on it is `incomplete`.
+    """
+    arguments = read(target, models, profile, extensions, grpc, headers, timeout, strict, config)
+    with _address(arguments) as url:
+        settings = arguments.settings(url)
+        file = arguments.file
+        with Session(Target(settings), placements=file.roles, strict=strict) as session:
+            started = _now()
+            subjects, conclusion = begin(session, arguments.extensions, arguments.subjects, file.models)
+            arguments = replace(arguments, subjects=subjects)
+            return _report(session, conclusion or _run(session, arguments), arguments, settings, started)
+
+
+@contextmanager
+def _address(arguments: Arguments) -> Iterator[str]:
+    """Yield the URL of the target, which is served meanwhile where it is an app, or the bundled server."""
+    if arguments.app is not None:
+        from conformance.api.serving import serving  # imports uvicorn
+
+        with serving(arguments.app) as url:
+            yield url
+    elif arguments.url == REFERENCE:
+        server = ReferenceServer()
+        try:
+            yield server.url
+        finally:
+            server.stop()
+    else:
+        yield arguments.url
+
+
+def _run(session: Session, arguments: Arguments) -> Conclusion:
+    subjects, profile = arguments.subjects, arguments.profile
+    transports = session.target.settings.transports
+    rows = collected_rows(profile, subjects=subjects, transports=transports)
+    chosen = [(check, row) for check, row in rows if not is_named(check, row, arguments.file.never)]
+    results = [session.judge(check, row) for check, row in chosen]
+    missing = missing_rows(results, profile, dangerous=False, subjects=subjects, transports=transports)
+    return concluded(results, missing, None, "")
+
+
+def _report(session: Session, conclusion: Conclusion, arguments: Arguments, settings: Settings, started: str) -> Report:
+    options = json_report.asked(
+        profile=arguments.profile,
+        dangerous=False,
+        strict=arguments.strict,
+        extensions=arguments.extensions,
+        models=arguments.subjects.models,
+        settings=settings,
+    )
+    return Report(
+        json_report.build(
+            conclusion.results,
+            session.survey,
+            conclusion.verdict,
+            url=settings.url,
+            grpc=settings.grpc.url if settings.grpc else "",
+            options=options,
+            seed=None,
+            started=started,
+            finished=_now(),
+            complete=conclusion.is_complete,
+            missing=conclusion.missing,
+        )
+    )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,105 @@
+"""What a wrong tensor is, where it is the right one in another guise: in other bytes, in another order, rounded, cut.
+
+It is a hint for whoever mends a server, and decides nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+# A narrower type through which elements may have gone, in plain words.
+NARROWER: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "FP64": (("<f4", "rounded to 32 bits"), ("<f2", "rounded to 16 bits")),
+    "FP32": (("<f2", "rounded to 16 bits"),),
+    "INT64": (("<f8", "rounded through a double"), ("<i4", "cut to 32 bits")),
+    "UINT64": (("<f8", "rounded through a double"), ("<u4", "cut to 32 bits"), ("<i8", "read as signed")),
+    "INT32": (("<f4", "rounded through a float"), ("<i2", "cut to 16 bits")),
+    "UINT32": (("<f4", "rounded through a float"), ("<u2", "cut to 16 bits"), ("<i4", "read as signed")),
+}
+FARTHEST = 16  # elements by which a tensor may be shifted
+SHORTEST = 4  # bytes that are looked for elsewhere in an answer: fewer are there by chance
+
+
+def recognised(expected: Array, actual: Array, datatype: str) -> str:
+    """Return in a few words what was done to the expected tensor, so that it became the actual one; empty: unknown.
+
+    Args:
+        expected: the right elements.
+        actual: those that came, of the same type and shape.
+        datatype: of both, as the protocol names it.
+    """
+    if actual.shape != expected.shape or actual.dtype != expected.dtype:
+        return ""
+    with np.errstate(all="ignore"):
+        for words, made in _guises(expected, datatype):
+            if not _is_same(made, expected) and _is_same(made, actual):
+                return words
+    return _tail(expected, actual)
+
+
+def elsewhere(expected: bytes, body: bytes, start: int) -> str:
+    """Return where in an answer the bytes of a tensor stand, if not at their place; empty where nowhere."""
+    if len(expected) < SHORTEST:
+        return ""
+    place = body.find(expected)
+    return "" if place in (-1, start) else f"its bytes stand at byte {place} of the answer, not at {start}"
+
+
+def _guises(expected: Array, datatype: str) -> Iterator[tuple[str, Array]]:
+    """Yield what may have been done to a tensor, and what it would be then."""
+    flat, shape = expected.reshape(-1), expected.shape
+    if datatype == "BYTES":
+        yield from ((words, _each(flat, change).reshape(shape)) for words, change in _OF_TEXTS)
+    elif expected.dtype.itemsize > 1:
+        yield "with the bytes of each element in reverse (big-endian)", expected.byteswap()
+    if expected.ndim > 1:
+        yield "in column-major order", expected.ravel(order="F").reshape(shape)
+    if expected.size > 1:
+        yield "in reverse order", flat[::-1].reshape(shape)
+    for narrower, words in NARROWER.get(datatype, ()):
+        yield words, expected.astype(narrower).astype(expected.dtype)
+    for by in range(1, min(FARTHEST, expected.size - 1) + 1):
+        yield f"shifted by {_elements(by)} towards the end", np.roll(flat, by).reshape(shape)
+        yield f"shifted by {_elements(by)} towards the beginning", np.roll(flat, -by).reshape(shape)
+
+
+def _is_same(a: Array, b: Array) -> bool:
+    if a.dtype.kind == "O":
+        return bool(a.reshape(-1).tolist() == b.reshape(-1).tolist())
+    return a.tobytes() == b.tobytes()
+
+
+def _each(flat: Array, change: Callable[[bytes], bytes]) -> Array:
+    made = np.empty(flat.shape, dtype=object)
+    made[:] = [change(bytes(element)) for element in flat]
+    return made
+
+
+# What happens to strings.
+_OF_TEXTS: tuple[tuple[str, Callable[[bytes], bytes]], ...] = (
+    ("with each string cut at its first NUL", lambda text: text.partition(b"\0")[0]),
+    ("with UTF-8 taken for Latin-1 and encoded again", lambda text: text.decode("latin-1").encode()),
+    ("with what is beyond ASCII replaced", lambda text: text.decode("ascii", "replace").encode("ascii", "replace")),
+    ("without blanks at the ends", lambda text: text.strip()),
+)
+
+
+def _tail(expected: Array, actual: Array) -> str:
+    """Return how many elements are right, where all others are zero or empty."""
+    right, came = expected.reshape(-1), actual.reshape(-1)
+    if right.size < 2 or right.dtype.kind == "O":
+        return ""
+    same = int(np.argmin(right == came)) if not (right == came).all() else right.size
+    rest_is_zero = same < right.size and not came[same:].any() and bool(right[same:].any())
+    if not rest_is_zero:
+        return ""
+    return f"cut after {_elements(same)}, with zeros behind" if same else "with zeros for all of its elements"
+
+
+def _elements(count: int) -> str:
+    return f"{count} element{'' if count == 1 else 's'}"

@@ -1,0 +1,174 @@
+"""The file of a baseline: read, and brought up to date with a run. `schemas/baseline.schema.json` describes it."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+
+from conformance.judging.baseline import MET, Baseline, Known
+from conformance.judging.selection import fits
+from conformance.terms import data
+from conformance.terms.result import CheckResult
+
+HEAD = """\
+# Failures that are known: see --conformance-baseline. Written by --conformance-update-baseline, which keeps comments.
+"""
+NO_REASON = "not looked into yet"
+MOST_ON_A_LINE = 3  # rows of an entry
+
+
+class BaselineError(ValueError):
+    """The file cannot be used; the message is one line."""
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+
+
+def load(path: Path) -> Baseline:
+    """Read a file.
+
+    Raises:
+        BaselineError: it cannot be read, is not TOML, or does not fit the schema.
+    """
+    try:
+        return of_text(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BaselineError(f"--conformance-baseline {path}: {error.strerror}") from error
+    except (BaselineError, UnicodeDecodeError) as error:
+        raise BaselineError(f"--conformance-baseline {path}: {error}") from error
+
+
+def of_text(text: str) -> Baseline:
+    """Return the baseline that a file's text is.
+
+    Raises:
+        BaselineError: it is not TOML, or does not fit the schema.
+    """
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BaselineError(f"not TOML: {error}") from error
+    if fault := _fault(document):
+        raise BaselineError(fault)
+    return Baseline([_known(entry) for entry in document.get("known", ())], advice=document.get("advice", False))
+
+
+def _known(entry: Mapping[str, Any]) -> Known:
+    rows = entry.get("rows", "*")
+    return Known(**{**entry, "rows": (rows,) if isinstance(rows, str) else tuple(rows)})
+
+
+def _fault(document: Mapping[str, Any]) -> str | None:
+    """Return how a document does not fit the schema, or None."""
+    from jsonschema import Draft202012Validator, FormatChecker
+    from jsonschema.exceptions import best_match
+
+    schema = json.loads((data.folder("schemas") / "baseline.schema.json").read_text(encoding="utf-8"))
+    plain = json.loads(json.dumps(document, default=str))  # dates of TOML as JSON has them
+    error = best_match(Draft202012Validator(schema, format_checker=FormatChecker()).iter_errors(plain))
+    if error is not None:
+        place = ".".join(str(part) for part in error.absolute_path)
+        return f"{place}: {error.message}" if place else error.message
+    entries = document.get("known", ())
+    for index, entry in enumerate(entries):
+        if not {"check", "requirement"} & set(entry):
+            return f"known.{index}: give a check, a requirement, or both"
+        if "rows" in entry and "check" not in entry:
+            return f"known.{index}.rows: say of which check"
+    dated = [entry["expires"] for entry in entries if "expires" in entry]
+    wrong = next((given for given in dated if type(given) is not date), None)
+    return f"expires: write a date without quotes, such as 2027-01-31, not {wrong!r}" if wrong else None
+
+
+# --- bringing up to date ---------------------------------------------------------------------------------------------
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    path.write_text(text, encoding="utf-8")
+
+
+def updated(text: str, results: Sequence[CheckResult]) -> str:
+    """Return a file brought up to date with a whole run: without what no longer holds, with what fails anew.
+
+    What fails anew gets an entry for each check and requirement, in the order of the suite. Comments and the order of
+    what stays are kept; with the same results again, the file stays as it is.
+
+    Raises:
+        BaselineError: the text is not TOML.
+    """
+    try:
+        document = tomlkit.parse(text or HEAD)
+    except TOMLKitError as error:
+        raise BaselineError(f"not TOML: {error}") from error
+    tables = document.setdefault("known", tomlkit.aot())
+    unmet = Baseline(advice=bool(document.get("advice", False))).unmet
+    failing = [result for result in results if result.outcome in unmet]
+    for index in reversed(range(len(tables))):
+        _keep_what_holds(tables, index, results, failing)
+    kept = [_known(table.unwrap()) for table in tables]
+    new = [result for result in failing if not any(entry.names(result) and entry.explains(result) for entry in kept)]
+    for table in _tables(new, results):
+        tables.append(table)
+    return tomlkit.dumps(document)
+
+
+def _keep_what_holds(tables: Any, index: int, results: Sequence[CheckResult], failing: Sequence[CheckResult]) -> None:
+    """Take out the rows of an entry that no longer fail, and the entry where none is left."""
+    entry = _known(tables[index].unwrap())
+    held = [result for result in failing if entry.names(result) and entry.explains(result)]
+    met = [] if entry.is_wide else [result for result in results if result.outcome in MET and entry.names(result)]
+    rows = [
+        pattern
+        for pattern in entry.rows
+        if any(fits(result.row, pattern) for result in held) and not any(fits(result.row, pattern) for result in met)
+    ]
+    if entry.is_wide:
+        rows = list(entry.rows) if held else []
+    if not rows:
+        del tables[index]
+    elif len(rows) < len(entry.rows):
+        tables[index]["rows"] = _array(rows)
+
+
+def _tables(new: Sequence[CheckResult], results: Sequence[CheckResult]) -> Iterator[Any]:
+    """Yield an entry for each check and requirement of what fails anew."""
+    together: dict[tuple[str, str | None], list[str]] = {}
+    for result in new:
+        requirement = result.failure.requirement if result.failure else None
+        together.setdefault((result.id, requirement), []).append(result.row)
+    met = {result.id for result in results if result.outcome in MET}
+    failed = {check for check, requirement in together if requirement}
+    for (check, requirement), rows in together.items():
+        if requirement:
+            yield _table(check, rows if check in met else (), requirement)
+        elif check in met or check not in failed:  # else the entry of what fails has all rows, blocked ones, too
+            yield _table(check, rows, None)
+
+
+def _table(check: str, rows: Sequence[str], requirement: str | None) -> Any:
+    """Return an entry; without rows it is of every row of the check."""
+    rows = [row for row in rows if row]  # the only row of a check may have no name
+    table = tomlkit.table()
+    table["check"] = check
+    if rows:
+        table["rows"] = _array(rows) if len(rows) > 1 else rows[0]
+    if requirement:
+        table["requirement"] = requirement
+    table["reason"] = NO_REASON
+    return table
+
+
+def _array(rows: Sequence[str]) -> Any:
+    return tomlkit.item(list(rows)).multiline(len(rows) > MOST_ON_A_LINE)

@@ -1,0 +1,45 @@
+"""The beginning of a run: the target is surveyed. Where it has nothing to judge, that is the end of the run, too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from conformance.judging.conclusion import Conclusion, nothing_judged
+from conformance.judging.selection import Subjects, collected_rows
+from conformance.judging.session import Session
+from conformance.judging.surveying import survey
+from conformance.roles.guessed_inputs import Given
+from conformance.survey.progress import Progress, silent
+from conformance.terms.outcome import Outcome
+from conformance.terms.result import CheckResult
+
+
+def begin(
+    session: Session,
+    extensions: Sequence[str],
+    subjects: Subjects,
+    given: Mapping[str, Given],
+    progress: Progress = silent,
+) -> tuple[Subjects, Conclusion | None]:
+    """Take the survey of a session; return what is judged, and the conclusion of the run where there is nothing.
+
+    Args:
+        session: one that has no survey yet.
+        extensions: to judge, whether offered or not; empty: those that the target offers.
+        subjects: what is to be judged.
+        given: model -> inputs that a user knows better than to guess them.
+        progress: is told how far the survey is.
+    """
+    subjects, reason = survey(session, subjects, extensions, given, progress)
+    if not reason:
+        return subjects, None
+    # Where nothing ever answered, there is no server that could be wrong: a gateway, or the wrong address.
+    found = _of_survey(session, subjects) if session.target.has_answered else []
+    return subjects, nothing_judged(reason, found)
+
+
+def _of_survey(session: Session, subjects: Subjects) -> list[CheckResult]:
+    """Return what is to be said of the survey itself, where it has found nothing that could be judged."""
+    rows = collected_rows("quick", subjects=subjects, transports=session.target.settings.transports)
+    results = [session.judge(check, row) for check, row in rows if check.of_survey]
+    return [result for result in results if result.outcome is Outcome.FAIL]

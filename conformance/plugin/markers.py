@@ -1,0 +1,61 @@
+"""The markers of rows: by level, extension, area and transport, for `-m`. Known only where there is a target."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+import pytest
+
+from conformance import checks
+from conformance.terms import ledger
+from conformance.terms.check import Check, Row
+from conformance.terms.extensions import EXTENSIONS, PROTOCOL, TRANSPORTS
+
+# From the strongest to the weakest.
+LEVELS: Mapping[str, str] = {
+    "must": "a row that answers for a MUST",
+    "should": "a row that answers for a SHOULD, and for no MUST",
+    "may": "a row that answers for nothing stronger than a MAY",
+    "observe": "a row that observes what the documents leave open",
+}
+AREA, OVER = "area_", "over_"
+_OPERATORS = ("and", "or", "not")
+# A name in an expression, and the arguments that may follow it: as pytest reads them.
+_NAME = re.compile(r"[\w:+\-.\[\]\\/]+")
+_ARGUMENTS = re.compile(r"\([^()]*=[^()]*\)")
+
+
+def known() -> Mapping[str, str]:
+    """Return every marker of the suite, and what it means."""
+    return {
+        **LEVELS,
+        PROTOCOL: "a row about what lies beneath the extensions",
+        **{name: f"a row about the extension {name}" for name in EXTENSIONS},
+        **{f"{AREA}{name}": f"a row of the area {name}" for name in checks.PACKAGES},
+        **{f"{OVER}{name}": f"a row that is judged over {name}" for name in TRANSPORTS},
+    }
+
+
+def of(check: Check, row: Row) -> Iterator[str]:
+    """Yield the markers of a row."""
+    requirements = [ledger.requirement(name) for name in check.requirements(row)]
+    yield min((str(entry.level).lower() for entry in requirements), key=list(LEVELS).index)
+    yield str(requirements[0].extension)
+    yield f"{AREA}{check.area}"
+    yield from (f"{OVER}{transport}" for transport in check.over)
+
+
+def register(config: pytest.Config) -> None:
+    """Make the markers known to pytest, and see that `-m` names no other.
+
+    Raises:
+        pytest.UsageError: it does.
+    """
+    for name, meaning in known().items():
+        config.addinivalue_line("markers", f"{name}: oip-conformance: {meaning}.")
+    registered = {re.split(r"[:(]", line)[0].strip() for line in config.getini("markers")}
+    asked = _NAME.findall(_ARGUMENTS.sub("", config.option.markexpr))
+    unknown = [name for name in asked if name not in _OPERATORS and name not in registered]
+    if unknown:
+        raise pytest.UsageError(f"-m: there is no marker {unknown[0]!r}, but {', '.join(known())}")

@@ -1,0 +1,148 @@
+"""What was not met, as a terminal shows it: a block for each requirement, the one to be fixed first at the head."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from conformance.report.blocks import Block, blocks
+from conformance.report.findings import Entry, Group, brief, by, groups, label
+from conformance.report.lines import Line, Style
+from conformance.terms.outcome import WORDS, Outcome, ReasonKind
+from conformance.terms.text import safe
+
+MOST_BLOCKS = 10  # that are shown whole, unless all are asked for
+FIRST = 5  # requirements that are named above the verdict
+LISTED = 6
+COLUMN = 16  # where the texts of a block begin
+# What a block shows of its first row, in this order.
+MEMBERS = (
+    ("Sent", "sent"), ("Request", "request"), ("Expected", "expected"), ("Actual", "actual"), ("Answer", "answer"),
+)  # fmt: skip
+
+
+def failures(checks: Sequence[Entry], rerun: str, *, most: int | None = MOST_BLOCKS) -> Iterator[Line]:
+    """Yield a block for each requirement that is not met.
+
+    Args:
+        checks: of the run, as the report has them.
+        rerun: the command that runs the suite again.
+        most: how many are shown whole, the others by name; None shows them all.
+    """
+    found = blocks(checks, Outcome.FAIL)
+    for number, block in enumerate(found[:most], 1):
+        yield from _block(number, block, rerun)
+        yield Line("")
+    rest = found[most:] if most is not None else []
+    if rest:
+        yield Line(
+            f"And {_counted(len(rest), 'requirement')} more; --conformance-show=all shows them whole:", Style.HEAD
+        )
+        yield from (_short(number, block) for number, block in enumerate(rest, 1 + len(found) - len(rest)))
+
+
+def fix_first(checks: Sequence[Entry]) -> Iterator[Line]:
+    """Yield a line for each of the few requirements to be fixed first."""
+    yield from (_short(number, block) for number, block in enumerate(blocks(checks, Outcome.FAIL)[:FIRST], 1))
+
+
+def stuck(checks: Sequence[Entry], *, most: int | None = MOST_BLOCKS) -> Iterator[Line]:
+    """Yield what is in error or blocked, by the reason; what is so because the target is gone is told elsewhere."""
+    present = [check for check in checks if not _is_lost(check)]
+    found = groups(present, Outcome.ERROR, Outcome.BLOCKED)
+    for group in found[:most]:
+        count = _counted(len(group.rows), "row")
+        style = Style.BAD if group.outcome == Outcome.ERROR else Style.WARNING
+        yield Line(f"{WORDS[Outcome(group.outcome)].long}  {count}: {_checks(group)}", style, COLUMN)
+        yield from (Line(f"      {text}", hang=6) for text in str(group.rows[0]["message"]).splitlines())
+    if most is not None and len(found) > most:
+        rows = sum(len(group.rows) for group in found[most:])
+        yield Line(f"And {_counted(rows, 'row')} more for {_counted(len(found) - most, 'other reason')}.")
+
+
+def advice(checks: Sequence[Entry], *, most: int | None = MOST_BLOCKS) -> Iterator[Line]:
+    """Yield a few lines for each SHOULD that is not met."""
+    found = blocks(checks, Outcome.ADVISORY)
+    for block in found[:most]:
+        yield Line(_head(block), Style.WARNING, 6)
+        yield Line(f"      {block.first.statement}", hang=6)
+        yield Line(f"      {brief(block.first.rows[0])}", hang=6)
+        if block.first.page:
+            yield _member("Page", block.first.page)
+        yield from _rows(block)
+    yield from (Line(_head(block), hang=6) for block in (found[most:] if most is not None else []))
+
+
+def _is_lost(check: Entry) -> bool:
+    reason = check.get("reason")
+    return bool(reason and reason["kind"] == ReasonKind.TARGET_LOST)
+
+
+# --- blocks -----------------------------------------------------------------------------------------------------------
+
+
+def _block(number: int, block: Block, rerun: str) -> Iterator[Line]:
+    first = block.first.rows[0]
+    failure = first["failure"]
+    yield Line(f"{number}. {_head(block)}", Style.BAD, 6)
+    yield Line(f"      {block.first.statement}", Style.HEAD, 6)
+    yield _member("Source", _source(block.first), style=Style.ASIDE)
+    yield from (Line(f"{'':{COLUMN}}{url}", Style.ASIDE, is_whole=True) for url in failure.get("source_urls", [])[:1])
+    if block.first.page:
+        yield _member("Page", block.first.page, style=Style.ASIDE)
+    yield _member("Check", label(first))
+    yield from (_member(name, failure[key]) for name, key in MEMBERS if failure.get(key))
+    yield from (Line(f"      {row}", is_whole=True) for row in failure["bytes"])
+    if failure["repeat"]:
+        yield _member("Repeat", failure["repeat"], is_whole=True)
+    yield _member("Rerun", f"{rerun} -k {block.requirement}", is_whole=True)
+    yield from _rows(block)
+
+
+def _head(block: Block) -> str:
+    group = block.first
+    return f"{block.requirement}  {group.level}  {block.count} of {_counted(block.judged, 'row')}"
+
+
+def _short(number: int, block: Block) -> Line:
+    symptom = safe(brief(block.first.rows[0]), 300)
+    return Line(f"{number:>2}. {block.requirement:<24} {block.count:>4} of {block.judged:<4} {symptom}", hang=COLUMN)
+
+
+def _source(group: Group) -> str:
+    """Return the first sentence that a requirement rests on; the page has them all."""
+    first, *others = map(str, group.sources) if group.sources else [group.source]
+    return f"{first}; and {len(others)} more" if others else first
+
+
+def _rows(block: Block) -> Iterator[Line]:
+    """Yield the rows that miss a requirement, a line for each check; nothing where the first row is the only one."""
+    if block.count == 1:
+        return
+    for place, group in enumerate(block.groups[:LISTED]):
+        yield _member("Rows" if place == 0 else "", _names(group))
+    if len(block.groups) > LISTED:
+        yield _member("", f"and {_counted(len(block.groups) - LISTED, 'more check')}")
+
+
+def _names(group: Group) -> str:
+    rows = [row["row"] for row in group.rows if row["row"]]
+    return f"{group.check}: {_listed(rows)}" if rows else group.check
+
+
+def _checks(group: Group) -> str:
+    """Return the checks of a group, which may be several where they are blocked alike, each with its rows."""
+    own = by(group.rows, lambda row: row["id"])
+    return _listed([f"{rows[0]['id']} ({len(rows)})" if len(rows) > 1 else label(rows[0]) for rows in own])
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+    return f"{', '.join(names[:LISTED])}{more}"
+
+
+def _member(name: str, text: str, *, is_whole: bool = False, style: Style = Style.PLAIN) -> Line:
+    return Line(f"      {name:<9} {text}", style, COLUMN, is_whole)
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"

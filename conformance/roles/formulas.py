@@ -1,0 +1,52 @@
+"""What each role's model computes, as a formula over its tensors: for those who write such models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from conformance.roles.roles import Role
+
+
+def formula(role: Role) -> str:
+    """Return the formula, with the names of the role's tensors; `k` counts elements row by row, from 0."""
+    return FORMULAS[role.compute](role)
+
+
+def _each(role: Role) -> str:
+    """Return a formula for roles whose outputs are their inputs, converted where the datatypes differ."""
+    pairs = zip(role.outputs, role.inputs, strict=True)
+    return ", ".join(
+        f"{out.name} = {own.name}" + (f" as {out.datatype}" if out.datatype != own.datatype else "")
+        for out, own in pairs
+    )
+
+
+def _documented(role: Role) -> str:
+    """Return what the purpose says behind the place in the documents."""
+    return role.purpose.partition(": ")[2]
+
+
+def _of(template: str) -> Callable[[Role], str]:
+    """Return what fills in the names of the first input and of the outputs, and the table."""
+
+    def filled(role: Role) -> str:
+        outputs = {f"out{place}": spec.name for place, spec in enumerate(role.outputs)}
+        return template.format(into=role.inputs[0].name, table=list(role.table), **outputs)
+
+    return filled
+
+
+FORMULAS: Mapping[str, Callable[[Role], str]] = {
+    "identity": _each,
+    "cast": _each,
+    "add_sub": _of("{out0} = A + B, {out1} = A - B, element by element"),
+    "length": _of("{out0}[k] = the number of bytes in {into}[k]"),
+    "weighted_sum": _of("{out0} = [the sum of (k + 1) * {into}[k] over all k]"),
+    "emit": _of('{out0} = [1, 2, ... {into}[0]], {out1} = ["t1", "t2", ... "t" + {into}[1]]; each may be empty'),
+    "text": _of("{out0} = {into}, {out1}[k] = {into}[k] in decimal digits"),
+    "table": _of("{out0}[k] = {table}[{into}[k] - 1]"),
+    "documented_binary": _documented,
+    "documented_mixed": _documented,
+    "documented_all_outputs": _documented,
+    "documented_raw": _documented,
+}

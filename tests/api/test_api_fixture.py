@@ -1,0 +1,98 @@
+"""The fixture `oip_report` as a server's own test suite uses it, and the examples of docs/python.md."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.servers import judge
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+# A server's own module: the bundled server with few models, and right or wrong.
+SERVER = """
+from reference_server import app as bundled, faults, models
+
+few = {name: models.load()[name] for name in ("identity_int32", "multi", "scores_labelled")}
+app = bundled.create(few)
+
+
+def broken():
+    return faults.switched_on(faults.load()["binary-outputs-in-reverse"])
+"""
+THREE_LINES = """
+import pytest
+from my_server import app, broken
+
+@pytest.fixture(params=["right", "wrong"])
+def oip_target(request):
+    if request.param == "right":
+        yield app
+    else:
+        with broken():
+            yield app
+
+@pytest.fixture
+def oip_options():
+    return {"models": ["multi"]}
+
+def test_conformance(oip_report):
+    assert oip_report.verdict == "conformant", oip_report
+"""
+
+
+def examples() -> list[str]:
+    """Return the Python examples of the page."""
+    parts = (DOCS / "python.md").read_text(encoding="utf-8").split("```")[1::2]
+    return [part.partition("\n")[2] for part in parts if part.startswith("python\n")]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A folder with a server's own module."""
+    (tmp_path / "my_server.py").write_text(SERVER)
+    (tmp_path / "pytest.ini").write_text("[pytest]\npythonpath = .\naddopts = --strict-markers -W error\n")
+    return tmp_path
+
+
+def test_a_failing_test_shows_what_is_not_met(project: Path) -> None:
+    (project / "test_it.py").write_text(THREE_LINES)
+    run = judge(project)
+    assert run.returncode == 1, run.stdout
+    assert "1 failed, 1 passed" in run.stdout
+    assert "1 check failed; not met: BIN-ORDER-O>" in run.stdout
+    shown = run.stdout.partition(" oip_report setup -")[2]
+    assert "MUST BIN-ORDER-O: The binary data of an answer follow the order" in shown
+
+
+def test_what_is_missing_is_one_line(project: Path) -> None:
+    (project / "test_it.py").write_text(
+        "import pytest\n"
+        "def test_no_target(oip_report): pass\n"
+        "@pytest.mark.parametrize('oip_target', ['ftp://x'])\n"
+        "def test_bad_target(oip_report): pass\n"
+    )
+    run = judge(project)
+    assert run.returncode == 1
+    assert "oip_report: define a fixture oip_target that returns the URL of a server, or an ASGI app" in run.stdout
+    assert "oip_report: --target-url 'ftp://x' is no http or https URL" in run.stdout
+    assert "Traceback" not in run.stdout + run.stderr
+
+
+def test_the_example_of_a_script(project: Path) -> None:
+    (project / "example.py").write_text(examples()[0])
+    run = subprocess.run([sys.executable, "example.py"], cwd=project, capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert run.stdout.endswith(" is conformant\n")
+    assert (project / "conformance.html").is_file()
+
+
+@pytest.mark.parametrize("index", [1, 2], ids=["fixture", "shared report"])
+def test_the_examples_of_a_test_suite(project: Path, index: int) -> None:
+    (project / "test_example.py").write_text(examples()[index])
+    run = judge(project)
+    assert run.returncode == 0, run.stdout
+    assert f"{index} passed" in run.stdout

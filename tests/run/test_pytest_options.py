@@ -1,0 +1,150 @@
+"""pytest's own options mean of the suite what they mean of any tests: on a server with one fault."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.servers import FEW_MODELS, bundled, judge
+
+SELECTION = ("-k", "json_outputs_take_no_bytes or response_follows_its_json or request_follows_its_json")
+
+
+@pytest.fixture(scope="module")
+def faulty() -> Iterator[str]:
+    with bundled("--fault", "binary-outputs-in-reverse", *FEW_MODELS) as url:
+        yield url
+
+
+def report_of(folder: Path) -> dict[str, Any]:
+    report: dict[str, Any] = json.loads((folder / "r.json").read_text())
+    return report
+
+
+def cached(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run pytest in a folder, with its cache of what failed."""
+    command = [sys.executable, "-m", "pytest", "--color=no", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["one process", "two"])
+def test_what_failed_last_is_run_again_alone(tmp_path: Path, faulty: str, small: str, workers: tuple[str, ...]) -> None:
+    first = cached(tmp_path, f"--target-url={faulty}", *SELECTION, "--conformance-report=r.json")
+    assert first.returncode == 1, first.stdout[-2000:]
+    failed = {check["row"] for check in report_of(tmp_path)["checks"] if check["outcome"] == "fail"}
+    assert failed
+    again = cached(tmp_path, f"--target-url={faulty}", "--lf", "--conformance-report=r.json", *workers)
+    assert again.returncode == 1
+    assert {check["row"] for check in report_of(tmp_path)["checks"]} == failed
+    assert report_of(tmp_path)["verdict"] == "nonconformant"
+    mended = cached(tmp_path, f"--target-url={small}", "--lf", "--conformance-report=r.json", *workers)
+    assert mended.returncode == 0
+    assert {check["row"] for check in report_of(tmp_path)["checks"]} == failed
+    assert report_of(tmp_path)["verdict"] == "incomplete"
+
+
+@pytest.mark.parametrize("options", [("-x",), ("-x", "-n", "2"), ("--maxfail=1",)], ids=" ".join)
+def test_a_run_that_stops_at_a_failure_has_found_one(tmp_path: Path, faulty: str, options: tuple[str, ...]) -> None:
+    run = judge(tmp_path, f"--target-url={faulty}", *SELECTION, *options, "--conformance-report=r.json")
+    assert run.returncode == 1, run.stdout[-2000:]
+    report = report_of(tmp_path)
+    assert (report["verdict"], report["footer"]["complete"]) == ("nonconformant", False)
+    failed, not_run = report["why"]
+    assert "failed" in failed
+    assert not_run.endswith("not run: stopping after 1 failures")
+
+
+def test_stepwise_stops_at_a_failure_and_goes_on_there(tmp_path: Path, faulty: str) -> None:
+    for _ in range(2):
+        run = cached(tmp_path, f"--target-url={faulty}", *SELECTION, "--sw", "--conformance-report=r.json")
+        assert run.returncode == 1
+        failed = [check["row"] for check in report_of(tmp_path)["checks"] if check["outcome"] == "fail"]
+        assert len(failed) == 1
+    assert report_of(tmp_path)["checks"][0]["row"] == failed[0]
+
+
+def test_collecting_only_shows_ids_and_judges_nothing(tmp_path: Path, faulty: str) -> None:
+    run = judge(tmp_path, f"--target-url={faulty}", *SELECTION, "--co", "-q", "--conformance-report=r.json")
+    assert run.returncode == 0
+    shown = [line for line in run.stdout.splitlines() if "::" in line]
+    assert shown[0] == "ordering::request_follows_its_json[INT64-BOOL-FP32-BYTES]"
+    assert {line.partition("::")[0] for line in shown} == {"ordering"}
+    assert run.stdout.splitlines()[-1].startswith(f"{len(shown)}/")
+    assert not (tmp_path / "r.json").exists()
+
+
+def test_no_summary_leaves_the_verdict(tmp_path: Path, faulty: str) -> None:
+    run = judge(tmp_path, f"--target-url={faulty}", *SELECTION, "--no-summary")
+    assert run.returncode == 1
+    assert [title for title in ("= summary =", "= failures =", "= not judged =") if title in run.stdout] == []
+    assert " is nonconformant: " in run.stdout.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    "options", [("-q",), ("-q", "--tb=no"), ("--tb=short",), ("-v",), ("--no-header",)], ids=" ".join
+)
+def test_how_much_is_shown_changes_no_verdict(tmp_path: Path, faulty: str, options: tuple[str, ...]) -> None:
+    run = judge(tmp_path, f"--target-url={faulty}", *SELECTION, *options)
+    assert run.returncode == 1
+    assert " is nonconformant: " in run.stdout.splitlines()[-1]
+    assert "Traceback" not in run.stdout + run.stderr
+    assert ("profile     certify" in run.stdout) == (not {"-q", "--no-header"} & set(options))
+
+
+def test_a_path_narrows_like_a_word(tmp_path: Path, faulty: str) -> None:
+    from conformance.plugin import SUITE
+
+    run = judge(tmp_path, f"--target-url={faulty}", f"{SUITE}/ordering", "--no-summary", "--conformance-report=r.json")
+    assert run.returncode == 1
+    report = report_of(tmp_path)
+    assert {check["area"] for check in report["checks"]} == {"ordering"}
+    assert report["verdict"] == "nonconformant"
+    assert report["extensions"]["binary_tensor_data"]["verdict"] == "nonconformant"
+
+
+# --- a plain run -----------------------------------------------------------------------------------------------------
+
+PLAIN = """
+import sys, pytest
+status = pytest.main(["-q", "-p", "no:hypothesispytest", "-p", "no:cacheprovider"])
+print(status, *sorted({name.partition(".")[0] for name in sys.modules}))
+"""
+
+
+def test_a_plain_run_has_its_own_tests_alone_and_imports_nothing_heavy(tmp_path: Path) -> None:
+    (tmp_path / "test_own.py").write_text("def test_own(): pass\n")
+    run = subprocess.run([sys.executable, "-c", PLAIN], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "1 passed" in run.stdout
+    status, *modules = run.stdout.splitlines()[-1].split()
+    assert "conformance" in modules
+    heavy = {
+        "numpy",
+        "httpx",
+        "hypothesis",
+        "jsonschema",
+        "jinja2",
+        "uvicorn",
+        "h11",
+        "grpc",
+        "tomlkit",
+        "cryptography",
+    }
+    assert (status[-1], heavy & set(modules)) == ("0", set())
+
+
+def test_what_a_plain_run_has_more_begins_with_a_prefix_of_ours(tmp_path: Path) -> None:
+    listed = [judge(tmp_path, "--help", *without).stdout for without in ((), ("-p", "no:oip_conformance"))]
+    options = [set(re.findall(r"^  (--[\w-]+)", text, re.MULTILINE)) for text in listed]
+    added = options[0] - options[1]
+    assert {name.split("-")[2] for name in added} == {"target", "conformance"}
+    shown = [judge(tmp_path, "--fixtures", "-q", *without).stdout for without in ((), ("-p", "no:oip_conformance"))]
+    fixtures = [{line.partition(" ")[0] for line in text.splitlines() if line[:1].isalpha()} for text in shown]
+    assert {name for name in fixtures[0] - fixtures[1] if not name.startswith("oip_")} == set()
+    assert "oip_report" in fixtures[0]

@@ -1,0 +1,109 @@
+"""What `-k` and `-m` select of the suite."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from conformance.judging.selection import collected_rows
+from conformance.plugin import markers
+from conformance.terms import ledger
+from conformance.terms.check import Check, Row
+from conformance.terms.extensions import TRANSPORTS
+from tests.support.servers import judge
+
+
+def selected(folder: Path, url: str, *arguments: str) -> list[str]:
+    """Return the ids of the rows that these arguments select."""
+    run = judge(folder, f"--target-url={url}", *arguments, "--co", "-q")
+    assert run.returncode in (0, 5), run.stderr
+    return [line for line in run.stdout.splitlines() if "::" in line]
+
+
+def areas(ids: list[str]) -> set[str]:
+    return {each.partition("::")[0] for each in ids}
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory: pytest.TempPathFactory, small: str) -> list[str]:
+    """The ids of all rows."""
+    return selected(tmp_path_factory.mktemp("all"), small)
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("raw", {"raw"}),
+        ("RAW or ordering", {"raw", "ordering"}),
+        ("json and not json", set()),
+        ("ordering.response-follows-its-json", {"ordering"}),
+        ("BIN-ORDER-O and ordering", {"ordering"}),
+    ],
+)
+def test_the_name_of_an_area_selects_that_area_alone(
+    tmp_path: Path, small: str, everything: list[str], words: str, found: set[str]
+) -> None:
+    ids = selected(tmp_path, small, "-k", words)
+    assert areas(ids) == found
+    if words == "raw":
+        assert ids == [each for each in everything if each.startswith("raw::")]
+        others = selected(tmp_path, small, "-k", "not raw")
+        assert others == [each for each in everything if not each.startswith("raw::")]
+        assert any("raw" in each for each in others)
+
+
+def test_the_id_of_a_check_selects_its_rows_and_another_word_what_it_is_part_of(tmp_path: Path, small: str) -> None:
+    of_check = selected(tmp_path, small, "-k", "ordering.response-follows-its-json")
+    assert {each.partition("[")[0] for each in of_check} == {"ordering::response_follows_its_json"}
+    of_word = selected(tmp_path, small, "-k", "follows_its_json")
+    assert {each.partition("[")[0] for each in of_word} > {"ordering::response_follows_its_json"}
+    of_start = selected(tmp_path, small, "-k", "ordering.res")
+    assert of_start == of_check
+    required = selected(tmp_path, small, "-k", "BIN-ORDER-O")
+    assert set(of_check) < set(required)
+
+
+@pytest.mark.parametrize(
+    ("expression", "holds"),
+    [
+        ("must", lambda check, row: "must" in markers.of(check, row)),
+        ("raw", lambda check, row: "raw" in markers.of(check, row)),
+        (
+            "binary_tensor_data and not must",
+            lambda check, row: set(markers.of(check, row)) & {"binary_tensor_data", "must"} == {"binary_tensor_data"},
+        ),
+        ("area_state and over_http", lambda check, _: check.area == "state"),
+    ],
+)
+def test_markers_select(tmp_path: Path, small: str, expression: str, holds: Callable[[Check, Row], bool]) -> None:
+    rows = [(check, row) for check, row in collected_rows("certify") if holds(check, row)]
+    assert len(selected(tmp_path, small, "-m", expression)) == len(rows) > 0
+
+
+def test_every_row_has_one_level_one_extension_and_one_area() -> None:
+    for check, row in collected_rows("explore", transports=TRANSPORTS):
+        level, extension, area, *over = markers.of(check, row)
+        assert (level in markers.LEVELS, area) == (True, f"area_{check.area}")
+        assert {level, extension, area, *over} <= set(markers.known())
+        levels = {str(ledger.requirement(name).level) for name in check.requirements(row)}
+        assert "MUST" not in levels or level == "must"
+
+
+def test_a_marker_that_is_not_known_is_one_line_and_status_4(tmp_path: Path, small: str) -> None:
+    run = judge(tmp_path, f"--target-url={small}", "-m", "must and typo")
+    assert run.returncode == 4
+    assert run.stderr.count("\n") <= 2
+    assert (
+        "-m: there is no marker 'typo', but must, should, may, observe, protocol, binary_tensor_data, raw" in run.stderr
+    )
+
+
+def test_markers_are_known_where_there_is_a_target_alone(tmp_path: Path) -> None:
+    with_target = judge(tmp_path, "--markers", "--target-url=http://127.0.0.1:9")
+    assert "@pytest.mark.must: oip-conformance: a row that answers for a MUST." in with_target.stdout
+    assert "oip-conformance" not in judge(tmp_path, "--markers").stdout
+    (tmp_path / "test_own.py").write_text("import pytest\n@pytest.mark.must\ndef test_own(): pass\n")
+    assert "'must' not found in `markers`" in judge(tmp_path, "--strict-markers").stdout
+    assert judge(tmp_path, "-m", "typo").returncode == 5

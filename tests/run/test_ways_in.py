@@ -1,0 +1,246 @@
+"""The first minute: whatever server somebody has, a run says what to do next, and `doctor` and `init` do as well."""
+
+from __future__ import annotations
+
+import json
+import threading
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from conformance.transport import config
+from tests.support.servers import JsonOnly, command, judge, serving
+
+
+class Ordinary(JsonOnly):
+    """Models that fill no role, in an index: they add one, and `custom` has metadata without tensors."""
+
+    index: ClassVar[list[str]] = ["iris", "custom"]
+    tensor: ClassVar[dict[str, Any]] = {"name": "X", "datatype": "INT32", "shape": [-1]}
+
+    def do_GET(self) -> None:  # noqa: N802
+        name = self.path.rpartition("/")[2]
+        if self.path == "/v2":
+            self._answer(200, {"name": "ordinary", "version": "3", "extensions": []})
+        elif self.path == "/v2/models":
+            self._answer(200, {"models": self.index})
+        elif name in self.index:
+            inputs = [self.tensor] if name == "iris" else []
+            self._answer(200, {"name": name, "platform": "", "inputs": inputs, "outputs": inputs})
+        else:
+            self._answer(404, {"error": "unknown"})
+
+    def do_POST(self) -> None:  # noqa: N802
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        try:
+            tensor = json.loads(body)["inputs"][0]
+            output = {**self.tensor, "shape": tensor["shape"], "data": [value + 1 for value in tensor["data"]]}
+        except (ValueError, TypeError, LookupError):
+            self._answer(400, {"error": "not an inference request"})
+        else:
+            name = self.path.split("/")[3]
+            document = {"model_name": name, "outputs": [output]} if name in self.index else {"error": "unknown"}
+            self._answer(200 if name in self.index else 404, document)
+
+
+class ReadsBinary(Ordinary):
+    """Takes binary inputs, too, and answers JSON all the same."""
+
+    index: ClassVar[list[str]] = ["iris"]
+
+    def do_POST(self) -> None:  # noqa: N802
+        length = self.headers.get("Inference-Header-Content-Length")
+        if length is None:
+            super().do_POST()
+            return
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        tensor, octets = json.loads(body[: int(length)])["inputs"][0], body[int(length) :]
+        data = [1 + int.from_bytes(octets[at : at + 4], "little", signed=True) for at in range(0, len(octets), 4)]
+        self._answer(200, {"model_name": "iris", "outputs": [{**self.tensor, "shape": tensor["shape"], "data": data}]})
+
+
+class Silent(BaseHTTPRequestHandler):
+    """Takes every connection and never answers."""
+
+    end = threading.Event()
+
+    def do_GET(self) -> None:
+        self.end.wait(60)
+
+    def do_POST(self) -> None:
+        self.do_GET()
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        """Stay quiet."""
+
+
+@contextmanager
+def silent() -> Iterator[str]:
+    Silent.end.clear()
+    with serving(Silent) as url:
+        try:
+            yield url
+        finally:
+            Silent.end.set()
+
+
+# --- a server with ordinary models ------------------------------------------------------------------------------------
+
+
+def test_the_run_names_the_models_and_the_command(tmp_path: Path) -> None:
+    with serving(Ordinary) as url:
+        run = judge(tmp_path, f"--target-url={url}")
+    last = run.stdout.splitlines()[-1]
+    assert run.returncode == 6
+    assert last.endswith("it serves iris, custom: judge with --target-model iris, or --target-model all")
+
+
+def test_all_models_are_judged(tmp_path: Path) -> None:
+    options = ("--target-model=all", "--target-extension=protocol", "--conformance-report=r.json", "-n", "2")
+    with serving(Ordinary) as url:
+        run = judge(tmp_path, f"--target-url={url}", *options)
+    report = json.loads((tmp_path / "r.json").read_text())
+    outcomes = {(check["row"].partition("-")[0], check["outcome"]) for check in report["checks"]}
+    assert report["options"]["models"] == ["iris", "custom"]
+    assert outcomes >= {("iris", "pass"), ("custom", "blocked")}
+    assert not outcomes & {("custom", "pass"), ("iris", "blocked")}
+    assert "the metadata of custom list no inputs" in run.stdout
+
+
+def test_all_models_of_a_server_that_lists_none(tmp_path: Path) -> None:
+    with serving(JsonOnly) as url:
+        run = judge(tmp_path, f"--target-url={url}", "--target-model=all")
+    assert run.returncode == 6
+    assert "lists no models" in run.stdout.splitlines()[-1]
+    assert run.stdout.splitlines()[-1].endswith("name them, with --target-model NAME")
+
+
+def test_init_writes_a_table_for_each_model(tmp_path: Path) -> None:
+    with serving(Ordinary) as url:
+        done = command(tmp_path, "init", "--target-url", url, "-o", "t.toml")
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "t.toml").read_text()
+    assert tomllib.loads(text)["models"] == {"iris": {}, "custom": {}}
+    assert "[models.iris]  # X INT32 [-1] -> X INT32 [-1]; takes inputs made from its metadata" in text
+    stub = text[text.index("# [models.custom.inputs.INPUT]") :]
+    tables = tomllib.loads("\n".join(line.removeprefix("# ") for line in stub.splitlines()))
+    assert tables["models"]["custom"]["inputs"]["INPUT"] == {"datatype": "FP32", "shape": [1], "data": [1]}
+
+
+def test_init_of_a_server_without_models_says_so(tmp_path: Path) -> None:
+    class Bare(JsonOnly):
+        def do_GET(self) -> None:  # noqa: N802
+            self._answer(404, {"error": "unknown"})
+
+    with serving(Bare) as url:
+        done = command(tmp_path, "init", "--target-url", url)
+    assert done.returncode == 2
+    assert "lists no models, and none has the name of a role: name one with --target-model NAME" in done.stderr
+
+
+def test_a_table_of_the_file_is_the_same_as_the_option(tmp_path: Path) -> None:
+    table = '[models.custom.inputs.X]\ndatatype = "INT32"\nshape = [2]\ndata = [7, 8]\n'
+    with serving(Ordinary) as url:
+        (tmp_path / "t.toml").write_text(f'url = "{url}"\nextensions = ["protocol"]\n{table}')
+        judge(tmp_path, "--target-config=t.toml", "--conformance-report=r.json")
+    report = json.loads((tmp_path / "r.json").read_text())
+    assert report["target"]["models"]["custom"]["inputs"] == [{"name": "X", "datatype": "INT32", "shape": [2]}]
+    assert {check["outcome"] for check in report["checks"] if check["row"].startswith("custom")} >= {"pass"}
+
+
+def test_roles_and_models_of_a_file_are_both_judged(tmp_path: Path, reference: str) -> None:
+    text = f'url = "{reference}"\n[roles]\nidentity_int32 = "identity_int32"\n[models.add_sub]\n'
+    (tmp_path / "t.toml").write_text(text)
+    run = judge(tmp_path, "--target-config=t.toml", "--conformance-profile=quick", "--conformance-report=r.json")
+    report = json.loads((tmp_path / "r.json").read_text())
+    passed = {(check["area"], check["row"]) for check in report["checks"] if check["outcome"] == "pass"}
+    assert run.returncode == 0, run.stdout[-2000:]
+    assert "add_sub" in {row for _, row in passed}
+    assert report["target"]["roles"] == {"identity_int32": "identity_int32"}
+    assert {"sizes", "state"} <= {area for area, _ in passed}
+
+
+def test_a_datatype_that_is_given_has_to_be_that_of_the_metadata(tmp_path: Path) -> None:
+    table = '[models.iris.inputs.X]\ndatatype = "FP32"\nshape = [2]\ndata = [7, 8]\n'
+    with serving(Ordinary) as url:
+        (tmp_path / "t.toml").write_text(f'url = "{url}"\n{table}')
+        run = judge(tmp_path, "--target-config=t.toml")
+    said = "incomplete: --target-config: models.iris.inputs.X: datatype FP32, and INT32 in the metadata"
+    assert run.stdout.splitlines()[-1] == said
+
+
+# --- extensions -------------------------------------------------------------------------------------------------------
+
+
+def test_binary_inputs_are_offered_though_answers_are_json(tmp_path: Path) -> None:
+    with serving(ReadsBinary) as url:
+        run = judge(tmp_path, f"--target-url={url}", "--target-model=iris", "--conformance-report=r.json")
+    report = json.loads((tmp_path / "r.json").read_text())
+    assert report["target"]["extensions_offered"] == ["binary_tensor_data"]
+    assert run.returncode == 1
+    assert "raw is not offered: " in run.stdout
+    assert "classification is not offered: " in run.stdout
+
+
+# --- a silent server --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+def test_a_silent_server_ends_the_survey(tmp_path: Path, workers: tuple[str, ...]) -> None:
+    with silent() as url:
+        run = judge(tmp_path, f"--target-url={url}", "--target-timeout=0.3", *workers)
+    assert run.returncode == 6
+    assert run.stdout.splitlines()[0].startswith("=")
+    assert run.stdout.splitlines()[-1] == (f"incomplete: {url} is silent: 3 requests in a row had no answer in 0.3 s")
+
+
+def test_the_header_of_pytest_comes_before_ours(tmp_path: Path, reference: str) -> None:
+    run = judge(tmp_path, f"--target-url={reference}", "-k", "metadata", "-n", "2")
+    lines = [line.split(maxsplit=1)[0] for line in run.stdout.splitlines() if line]
+    order = [lines.index(word) for word in ("platform", "target", "extensions", "profile", "created:")]
+    assert order == sorted(order)
+    quiet = judge(tmp_path, f"--target-url={reference}", "-k", "metadata", "-q")
+    assert "extensions  " not in quiet.stdout
+
+
+# --- doctor -----------------------------------------------------------------------------------------------------------
+
+
+def test_doctor_of_a_server_with_roles(tmp_path: Path, reference: str) -> None:
+    done = command(tmp_path, "doctor", reference)
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0
+    assert len(lines) <= 10
+    assert lines[0].startswith("server              oip-reference-server ")
+    assert lines[0].endswith("; live, ready")
+    assert "binary_tensor_data  listed" in lines
+    assert lines[-1] == f"next                oip-conformance run {reference}"
+
+
+def test_doctor_of_a_server_with_ordinary_models(tmp_path: Path) -> None:
+    with serving(Ordinary) as url:
+        done = command(tmp_path, "doctor", url)
+    assert done.returncode == 6
+    assert len(done.stdout.splitlines()) <= 10
+    assert "models              2 listed: iris, custom" in done.stdout
+    assert done.stdout.splitlines()[-1].endswith(f"run {url} --target-model all --target-extension=protocol")
+
+
+@pytest.mark.parametrize(
+    ("url", "message"), [("http://127.0.0.1:9", "cannot connect to"), ("ftp://x", "--target-url 'ftp://x' is no http")]
+)
+def test_doctor_of_nobody_is_one_line(tmp_path: Path, url: str, message: str) -> None:
+    done = command(tmp_path, "doctor", url)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"oip-conformance: error: {message}")
+    assert done.stderr.count("\n") == 1
+
+
+def test_the_file_of_a_model_without_inputs(tmp_path: Path) -> None:
+    (tmp_path / "t.toml").write_text("[models.iris]\n")
+    assert config.load(tmp_path / "t.toml").models == {"iris": {}}
