@@ -22,7 +22,7 @@ import jinja2
 from markupsafe import Markup, escape
 
 from conformance.report import bar, places
-from conformance.report.findings import brief, label, missing_role
+from conformance.report.findings import brief, missing_role
 from conformance.report.view import NOT_RUN, TITLES, Requirement, View, gate_sentence
 from conformance.terms.extensions import GRPC, transport_of
 from conformance.terms.links import is_url
@@ -96,7 +96,6 @@ def _template() -> jinja2.Template:
     )
     environment.filters |= {
         "prose": prose,
-        "label": label,
         "brief": brief,
         "is_url": is_url,
         "json": json.dumps,

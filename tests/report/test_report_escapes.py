@@ -67,7 +67,8 @@ def test_hostile_text_stays_text_in_markdown(hostile: Report) -> None:
 def test_hostile_text_stays_text_in_html(hostile: Report) -> None:
     page = tags(comparison_html.render(compare([("file", hostile), (HOSTILE, hostile)])))
     assert page.seen <= TAGS
-    assert page.attributes <= {"lang", "charset", "name", "content", "http-equiv", "class", "scope"}
+    known = {"lang", "charset", "name", "content", "http-equiv", "class", "scope", "tabindex", "role", "aria-label"}
+    assert page.attributes <= known
     assert "<script>alert(1)</script>|`x`\\n# \\x1b[31m[go](http://evil) & www.evil \\u202e" in page.text
     assert re.findall(r"[^ -~\n]", page.text) == []
 

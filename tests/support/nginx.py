@@ -1,8 +1,4 @@
-"""nginx from Debian in front of a server: found or fetched, and run in a folder of its own, without root.
-
-`apt-get` with lists and cache of its own needs no root and leaves the machine as it is; the package is unpacked, not
-installed. It is kept in pytest's cache folder, so that it is fetched once.
-"""
+"""nginx from Debian in front of a server: found or fetched, and run in a folder of its own, without root."""
 
 from __future__ import annotations
 
@@ -12,10 +8,11 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
+
+from tests.support import debian
 
 START_LIMIT = 10.0
 
@@ -44,39 +41,7 @@ def find(cache: Path) -> Path:
     installed = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}{os.pathsep}/usr/sbin")
     if installed:
         return Path(installed)
-    unpacked = cache / "root"
-    if not unpacked.exists():
-        with TemporaryDirectory(dir=cache) as folder:
-            root = _fetch(Path(folder)) / "root"
-            with suppress(OSError):  # another process of the tests was faster
-                root.rename(unpacked)
-    return unpacked / "usr/sbin/nginx"
-
-
-def _fetch(folder: Path) -> Path:
-    """Download and unpack the package `nginx` below an empty folder; return that."""
-    (folder / "lists/partial").mkdir(parents=True)
-    apt = ["apt-get", "-qq"]
-    for option in (f"Dir::State::lists={folder}/lists", f"Dir::Cache={folder}", "APT::Sandbox::User="):
-        apt += ["-o", option]
-    _run([*apt, "update"], folder)
-    _run([*apt, "download", "nginx"], folder)
-    (package,) = folder.glob("nginx_*.deb")
-    _run(["dpkg-deb", "-x", str(package), str(folder / "root")], folder)
-    return folder
-
-
-def _run(command: list[str], folder: Path) -> None:
-    try:
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
-        said = "" if done.returncode == 0 else f"`{' '.join(command)}` said: {done.stderr.strip()}"
-    except (OSError, subprocess.TimeoutExpired) as error:
-        said = str(error)
-    if said:
-        raise RuntimeError(
-            "the tests of gateways need nginx, which is neither installed (`apt-get install nginx-light`) "
-            f"nor could it be fetched from Debian's registry: {said}"
-        )
+    return debian.unpacked(cache, "nginx", needs="the tests of gateways") / "usr/sbin/nginx"
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,7 @@ TAGS = {
         "title",
         "style",
         "body",
+        "main",
         "h1",
         "h2",
         "h3",
