@@ -7,17 +7,21 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from conformance.judging.conclusion import Conclusion
 from conformance.plugin.options import REFERENCE
 from conformance.plugin.run import Run
 from conformance.report import github, terminal, terminal_findings
+from conformance.report.findings import label
 from conformance.report.lines import MARKUP, Line
 from conformance.survey.progress import Progress, silent
 from conformance.terms.extensions import GRPC, HTTP
 from conformance.transport.grpc_packages import INSTALL_GRPC
+
+Section = tuple[str, Iterable[Line | str]]  # a title, and what stands below it
 
 
 @contextmanager
@@ -53,25 +57,35 @@ def print_summary(run: Run, reporter: Any) -> None:
     conclusion = run.conclusion
     if conclusion is None or not conclusion.results:
         return
-    results, survey, options = conclusion.results, run.started_session.survey, run.options
-    checks = [result.to_dict() for result in results]
-    most = None if options.shows_all else terminal_findings.MOST_BLOCKS
-    shown = 0 if options.shows_no_failures else most
-    sections: Sequence[tuple[str, Iterable[Line | str]]] = (
-        ("gate", terminal.gate(conclusion.gate)),
-        ("summary", terminal.summary(results, survey, conclusion.missing)),
-        ("failures", terminal_findings.failures(checks, rerun(run), most=shown)),
-        ("in error, or blocked", terminal_findings.stuck(checks, most=most)),
-        ("advice", terminal_findings.advice(checks, most=most)),
-        ("observations", terminal.observations(results)),
-        ("not judged", terminal.not_judged(results, survey)),
-        ("fix first", terminal_findings.fix_first(checks)),
-    )
-    for title, section in sections:
+    for title, section in _sections(run, conclusion, is_quiet=reporter.verbosity < 0):
         lines = [line if isinstance(line, Line) else Line(line, is_whole=True) for line in section]
         if lines:
             reporter.write_sep("=", title)
             _write(reporter, lines)
+
+
+def _sections(run: Run, conclusion: Conclusion, *, is_quiet: bool) -> Iterator[Section]:
+    """Yield what is shown: under a baseline the difference alone, under `-q` what is not met, else everything."""
+    results, survey, options = conclusion.results, run.started_session.survey, run.options
+    checks, gate = [result.to_dict() for result in results], conclusion.gate
+    most = None if options.shows_all else terminal_findings.MOST_BLOCKS
+    is_whole = not (is_quiet or gate)
+    if gate:
+        new = set(gate.new)
+        checks = [check for check in checks if label(check) in new]
+        yield "gate", terminal.gate(gate)
+    if is_whole:
+        yield "summary", terminal.summary(results, survey, conclusion.missing)
+    if not options.shows_no_failures:
+        yield "failures", terminal_findings.failures(checks, rerun(run), most=most)
+    if is_whole:
+        yield "in error, or blocked", terminal_findings.stuck(checks, most=most)
+    if is_whole or gate:
+        yield "advice", terminal_findings.advice(checks, most=most)
+    if is_whole:
+        yield "observations", terminal.observations(results)
+        yield "not judged", terminal.not_judged(results, survey)
+    yield "fix first", terminal_findings.fix_first(checks)
 
 
 def _write(reporter: Any, lines: Iterable[Line]) -> None:

@@ -69,7 +69,7 @@ def gate(found: Gate | None) -> Iterator[str]:
     """Yield how a run differs from its baseline; nothing without one."""
     if found is None:
         return
-    for title, labels in (("new failures", found.new), ("fixed", found.fixed), ("stale entries", found.stale)):
+    for title, labels in (("new", found.new), ("fixed", found.fixed), ("stale entries", found.stale)):
         yield f"{title:14}{len(labels):6}"
         yield from (f"      {safe(label, 400)}" for label in labels)
     yield f"known failures{len(found.known):6}"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from conformance.likeness.naming import lines as likeness_lines
+from conformance.likeness.naming import looks_like
 from conformance.report.blocks import Block, blocks
 from conformance.report.findings import Entry, Group, brief, by, groups, label
 from conformance.report.lines import Line, Style
@@ -41,7 +43,9 @@ def failures(checks: Sequence[Entry], rerun: str, *, most: int | None = MOST_BLO
 
 
 def fix_first(checks: Sequence[Entry]) -> Iterator[Line]:
-    """Yield a line for each of the few requirements to be fixed first."""
+    """Yield a line for each of the few requirements to be fixed first, and for each fault that all this looks like."""
+    found = (likeness.to_dict() for likeness in looks_like(checks))
+    yield from (Line(text, Style.WARNING, COLUMN) for text in likeness_lines(found))
     yield from (_short(number, block) for number, block in enumerate(blocks(checks, Outcome.FAIL)[:FIRST], 1))
 
 

@@ -24,7 +24,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from conformance import checks
-from conformance.judging.selection import collected_rows
+from conformance.judging.selection import Subjects, collected_rows
 from conformance.judging.session import Session
 from conformance.likeness.patterns import FILE, MODELS, unpacked
 from conformance.terms.check import Check, Row
@@ -100,11 +100,11 @@ def _misses_of_models(fault: Fault) -> list[Miss]:
 def _related() -> Iterator[CheckResult]:
     with Session(Target(settings.make(server().url, timeout=TIMEOUT))) as session:
         try:
-            session.take_survey(models=JUDGED_MODELS)
+            session.take_survey(subjects=Subjects(JUDGED_MODELS, with_roles=False))
         except (SettingsError, TargetLost):
             return  # no model can be judged so
         for model in JUDGED_MODELS:
-            for check, row in collected_rows("quick", models=(model,)):
+            for check, row in collected_rows("quick", subjects=Subjects((model,), with_roles=False)):
                 if check.area == checks.RELATIONS:
                     yield replace(session.judge(check, row), row=row.id.removeprefix(model).removeprefix("-"))
 
