@@ -79,10 +79,19 @@ def _head(view: View) -> Iterator[str]:
     why = f" {'; '.join(code(reason, 600) for reason in report['why'])}." if report["why"] else ""
     yield f"**{view.verdict}**{f':{why}' if why else '.'} {view.musts.sentence}."
     yield ""
+    yield from _likenesses(view)
     yield from _gate(view)
     yield from table(["", ""], [[name, text] for name, text in _facts(view)])
     yield ""
     yield from _parts(view)
+
+
+def _likenesses(view: View) -> Iterator[str]:
+    """Yield which known faults the run looks like; nothing where none fits."""
+    for found in view.report.get("looks_like", ()):
+        share = f"{found['explains']} of {found['of']} unmet rows"
+        yield f"Looks like {code(found['fault'])}: {prose(found['summary'])} ({share})"
+        yield ""
 
 
 def _gate(view: View) -> Iterator[str]:

@@ -6,7 +6,7 @@ from xml.etree.ElementTree import Element
 
 import html5lib
 
-from conformance.report import places
+from conformance.report import page_markdown, places
 from conformance.report.findings import groups
 from conformance.report.page_html import MOST_FIRST, render
 from conformance.report.view import view
@@ -132,3 +132,12 @@ def test_the_place_of_a_row_is_the_same_whatever_stands_before_it() -> None:
     before = [check("headers.y", str(number), "fail", failure=failure("BIN-HEADER-I")) for number in range(30)]
     row = check(row="four", outcome="fail")
     assert of(report("nonconformant", checks=[row])) == of(report("nonconformant", checks=[*before, row]))
+
+
+def test_what_a_run_looks_like_stands_above_what_to_fix() -> None:
+    found = {"fault": "f-g", "requirement": "BIN-ORDER-O", "summary": "Writes `X` <b>.", "explains": 3, "of": 4}
+    made = {**NONCONFORMANT, "looks_like": [found]}
+    shown = text(parsed(made))
+    assert "Looks like f-g : Writes X <b>. 3 of 4 unmet rows" in shown
+    assert shown.index("Looks like") < shown.index("To fix")
+    assert "Looks like `f-g`: Writes `X` &lt;b&gt;. (3 of 4 unmet rows)" in page_markdown.render(view(made))
