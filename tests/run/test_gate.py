@@ -64,7 +64,8 @@ def test_a_new_failure_fails_and_leads_the_output(tmp_path: Path, faulty: str) -
     (tmp_path / "b.toml").write_text("")
     run = judge(tmp_path, f"--target-url={faulty}", *WHOLE)
     assert run.returncode == 1
-    assert run.stdout.index(" gate ") < run.stdout.index(" summary ")
+    assert run.stdout.index(" gate ") < run.stdout.index(" failures ")
+    assert " summary " not in run.stdout
     new = report_of(tmp_path)["gate"]["new"]
     assert any(label.startswith("relations.outputs-in-any-order [") for label in new)
 
