@@ -310,7 +310,7 @@ def test_a_model_that_answers_nothing_is_told_once(tmp_path: Path) -> None:
     with odd_models.serving(odd_models.NEVER) as address:
         run = judge(tmp_path, f"--target-url={address}", "--target-model=never")
     assert run.returncode == 6
-    assert run.stdout.count("blocked  ") == 1
+    assert run.stdout.count("\nblocked  ") == 1
     assert "checks blocked" in run.stdout.splitlines()[-1]
 
 
