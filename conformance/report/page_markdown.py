@@ -88,7 +88,7 @@ def _head(view: View) -> Iterator[str]:
 
 def _likenesses(view: View) -> Iterator[str]:
     """Yield which known faults the run looks like; nothing where none fits."""
-    for found in view.report.get("looks_like", ()):
+    for found in view.report.get("looks_like", ()) if view.blocks else ():
         share = f"{found['explains']} of {found['of']} unmet rows"
         yield f"Looks like {code(found['fault'])}: {prose(found['summary'])} ({share})"
         yield ""

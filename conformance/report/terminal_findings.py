@@ -43,10 +43,12 @@ def failures(checks: Sequence[Entry], rerun: str, *, most: int | None = MOST_BLO
 
 
 def fix_first(checks: Sequence[Entry]) -> Iterator[Line]:
-    """Yield a line for each of the few requirements to be fixed first, and for each fault that all this looks like."""
-    found = (likeness.to_dict() for likeness in looks_like(checks))
-    yield from (Line(text, Style.WARNING, COLUMN) for text in likeness_lines(found))
-    yield from (_short(number, block) for number, block in enumerate(blocks(checks, Outcome.FAIL)[:FIRST], 1))
+    """Yield what all this looks like, and a line for each of the few requirements to be fixed first."""
+    first = blocks(checks, Outcome.FAIL)[:FIRST]
+    if first:  # what is only advised against need not be a fault
+        found = (likeness.to_dict() for likeness in looks_like(checks))
+        yield from (Line(text, Style.WARNING, COLUMN) for text in likeness_lines(found))
+    yield from (_short(number, block) for number, block in enumerate(first, 1))
 
 
 def stuck(checks: Sequence[Entry], *, most: int | None = MOST_BLOCKS) -> Iterator[Line]:
