@@ -46,9 +46,17 @@ def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Leave failures to our own summary when there is a target, before pytest sets up its terminal."""
-    if options.names_target(config.option, config.getini):
-        options.quieten(config.option)
+    """Leave failures to our own summary when there is a target, before pytest sets up its terminal.
+
+    Hypothesis's own plugin imports all of Hypothesis at the end of a run, which takes longer than a short run: it is
+    only there where something explores.
+    """
+    if not options.names_target(config.option, config.getini):
+        return
+    options.quieten(config.option)
+    is_needed = config.option.conformance_profile == "explore" or config.args != [SUITE]  # or for tests of the user's
+    if not is_needed and config.pluginmanager.has_plugin("hypothesispytest"):
+        config.pluginmanager.unregister(name="hypothesispytest")
 
 
 @pytest.hookimpl(trylast=True)

@@ -148,3 +148,10 @@ def test_what_a_plain_run_has_more_begins_with_a_prefix_of_ours(tmp_path: Path) 
     fixtures = [{line.partition(" ")[0] for line in text.splitlines() if line[:1].isalpha()} for text in shown]
     assert {name for name in fixtures[0] - fixtures[1] if not name.startswith("oip_")} == set()
     assert "oip_report" in fixtures[0]
+
+
+def test_a_run_that_does_not_explore_never_imports_hypothesis(tmp_path: Path, reference: str) -> None:
+    options = (f"--target-url={reference}", "-k", "metadata.server", "-q")
+    run = judge(tmp_path, *options, PYTHONPROFILEIMPORTTIME="1")
+    assert "| conformance.plugin.options\n" in run.stderr.replace("  ", "")
+    assert not [line for line in run.stderr.splitlines() if line.split("|")[-1].strip() == "hypothesis"]

@@ -16,7 +16,7 @@ from conformance.terms.extensions import GRPC, HTTP, TRANSPORTS
 from reference_server.faults import Fault
 from tests.support.reach import Rows
 
-# For every sixteenth fault the tests run so many rows of each check that should see it, and this part of all others;
+# For every 32nd fault the tests run so many rows of each check that should see it, and this part of all others;
 # for the rest few of them, other ones for each fault; more where that raises a doubt. `tox -e matrix` runs them all.
 MANY, FEW = (60, 40), (3, 400)
 # Where `python -m tests.support.kill_matrix_page` writes which rows first saw what a fault breaks.
@@ -73,7 +73,7 @@ def is_known(fault: Fault, case: tuple[Check, Row]) -> bool:
 
 def sampled(fault: Fault, rows: Rows) -> Rows:
     """Return some rows of each check that answers for what a fault breaks, and a few of the others."""
-    of_each, one_in = MANY if crc32(fault.name.encode()) % 16 == 0 else FEW
+    of_each, one_in = MANY if crc32(fault.name.encode()) % 32 == 0 else FEW
     found: Rows = []
     taken: Counter[str] = Counter()
     for check, row in shuffled(fault, rows):
