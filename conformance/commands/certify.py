@@ -104,9 +104,13 @@ def _prepare(folder: Path) -> None:
 def _manifest(options: argparse.Namespace) -> Manifest:
     """Return who certifies what, and where the roles are."""
     try:
-        roles = config.load(Path(options.target_config)).roles if options.target_config else None
+        file = config.load(Path(options.target_config)) if options.target_config else config.TargetConfig()
     except SettingsError as error:
         raise CertificationError(str(error)) from error
+    if file.models:  # they would be judged beside the roles, and no reviewer could judge them again
+        tables = ", ".join(f"[models.{name}]" for name in file.models)
+        raise CertificationError(f"{options.target_config}: roles are certified, not models: take out {tables}")
+    roles = file.roles
     placements = None if roles is None else {role: placement.to_dict() for role, placement in roles.items()}
     return Manifest(
         options.vendor, options.product, options.product_version, options.contact, options.profile, placements

@@ -6,8 +6,6 @@ all the same.
 
 from __future__ import annotations
 
-import jinja2
-
 from conformance.report.comparison import LEGEND, Comparison
 from conformance.report.comparison_words import (
     NO_DIFFERENCE,
@@ -21,27 +19,20 @@ from conformance.report.comparison_words import (
     more,
     seen,
 )
-from conformance.terms.text import safe
+from conformance.report.html_environment import environment
 
 
 def render(comparison: Comparison) -> str:
     """Return the page, ending in a newline."""
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("conformance.report"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters |= {"safe_text": safe, "more": more, "seen": seen, "changed": changed}
+    templates = environment()
+    templates.filters |= {"more": more, "seen": seen, "changed": changed}
     sections = (
         ("Advice", comparison.advice),
         ("Observations", None),
         ("Failures", comparison.failures),
         ("Blocked, or in error", comparison.stuck),
     )
-    return environment.get_template("compare.html.jinja").render(
+    return templates.get_template("compare.html.jinja").render(
         title=TITLE,
         written_by=WRITTEN_BY.replace("`", ""),
         comparison=comparison,

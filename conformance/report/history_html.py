@@ -8,34 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import jinja2
-
 from conformance.report import history_words
 from conformance.report.bar import parts
 from conformance.report.comparison import LEGEND
 from conformance.report.history import Product, pairs
-from conformance.terms.text import safe
+from conformance.report.html_environment import environment
 
 
 def render(products: Sequence[Product]) -> str:
     """Return the page, ending in a newline."""
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("conformance.report"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters |= {
-        "safe_text": safe,
+    templates = environment()
+    templates.filters |= {
         "kinds": history_words.kinds,
         "turn": history_words.turn,
         "when": history_words.when,
         "bar": parts,
         "pairs": lambda product: list(pairs(product)),
     }
-    return environment.get_template("history.html.jinja").render(
+    return templates.get_template("history.html.jinja").render(
         products=products,
         page=history_words,
         written_by=history_words.WRITTEN_BY.replace("`", ""),

@@ -1,0 +1,21 @@
+"""How pages without a script are made of their templates: Jinja2 escapes every text, and nothing may be undefined."""
+
+from __future__ import annotations
+
+import jinja2
+
+from conformance.terms.text import safe
+
+
+def environment() -> jinja2.Environment:
+    """Return an environment with the filter `safe_text`, which takes control characters out of a text."""
+    made = jinja2.Environment(
+        loader=jinja2.PackageLoader("conformance.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    made.filters["safe_text"] = safe
+    return made
