@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
+from conformance.commands.connection_options import add_connection, add_timeout
 from conformance.judging.selection import ROLES, Subjects
 from conformance.judging.session import Session
 from conformance.judging.surveying import ALL, some, survey
@@ -39,10 +40,8 @@ def add(commands: Any) -> None:
         "offers, which models it has, and which command judges it. Exit status 0: something can be judged; 6: nothing.",
     )
     parser.add_argument("url", metavar="URL", help="the server, in front of /v2")
-    parser.add_argument("--target-header", metavar="'NAME: VALUE'", action="append", default=[], help="repeatable")
-    parser.add_argument("--target-ca", metavar="FILE", help="verify TLS with these certificates")
-    parser.add_argument("--target-insecure", action="store_true", help="do not verify TLS certificates")
-    parser.add_argument("--target-timeout", metavar="S", type=float, default=10.0, help="seconds (default: 10)")
+    add_connection(parser)
+    add_timeout(parser)
 
 
 def run(options: argparse.Namespace) -> tuple[str, int]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from conformance.commands.connection_options import add_connection
 from conformance.commands.target_tables import models_tables, quoted, roles_table
 from conformance.judging.session import Session
 from conformance.survey import deployed_survey, discovery, role_survey
@@ -61,9 +62,7 @@ def add(commands: Any) -> None:
         "gets a table of its own, and is judged by relations.",
     )
     parser.add_argument("--target-url", metavar="URL", help="the server; without it, an empty template is printed")
-    parser.add_argument("--target-header", metavar="'NAME: VALUE'", action="append", default=[], help="repeatable")
-    parser.add_argument("--target-ca", metavar="FILE", help="verify TLS with these certificates")
-    parser.add_argument("--target-insecure", action="store_true", help="do not verify TLS certificates")
+    add_connection(parser)
     parser.add_argument(
         "--target-model",
         metavar="NAME",

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from conformance.commands.connection_options import add_connection, add_timeout
 from conformance.judging.selection import find_row
 from conformance.judging.session import Session
 from conformance.roles.placement import Placement
@@ -51,10 +52,8 @@ def add(commands: Any) -> None:
     parser.add_argument("folder", type=Path, metavar="DIR", help="a check's folder, or the folder of all of them")
     parser.add_argument("--target-url", metavar="URL", help="the server (default: the one that was judged)")
     parser.add_argument("--target-grpc", metavar="HOST:PORT", help="where it listens for gRPC (default: where it was)")
-    parser.add_argument("--target-header", metavar="'NAME: VALUE'", action="append", default=[], help="repeatable")
-    parser.add_argument("--target-ca", metavar="FILE", help="verify TLS with these certificates")
-    parser.add_argument("--target-insecure", action="store_true", help="do not verify TLS certificates")
-    parser.add_argument("--target-timeout", metavar="S", type=float, default=10.0, help="seconds (default: 10)")
+    add_connection(parser)
+    add_timeout(parser)
 
 
 def run(options: argparse.Namespace) -> tuple[str, int]:

@@ -1,0 +1,17 @@
+"""The options of subcommands that reach a server: what is sent with every request, and whom to trust."""
+
+from __future__ import annotations
+
+import argparse
+
+
+def add_connection(parser: argparse.ArgumentParser) -> None:
+    """Declare them, under the names that they have in a run."""
+    parser.add_argument("--target-header", metavar="'NAME: VALUE'", action="append", default=[], help="repeatable")
+    parser.add_argument("--target-ca", metavar="FILE", help="verify TLS with these certificates")
+    parser.add_argument("--target-insecure", action="store_true", help="do not verify TLS certificates")
+
+
+def add_timeout(parser: argparse.ArgumentParser) -> None:
+    """Declare how long an answer may take."""
+    parser.add_argument("--target-timeout", metavar="S", type=float, default=10.0, help="seconds (default: 10)")
