@@ -49,6 +49,7 @@ AREAS: Mapping[str, str] = {
     "errors": "refusals, and what comes after them",
     "state": "connections, codings, and requests beside each other",
     "grpc": "tensors over gRPC: what has no counterpart over HTTP",
+    "client": "what clients send, and what they make of answers",
 }
 EXTENSIONS: Mapping[str, str] = {
     "protocol": "the protocol beneath the extensions",

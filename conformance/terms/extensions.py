@@ -4,6 +4,8 @@ from __future__ import annotations
 
 HTTP, GRPC = "http", "grpc"
 TRANSPORTS = (HTTP, GRPC)
+# The areas of what clients owe, over each transport.
+CLIENT, CLIENT_GRPC = "client", "client-grpc"
 
 OVER_HTTP = ("binary_tensor_data", "raw", "classification")
 OVER_GRPC = ("classification_grpc",)
@@ -21,4 +23,4 @@ CLASSES_OVER_GRPC = ("classification_grpc",)
 
 def transport_of(area: str) -> str:
     """Return the transport that the requirements of an area are about."""
-    return GRPC if area == GRPC else HTTP
+    return GRPC if area in (GRPC, CLIENT_GRPC) else HTTP

@@ -1,7 +1,7 @@
-"""The ledger: every requirement that the suite judges, read from `ledger.toml`.
+"""The ledger: every requirement that the suite judges, of servers in `ledger.toml`, of clients in `ledger_clients.toml`.
 
-Strategy: the file is data and this module only names its fields. The tests validate it against
-`schemas/ledger.schema.json`, not this module, so a run pays for one parse of one file. Nothing here knows the checks.
+Strategy: the files are data and this module only names their fields. The tests validate them against
+`schemas/ledger.schema.json`, not this module, so a run pays for one parse of each. Nothing here knows the checks.
 """
 
 from __future__ import annotations
@@ -16,13 +16,15 @@ from typing import Any
 
 from conformance.terms import data
 from conformance.terms.documents import Sentence, sentence
-from conformance.terms.extensions import GRPC, transport_of
+from conformance.terms.extensions import CLIENT, CLIENT_GRPC, GRPC, transport_of
 from conformance.terms.links import requirement_link
 from conformance.terms.user_error import UserError
 
 # What the id of a requirement ends in that stands there for HTTP, too.
 OVER_GRPC = "/grpc"
 EXTENSIONS_OVER_GRPC: Mapping[str, str] = {"classification": "classification_grpc"}
+AREAS_OVER_GRPC: Mapping[str, str] = {CLIENT: CLIENT_GRPC}
+FILES = ("terms/ledger.toml", "terms/ledger_clients.toml")
 
 
 class Level(StrEnum):
@@ -39,6 +41,13 @@ class Basis(StrEnum):
 
     LITERAL = "literal"
     DERIVED = "derived"
+
+
+class Party(StrEnum):
+    """Whom a requirement binds."""
+
+    SERVER = "server"
+    CLIENT = "client"
 
 
 class UnknownRequirementError(UserError, KeyError):
@@ -61,6 +70,7 @@ class Requirement:
     Attributes:
         page: the area on whose page it stands, which is the same over both transports.
         note: empty where there is none.
+        party: whom it binds.
     """
 
     id: str
@@ -72,6 +82,7 @@ class Requirement:
     sources: tuple[Sentence, ...]
     page: str
     note: str = ""
+    party: Party = Party.SERVER
 
     @property
     def name(self) -> str:
@@ -96,8 +107,13 @@ class Requirement:
 
 @cache
 def load() -> Mapping[str, Requirement]:
-    """Return every requirement by id, in the order of the file. Read once; the mapping is read-only."""
+    """Return every requirement by id, those of servers first, in the order of the files; read-only, read once."""
     return MappingProxyType({entry.id: entry for entry in _requirements()})
+
+
+def of_party(party: Party) -> list[Requirement]:
+    """Return the requirements that bind servers, or those that bind clients."""
+    return [entry for entry in load().values() if entry.party is party]
 
 
 def requirement(requirement_id: str) -> Requirement:
@@ -124,12 +140,18 @@ def over_grpc(requirement_id: str) -> str | None:
 
 
 def _requirements() -> Iterator[Requirement]:
-    for name, table in data.toml("terms/ledger.toml").items():
-        yield _requirement(name, table, page=table["area"])
+    for name, table in ((name, table) for file in FILES for name, table in data.toml(file).items()):
+        yield _requirement(name, table, page=page_of(table["area"]))
         if "grpc" in table:
             extension = EXTENSIONS_OVER_GRPC.get(table["extension"], table["extension"])
-            twin = {**table, **table["grpc"], "extension": extension, "area": GRPC}
-            yield _requirement(name + OVER_GRPC, twin, page=table["area"])
+            area = AREAS_OVER_GRPC.get(table["area"], GRPC)
+            twin = {"extension": extension, **table["grpc"], "area": area}
+            yield _requirement(name + OVER_GRPC, {**table, **twin}, page=page_of(table["area"]))
+
+
+def page_of(area: str) -> str:
+    """Return the area on whose page the requirements of an area stand: what clients owe is on one page."""
+    return CLIENT if area == CLIENT_GRPC else area
 
 
 def _requirement(requirement_id: str, table: Mapping[str, Any], page: str) -> Requirement:
@@ -143,4 +165,5 @@ def _requirement(requirement_id: str, table: Mapping[str, Any], page: str) -> Re
         sources=tuple(map(sentence, table["sources"])),
         page=page,
         note=table.get("note", ""),
+        party=Party(table.get("party", Party.SERVER)),
     )

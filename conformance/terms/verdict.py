@@ -119,10 +119,10 @@ def of_extensions(
     return extensions
 
 
-def of_requirements(results: Sequence[CheckResult]) -> list[dict[str, Any]]:
-    """Return every requirement of the ledger with its verdict: that of the worst row which says something about it."""
+def of_requirements(results: Sequence[CheckResult], party: ledger.Party = ledger.Party.SERVER) -> list[dict[str, Any]]:
+    """Return every requirement of a party with its verdict: that of the worst row which says something about it."""
     rows = rows_of_requirements(results)
-    return [_requirement(entry, rows.get(entry.id, [])) for entry in ledger.load().values()]
+    return [_requirement(entry, rows.get(entry.id, [])) for entry in ledger.of_party(party)]
 
 
 def rows_of_requirements(results: Sequence[CheckResult]) -> dict[str, list[CheckResult]]:

@@ -19,7 +19,20 @@ from conformance import checks
 ROOT = Path(__file__).parents[2]
 # From top to bottom: a folder imports from those before it, never from those behind it.
 FOLDERS = (
-    *("terms", "wire", "roles", "transport", "expect", "survey", "checks", "judging", "likeness", "report", "pages"),
+    *(
+        "terms",
+        "wire",
+        "roles",
+        "transport",
+        "expect",
+        "survey",
+        "clients",
+        "checks",
+        "judging",
+        "likeness",
+        "report",
+        "pages",
+    ),
     *("api", "plugin", "certification", "export", "commands"),
 )
 # What every area may import, beside its own package.
