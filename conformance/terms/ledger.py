@@ -1,4 +1,4 @@
-"""The ledger: every requirement that the suite judges, of servers in `ledger.toml`, of clients in `ledger_clients.toml`.
+"""The ledger: every requirement that is judged, of servers in `ledger.toml`, of clients in `ledger_clients.toml`.
 
 Strategy: the files are data and this module only names their fields. The tests validate them against
 `schemas/ledger.schema.json`, not this module, so a run pays for one parse of each. Nothing here knows the checks.
