@@ -16,9 +16,7 @@ from conformance.clients.rules.http_rules import RULES
 from conformance.wire.received import Received
 from conformance.wire.tensor import Tensor
 from tests.clients.honest_requests import HONEST
-from tests.clients.test_rules_grpc import HONEST as HONEST_CALLS
-from tests.clients.test_rules_grpc import METHOD
-from tests.clients.test_rules_grpc import WRONG as WRONG_CALLS
+from tests.clients.made_calls import HONEST_CALLS, METHOD, WRONG_CALLS
 from tests.clients.wrong_requests import WRONG
 
 MEANT = Inference(
@@ -27,7 +25,7 @@ MEANT = Inference(
     outputs=(AskedOutput("X", "binary", 2),),
     id="a",
 )
-IDS = {rule.requirement for rule in (*RULES, *CALL_RULES)}
+IDS = {rule.requirement for rule in RULES} | {rule.requirement for rule in CALL_RULES}
 # Pieces that mean something where they land.
 PIECES = [
     *(b'"', b"{", b"}", b"[", b"]", b",", b":", b"-", b"null", b"NaN", b"Infinity", b"-Infinity", b"true", b"1e400"),
