@@ -122,6 +122,7 @@ WRONG_CALLS: list[tuple[str, Received, list[str]]] = [
     ("texts-big-endian", call(TEXT + raw(r"\000\000\000\003abc\000\000\000\000")), ["BYTES"]),
     ("texts-too-few", call(tensor("B", "BYTES", "3") + raw(B2)), ["BYTES"]),
     ("bool-255", call(BOOL + raw(r"\377\000\377")), ["BOOL"]),
+    ("bool-255-beside-another", call(BOOL + tensor("D", "INT8", "3") + raw(r"\377\000\377", C3)), ["BOOL"]),
     ("both-forms", call(tensor("A", "INT32", "1", "int_contents: 7") + raw(r"\007\000\000\000")), ["ONE-FORM"]),
     ("forms-mixed", call(tensor("D", "INT32", "1", "int_contents: 7") + TEXT + raw(B2)), ["ONE-FORM"]),
     (
