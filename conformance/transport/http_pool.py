@@ -1,7 +1,7 @@
 """httpcore's connections, with one limit for a whole exchange: interim answers, head and body together.
 
-httpcore counts the time for each read anew, so that an answer of a byte at a time, or one interim answer after the other,
-would never end. Here every read gets what is left of the exchange's own time.
+httpcore counts the time for each read anew, so that an answer of a byte at a time, or one interim answer after the
+other, would never end. Here every read gets what is left of the exchange's own time.
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "json-not-utf8": "The JSON text holds bytes that are not UTF-8.",
         "json-invalid": "The text is not JSON.",
         "json-too-deep": "Arrays and objects of the JSON stand inside each other more deeply than any answer needs.",
+        "json-too-large": "The JSON text is longer, or has more objects, than any answer needs.",
         "json-duplicate-member": "An object of the JSON has two members of the same name.",
         "json-non-finite": "The JSON holds a bare NaN or Infinity, which JSON does not have.",
         "json-not-object": "The JSON text is not an object.",
@@ -35,6 +36,7 @@ KINDS: Mapping[str, str] = MappingProxyType(
         # the outputs as the JSON describes them
         "outputs-missing": "The answer has no outputs.",
         "outputs-invalid": "The member outputs is not an array.",
+        "outputs-too-many": "The answer has more outputs than anybody reads.",
         "output-invalid": "An element of outputs is not an object.",
         "name-missing": "An output has no name.",
         "name-duplicate": "Two outputs have the same name.",

@@ -12,21 +12,33 @@ members and parameters are ignored.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Final
 
+from conformance.wire import json_structure
 from conformance.wire.finding import Finding, shown
-from conformance.wire.json_text import Parsed, parse, parse_prefix
+from conformance.wire.json_text import Parsed, parse
 from conformance.wire.outputs import Output, cut, decoded, described, shown_member
 from conformance.wire.request import INFERENCE_HEADER
 
 __all__ = ["Answer", "Output", "take_apart"]
 
 BLANKS: Final = b" \t\r\n"
+MOST_OUTPUTS: Final = 1000
+Reader = Callable[[int], Parsed]  # the JSON of the body up to a place
 # Faults that hide how many bytes belong to tensors: with a header, bytes left over are then no second fault.
 _HIDE_SIZES: Final = frozenset(
-    {"json-not-object", "outputs-missing", "outputs-invalid", "output-invalid", "parameters-invalid"}
+    {
+        "json-not-object",
+        "json-too-large",
+        "outputs-missing",
+        "outputs-too-many",
+        "outputs-invalid",
+        "output-invalid",
+        "parameters-invalid",
+    }
 )
 
 
@@ -113,28 +125,42 @@ def _find_outputs(parsed: Parsed) -> tuple[dict[str, Any] | None, dict[int, dict
     if not isinstance(items, list):
         kind = "outputs-missing" if items is None else "outputs-invalid"
         return document, {}, [Finding(kind, "outputs", None, "an array", shown_member(items))]
-    wrong = [
+    wrong = []
+    if len(items) > MOST_OUTPUTS:
+        wrong.append(Finding("outputs-too-many", "outputs", None, f"at most {MOST_OUTPUTS}", str(len(items))))
+    read = list(enumerate(items[:MOST_OUTPUTS]))
+    wrong += [
         Finding("output-invalid", f"outputs[{index}]", None, "an object", shown(item))
-        for index, item in enumerate(items)
+        for index, item in read
         if not isinstance(item, dict)
     ]
-    return document, {index: item for index, item in enumerate(items) if isinstance(item, dict)}, wrong
+    return document, {index: item for index, item in read if isinstance(item, dict)}, wrong
 
 
 def _find_json(body: bytes, header: str | None) -> tuple[int, Parsed, list[Finding]]:
     """Return where the JSON ends, the JSON, and what is wrong with the header that there is."""
+    read = cache(lambda end: parse(body[:end]))  # a text is parsed once, however often it is asked about
+    own_end = json_structure.end_of_value(body)
+    if own_end is not None and not read(own_end).is_json:
+        own_end = None
     if header is None:
-        return (*_by_itself(body), [])
+        return (*_by_itself(body, own_end, read), [])
     fault = _header_fault(header, len(body))
     if fault is not None:
-        return (*_by_itself(body), [fault])
+        return (*_by_itself(body, own_end, read), [fault])
     length = int(header)
-    covered = parse(body[:length])
-    end = parse_prefix(body)
-    if end is None or (covered.is_json and (length == end or not _states_sizes_from(body, end))):
-        return length, covered, []
-    kind = "inference-header-cuts-json" if length < end else "inference-header-covers-binary"
-    return end, parse(body[:end]), [Finding(kind, INFERENCE_HEADER, length, f"{end}, where the JSON ends", str(length))]
+    if own_end is None or _is_as_covered(body, length, own_end, read):
+        return length, read(length), []
+    kind = "inference-header-cuts-json" if length < own_end else "inference-header-covers-binary"
+    expected = f"{own_end}, where the JSON ends"
+    return own_end, read(own_end), [Finding(kind, INFERENCE_HEADER, length, expected, str(length))]
+
+
+def _is_as_covered(body: bytes, length: int, own_end: int, read: Reader) -> bool:
+    """Whether what the header covers is JSON, and what follows its own end no binary data that the JSON speaks of."""
+    if not read(length).is_json:
+        return False
+    return length == own_end or not _states_sizes_from(body, own_end, read)
 
 
 def _header_fault(header: str, size: int) -> Finding | None:
@@ -157,21 +183,21 @@ def _of_json_alone(finding: Finding) -> Finding:
     return replace(finding, kind="inference-header-on-json") if finding.kind == "inference-header-zero" else finding
 
 
-def _by_itself(body: bytes) -> tuple[int, Parsed]:
+def _by_itself(body: bytes, own_end: int | None, read: Reader) -> tuple[int, Parsed]:
     """Return where the JSON ends by its own account, and the JSON.
 
     Blanks up to the body's end are part of it, unless its sizes say that they are binary data.
     """
-    end = parse_prefix(body)
-    if end is None or (not body[end:].strip(BLANKS) and not _states_sizes_from(body, end)):
+    end = own_end
+    if end is None or (not body[end:].strip(BLANKS) and not _states_sizes_from(body, end, read)):
         end = len(body)
-    return end, parse(body[:end])
+    return end, read(end)
 
 
-def _states_sizes_from(body: bytes, end: int) -> bool:
+def _states_sizes_from(body: bytes, end: int, read: Reader) -> bool:
     """Whether the JSON that ends at `end` states sizes, and these fill what is left of the body."""
     if end == len(body):
         return False
-    _, items, _ = _find_outputs(parse(body[:end]))
+    _, items, _ = _find_outputs(read(end))
     sizes = [described(index, item, {}).declared_size or 0 for index, item in items.items()]
     return 0 < sum(sizes) == len(body) - end
