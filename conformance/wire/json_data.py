@@ -67,7 +67,7 @@ def _are_as_read(info: Datatype, flat: Sequence[Any]) -> bool:
     types = set(map(type, flat))
     if info.name in INTEGERS and types == {int}:
         limits = np.iinfo(info.dtype)
-        return min(flat) >= limits.min and max(flat) <= limits.max
+        return bool(min(flat) >= limits.min and max(flat) <= limits.max)
     return (_is_float(info) and types == {float}) or (info.name == "BOOL" and types == {bool})
 
 
@@ -77,14 +77,15 @@ def _flatten(data: Any, shape: Sequence[int]) -> list[Any]:
         if len(shape) == 0 and not isinstance(data, dict):
             return [data]
         raise DecodeError(Finding("data-value", "data", None, "an array", shown(data)))
-    types = set(map(type, data))
+    level: list[Any] = data
+    types = set(map(type, level))
     while types == {list}:  # a level of nesting at once, where every element has it
-        data = list(chain.from_iterable(data))
-        types = set(map(type, data))
+        level = list(chain.from_iterable(level))
+        types = set(map(type, level))
     if list not in types:
-        return data
+        return level
     flat: list[Any] = []
-    rest = [iter(data)]
+    rest = [iter(level)]
     while rest:
         for value in rest[-1]:
             if isinstance(value, list):
