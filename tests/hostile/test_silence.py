@@ -20,6 +20,7 @@ INFER = Message("/v2/models/m/infer", (("Content-Type", "application/json"),), b
 
 def silent_to(*words: bytes) -> Script:
     """Return a script that never answers a request with one of the words in its first line."""
+
     def script(connection: socket.socket) -> None:
         while request := read_request(connection):
             if any(word in request.partition(b"\r\n")[0] for word in words):
