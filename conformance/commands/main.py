@@ -15,6 +15,7 @@ from types import ModuleType
 from conformance import __version__
 from conformance.commands import (
     certify,
+    client,
     compare,
     doctor,
     explain,
@@ -65,6 +66,7 @@ COMMANDS: Mapping[str, ModuleType] = {
     "walk": walk,
     "init": init,
     "replay": replay,
+    "client": client,
     "certify": certify,
     "verify": verify,
     "models": models_export,

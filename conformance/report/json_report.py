@@ -21,6 +21,7 @@ from conformance.survey.survey import Survey
 from conformance.terms import data
 from conformance.terms import verdict as verdicts
 from conformance.terms.extensions import PROTOCOL
+from conformance.terms.ledger import Party
 from conformance.terms.result import CheckResult
 from conformance.terms.text import safe
 from conformance.terms.verdict import Verdict
@@ -65,6 +66,7 @@ def build(
     complete: bool,
     missing: verdicts.Missing = MappingProxyType({}),
     gate: Gate | None = None,
+    party: Party = Party.SERVER,
 ) -> dict[str, Any]:
     """Return the report as plain data.
 
@@ -81,11 +83,13 @@ def build(
         complete: whether all was run that should be.
         missing: labels of the rows that were not, by extension.
         gate: what came of the run under a baseline, where there is one.
+        party: who was judged; a report of a client says so.
     """
     checks = _checks(results)
     likenesses = [likeness.to_dict() for likeness in looks_like(checks)]
     report: dict[str, Any] = {
         "schema": SCHEMA,
+        **({"party": str(party)} if party is not Party.SERVER else {}),
         "suite": {"name": "oip-conformance", "version": __version__, "digest": suite_digest()},
         "started": started,
         "finished": finished,
@@ -96,7 +100,7 @@ def build(
         "why": verdict.why,
         **({"gate": gate.to_dict()} if gate else {}),
         "extensions": verdicts.of_extensions(results, survey.offered, missing),
-        "requirements": verdicts.of_requirements(results),
+        "requirements": verdicts.of_requirements(results, party),
         "checks": checks,
         **({"looks_like": likenesses} if likenesses else {}),
     }
