@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 from conformance.wire.received import Received
@@ -13,7 +13,7 @@ class Answered:
     """What came back for a request.
 
     Attributes:
-        status: of HTTP; None where no answer came. Over gRPC it is 200 where the call ended with OK, else 0.
+        status: of HTTP; None where no answer came. Over gRPC the status of HTTP that stands for the code.
         body: after HTTP's framing; of a call, its last message. Empty where it was longer than what is kept.
         code: of the status that a gRPC call ended with, by name; `details` is its message.
         trouble: what went wrong on the way, as one line; else empty.
@@ -36,8 +36,8 @@ class Recorded:
         number: of the request among those of the recording, from 1.
         is_whole: whether the request's body was kept; one that is longer than the limit is judged by its head alone.
         answer: None until it has come, or it is certain that none will.
-        elapsed: seconds from the request's first byte to the end of its answer.
-        started: a UTC time in ISO 8601.
+        elapsed: seconds from the end of the request to that of its answer.
+        started: when the request had come, a UTC time in ISO 8601.
     """
 
     number: int
@@ -45,7 +45,7 @@ class Recorded:
     is_whole: bool = True
     answer: Answered | None = None
     elapsed: float = 0.0
-    started: str = field(default="")
+    started: str = ""
 
 
 class Listener(Protocol):
