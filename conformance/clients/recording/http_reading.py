@@ -21,6 +21,7 @@ _FIELD: Final = re.compile(rb"^([^\s:]+)[ \t]*:[ \t]*([^\r\n]*?)[ \t]*\r?$", re.
 _END_OF_HEAD: Final = re.compile(rb"\r?\n\r?\n")
 _HOST: Final = b"Host: absent\r\n"
 SWITCHING: Final = 101
+_BEYOND: Final = (431, 501)  # as h11 would answer a head that is too long for it, and a transfer coding it has not
 
 
 @dataclass(slots=True)
@@ -32,6 +33,7 @@ class Read:
         status: of an answer.
         is_chunked: whether its body came in chunks; None where its head cannot be read.
         trouble: why nothing behind it can be read; empty where it ended as HTTP says.
+        is_beyond_reader: whether that is a limit of this reader, and nothing that HTTP forbids.
     """
 
     body: Body
@@ -42,6 +44,7 @@ class Read:
     headers: Headers = ()
     is_chunked: bool | None = None
     trouble: str = ""
+    is_beyond_reader: bool = False
 
     def values(self, name: str) -> list[str]:
         """Return every value of a header, in any case."""
@@ -104,7 +107,7 @@ class MessageReader:
                 self._head.clear()
                 self._parser = self._made()
                 return self._without_host(self._step(self._parser, repaired))
-            return self._broken(str(error)), b""
+            return self._broken(error), b""
         return None, b""
 
     def _take(self, event: Any) -> None:
@@ -127,12 +130,12 @@ class MessageReader:
         self._head.clear()
         return read
 
-    def _broken(self, trouble: str) -> Read:
+    def _broken(self, error: h11.RemoteProtocolError) -> Read:
         """Give up; return what came, its head as far as it can be made out."""
         self.is_stuck = True
         read, self.current = self.current or _salvaged(bytes(self._head), Body(self._store)), None
         self._head.clear()
-        read.trouble = trouble
+        read.trouble, read.is_beyond_reader = str(error), error.error_status_hint in _BEYOND
         return read
 
 

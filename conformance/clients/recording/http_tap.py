@@ -58,7 +58,7 @@ class HttpTap:
         is_whole, body = read.body.is_whole, read.body.release()
         if read.trouble and not read.method:
             self._take_rest(body)
-        elif read.trouble and not _is_of_http(read):
+        elif read.is_beyond_reader:
             self._recorder.unread(read.trouble)
         else:
             trouble = f"its {'head' if read.is_chunked is None else 'chunks'}: {read.trouble}" if read.trouble else ""
@@ -118,12 +118,6 @@ def is_whole_by_its_own_account(received: Received) -> bool:
         return 0 < end <= len(received.body) and end + sum(sizes) == len(received.body)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return False
-
-
-def _is_of_http(read: Read) -> bool:
-    """Say whether what is wrong with a request is wrong by HTTP, and no limit of this reader's own."""
-    codings = {coding.strip().lower() for value in read.values("transfer-encoding") for coding in value.split(",")}
-    return codings <= {"chunked"} and read.version in ("HTTP/1.0", "HTTP/1.1") and "too long" not in read.trouble
 
 
 def _received(read: Read, body: bytes, trouble: str) -> Received:

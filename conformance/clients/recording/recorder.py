@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from conformance.clients.recording.kept import Store
@@ -21,22 +22,24 @@ class Asked:
 
 
 class Recorder:
-    """Numbers what is recorded; all connections of a recording share one.
+    """Records one connection.
 
     Attributes:
-        store: the room for bodies.
+        store: the room for bodies, which all connections share.
+
+    Args:
+        numbers: of requests, through all connections.
     """
 
-    def __init__(self, listener: Listener, store: Store | None = None) -> None:
-        self.store = store or Store()
+    def __init__(self, listener: Listener, store: Store, numbers: Iterator[int]) -> None:
+        self.store = store
         self._listener = listener
-        self._count = 0
+        self._numbers = numbers
 
     def asked(self, received: Received, *, is_whole: bool = True) -> Asked:
         """Record a request and tell of it; it waits for its answer."""
-        self._count += 1
         started = datetime.now(UTC).isoformat(timespec="milliseconds")
-        recorded = Recorded(self._count, masked(received), is_whole, started=started)
+        recorded = Recorded(next(self._numbers), masked(received), is_whole, started=started)
         self._listener.asked(recorded)
         return Asked(recorded, secrets_of(received))
 
