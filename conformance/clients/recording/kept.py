@@ -1,4 +1,4 @@
-"""How much of what passes is kept to be judged: all of a body up to a limit, and of all bodies together up to another."""
+"""How much of what passes is kept to be judged: each body up to a limit, and all of them together up to another."""
 
 from __future__ import annotations
 

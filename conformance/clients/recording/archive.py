@@ -1,0 +1,130 @@
+"""A recording of clients in the HTTP Archive format 1.2: an entry for each request, written as soon as it is answered.
+
+The members are those of `transport.har`. Beside them `log` has `_watched`, and an entry `_client`, the name of who sent
+it, and `_received`: what HAR has no member for. A recording ends with a run, so that one that was cut short is no HAR.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from conformance import __version__
+from conformance.clients.recording.exchanges import answered, exchange_of
+from conformance.clients.recording.recorded import Recorded
+from conformance.transport import har
+from conformance.transport.call import Call
+from conformance.transport.har import NAME, HarError
+from conformance.transport.settings import Settings
+from conformance.wire.grpc_request import GRPC_METHOD
+from conformance.wire.received import Received
+
+_SCOPE: Final = "watched"
+_END: Final = "\n]}}\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """A recording that was read.
+
+    Attributes:
+        url: that clients were told; `grpc`: the same for gRPC, empty where there was none.
+        is_strict: whether advice failed.
+        requests: in their order, each with the name of its client.
+    """
+
+    url: str
+    grpc: str
+    is_strict: bool
+    requests: tuple[tuple[str, Recorded], ...]
+
+
+class Writer:
+    """Writes a recording into a folder, which is made if need be.
+
+    Args:
+        folder: of the evidence.
+        url: that clients are told; `grpc`: the same for gRPC, or empty.
+        is_strict: whether advice fails.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+
+    def __init__(self, folder: Path, url: str, grpc: str, *, is_strict: bool) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._urls = url, grpc
+        self._file = (folder / NAME).open("w", encoding="ascii")
+        creator = {"name": "oip-conformance", "version": __version__}
+        log = {"version": "1.2", "creator": creator, "_target": url, "_grpc": grpc, "_watched": True}
+        self._file.write(json.dumps({"log": {**log, "_strict": is_strict}}).removesuffix("}}") + ', "entries": [\n')
+        self._separator = ""
+
+    def write(self, recorded: Recorded, client: str) -> None:
+        """Write a request and its answer down."""
+        received = recorded.received
+        url = self._urls[1 if received.is_over_grpc else 0]
+        exchange = exchange_of(recorded, url)
+        call = Call(_SCOPE, recorded.number, (exchange.message,), (exchange,))
+        (entry,) = har.entries(call, Settings(url))
+        seen = {
+            "path": received.path,
+            "version": received.version,
+            "chunked": received.is_chunked,
+            "trouble": received.trouble,
+            "whole": recorded.is_whole,
+        }
+        own = {"startedDateTime": recorded.started, "_client": client, "_received": seen}
+        self._file.write(f"{self._separator}{json.dumps({**entry, **own})}")
+        self._separator = ",\n"
+
+    def close(self) -> None:
+        """End the recording."""
+        self._file.write(_END)
+        self._file.close()
+
+
+def is_of_clients(path: Path) -> bool:
+    """Say whether a file is a recording of clients, by its first line."""
+    try:
+        with path.open("rb") as file:
+            first = file.readline(4096)
+        return bool(json.loads(first.decode() + "]}}")["log"]["_watched"])
+    except (OSError, ValueError, LookupError, TypeError):
+        return False
+
+
+def load(path: Path) -> Archive:
+    """Read a recording of clients.
+
+    Raises:
+        HarError: it cannot be read, or is none.
+    """
+    try:
+        log = json.loads(path.read_text(encoding="utf-8"))["log"]
+        requests = sorted((_read(entry) for entry in log["entries"]), key=lambda pair: pair[1].number)
+        return Archive(str(log["_target"]), str(log["_grpc"]), log["_strict"] is True, tuple(requests))
+    except OSError as error:
+        raise HarError(f"{path}: {error.strerror}") from error
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise HarError(f"{path} is no recording of clients: {type(error).__name__}: {error}") from error
+
+
+def _read(entry: Mapping[str, Any]) -> tuple[str, Recorded]:
+    exchange, seen = har.exchange_of(entry), entry["_received"]
+    message = exchange.message
+    received = Received(
+        GRPC_METHOD if "_grpc" in entry else message.method,
+        str(seen["path"]),
+        message.headers,
+        message.body,
+        str(seen["version"]),
+        seen["chunked"] is True,
+        str(seen["trouble"]),
+    )
+    number, started = int(entry["_call"]), str(entry["startedDateTime"])
+    recorded = Recorded(number, received, seen["whole"] is True, answered(exchange), exchange.elapsed, started)
+    return str(entry["_client"]), recorded
