@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
@@ -31,3 +31,11 @@ def run(options: argparse.Namespace) -> str | tuple[str, int]:
     """Do what was asked for; see the modules of the subcommands."""
     done: str | tuple[str, int] = SUBCOMMANDS[options.client_command].run(options)
     return done
+
+
+def divided(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the arguments in front of `--`, which are ours, and those behind it: the command of somebody's client."""
+    if list(arguments[:1]) != ["client"] or "--" not in arguments:
+        return list(arguments), []
+    at = list(arguments).index("--")
+    return list(arguments[:at]), list(arguments[at + 1 :])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -30,19 +30,19 @@ MESSAGE_ROWS: Final = 8  # of eight bytes, of a gRPC message in which no place i
 LONGEST_PLAIN: Final = 64 * 1024 * 1024  # bytes of a body without its coding
 
 
-def describe(recorded: Recorded, miss: Miss, url: str) -> Failure:
+def describe(recorded: Recorded, miss: Miss, url_of: Callable[[Recorded], str]) -> Failure:
     """Return the failure that a miss stands for.
 
     Args:
         recorded: the request, and its answer where one came.
         miss: what it does not meet.
-        url: that the client was told.
+        url_of: says to which address it came.
     """
     entry = ledger.requirement(miss.requirement)
     received = recorded.received
     plain = _without_coding(received)
     message = _message(received, plain)
-    exchange = exchange_of(recorded, url, message)
+    exchange = exchange_of(recorded, url_of(recorded), message)
     shown = shown_exchange(Reply(exchange), ())
     return Failure(
         entry.id,

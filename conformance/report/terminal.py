@@ -131,6 +131,7 @@ def verdict_line(
     found: Gate | None = None,
     offered: Collection[str] = (),
     asked: Collection[str] = (),
+    party: ledger.Party = ledger.Party.SERVER,
 ) -> str:
     """Return the last line of a run; under a baseline it says whether the gate lets it through.
 
@@ -141,12 +142,13 @@ def verdict_line(
         found: what a baseline found; None without one.
         offered: the extensions that are judged, or the protocol alone.
         asked: the extensions that the user asked for; empty where none were named.
+        party: who was judged.
     """
     why = f": {safe('; '.join(verdict.why), LONGEST_WHY)}" if verdict.why else ""
     if not results:
         return f"{verdict.verdict}{why}"
     scope = " in the protocol beneath the extensions" if set(offered) == {PROTOCOL} else ""
-    musts = tally("MUST", of_requirements(results), offered, asked)
+    musts = tally("MUST", of_requirements(results, party), offered, asked)
     line = f"{safe(url)} is {verdict.verdict}{scope}{why} ({musts.sentence})"
     if found is None:
         return line

@@ -1,6 +1,6 @@
 """A recording of clients in the HTTP Archive format 1.2: an entry for each request, written as soon as it is answered.
 
-The members are those of `transport.har`. Beside them `log` has `_watched`, and an entry `_client`, the name of who sent
+The members are those of `transport.har`. Beside them `log` has `_watched`, `_strict` and `_stopped`, and an entry `_client`, the name of who sent
 it, and `_received`: what HAR has no member for. A recording ends with a run, so that one that was cut short is no HAR.
 """
 
@@ -15,15 +15,14 @@ from typing import Any, Final
 from conformance import __version__
 from conformance.clients.recording.exchanges import answered, exchange_of
 from conformance.clients.recording.recorded import Recorded
-from conformance.transport import har
+from conformance.transport import har, settings
 from conformance.transport.call import Call
 from conformance.transport.har import NAME, HarError
-from conformance.transport.settings import Settings
 from conformance.wire.grpc_request import GRPC_METHOD
 from conformance.wire.received import Received
+from conformance.wire.request import Message
 
 _SCOPE: Final = "watched"
-_END: Final = "\n]}}\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +32,14 @@ class Archive:
     Attributes:
         url: that clients were told; `grpc`: the same for gRPC, empty where there was none.
         is_strict: whether advice failed.
+        stopped: why the watch was cut short; empty where it was not.
         requests: in their order, each with the name of its client.
     """
 
     url: str
     grpc: str
     is_strict: bool
+    stopped: str
     requests: tuple[tuple[str, Recorded], ...]
 
 
@@ -56,7 +57,7 @@ class Writer:
 
     def __init__(self, folder: Path, url: str, grpc: str, *, is_strict: bool) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self._urls = url, grpc
+        self._settings = settings.make(url, grpc=grpc or None)
         self._file = (folder / NAME).open("w", encoding="ascii")
         creator = {"name": "oip-conformance", "version": __version__}
         log = {"version": "1.2", "creator": creator, "_target": url, "_grpc": grpc, "_watched": True}
@@ -66,10 +67,9 @@ class Writer:
     def write(self, recorded: Recorded, client: str) -> None:
         """Write a request and its answer down."""
         received = recorded.received
-        url = self._urls[1 if received.is_over_grpc else 0]
-        exchange = exchange_of(recorded, url)
-        call = Call(_SCOPE, recorded.number, (exchange.message,), (exchange,))
-        (entry,) = har.entries(call, Settings(url))
+        message = Message(received.path, received.headers, received.body, received.method)
+        exchange = exchange_of(recorded, self._settings.where(message), message)
+        (entry,) = har.entries(Call(_SCOPE, recorded.number, (message,), (exchange,)), self._settings)
         seen = {
             "path": received.path,
             "version": received.version,
@@ -81,9 +81,9 @@ class Writer:
         self._file.write(f"{self._separator}{json.dumps({**entry, **own})}")
         self._separator = ",\n"
 
-    def close(self) -> None:
-        """End the recording."""
-        self._file.write(_END)
+    def close(self, stopped: str = "") -> None:
+        """End the recording; `stopped` says why the watch was cut short, where it was."""
+        self._file.write(f'\n], "_stopped": {json.dumps(stopped)}}}}}\n')
         self._file.close()
 
 
@@ -106,7 +106,9 @@ def load(path: Path) -> Archive:
     try:
         log = json.loads(path.read_text(encoding="utf-8"))["log"]
         requests = sorted((_read(entry) for entry in log["entries"]), key=lambda pair: pair[1].number)
-        return Archive(str(log["_target"]), str(log["_grpc"]), log["_strict"] is True, tuple(requests))
+        return Archive(
+            str(log["_target"]), str(log["_grpc"]), log["_strict"] is True, str(log["_stopped"]), tuple(requests)
+        )
     except OSError as error:
         raise HarError(f"{path}: {error.strerror}") from error
     except (ValueError, LookupError, TypeError, AttributeError) as error:

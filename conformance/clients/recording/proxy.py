@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from asyncio import StreamReader, StreamWriter
 from collections.abc import Callable, Coroutine, Sequence
@@ -10,7 +11,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
-from types import TracebackType
 from typing import Any, Final
 
 from conformance.clients.recording.forwarding import Connection
@@ -43,7 +43,7 @@ class Route:
 
 
 class Proxy:
-    """A recording peer with a port for each route; a context manager.
+    """A recording peer with a port for each route.
 
     Attributes:
         ports: where it listens, in the order of the routes.
@@ -51,15 +51,13 @@ class Proxy:
 
     Args:
         routes: at least one.
-        listener: told of all that is recorded, in one thread of its own.
         host: where to listen.
     """
 
-    def __init__(self, routes: Sequence[Route], listener: Listener, host: str = "127.0.0.1") -> None:
+    def __init__(self, routes: Sequence[Route], host: str = "127.0.0.1") -> None:
         self.ports: list[int] = []
         self.fault: BaseException | None = None
         self._routes = routes
-        self._listener = listener
         self._host = host
         self._store = Store()
         self._numbers = count(1)
@@ -68,28 +66,33 @@ class Proxy:
         self._thread = threading.Thread(target=self._loop.run_forever, name="recording", daemon=True)
         self._servers: list[asyncio.Server] = []
         self._open: set[asyncio.Task[None]] = set()
+        self._listener: Listener | None = None
 
-    def __enter__(self) -> Proxy:
-        """Listen.
+    def listen(self) -> None:
+        """Take the ports; nobody is answered before `serve`.
 
         Raises:
             PortError: a port cannot be listened at.
         """
         self._thread.start()
-        try:
-            for route in self._routes:
+        for route in self._routes:
+            try:
                 self._wait(self._listen(route))
-        except OSError as error:
-            self.close()
-            raise PortError(f"cannot listen at {self._host}:{route.port}: {error.strerror or error}") from error
-        return self
+            except OSError as error:
+                raise PortError(
+                    f"cannot listen at {self._host}:{route.port}: {os.strerror(error.errno or 0)}"
+                ) from error
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Close every connection; what has not been answered is told of, too."""
-        self.close()
+    def serve(self, listener: Listener) -> None:
+        """Forward what comes, and tell the listener of it, in one thread of its own."""
+        self._listener = listener
+        for server in self._servers:
+            self._wait(server.start_serving())
 
     def close(self) -> None:
-        """Listen no more, end what is open, and tell of the rest."""
+        """Listen no more, end what is open, and tell of the rest; once is enough."""
+        if self._loop.is_closed():
+            return
         if self._thread.is_alive():
             self._wait(self._stop())
             self._loop.call_soon_threadsafe(self._loop.stop)
@@ -101,13 +104,16 @@ class Proxy:
         asyncio.run_coroutine_threadsafe(what, self._loop).result()
 
     async def _listen(self, route: Route) -> None:
-        server = await asyncio.start_server(partial(self._accept, route), self._host, route.port, backlog=_BACKLOG)
+        server = await asyncio.start_server(
+            partial(self._accept, route), self._host, route.port, backlog=_BACKLOG, start_serving=False
+        )
         self._servers.append(server)
         self.ports.append(server.sockets[0].getsockname()[1])
 
     async def _accept(self, route: Route, reader: StreamReader, writer: StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - for the type checker
+        assert self._listener is not None  # noqa: S101 - likewise: nobody is served before
         self._open.add(task)
         told = _Told(self._listener, self._judge, self._keep_fault)
         recorder = Recorder(told, self._store, self._numbers)
