@@ -136,7 +136,7 @@ def _clients(clients: Iterable[Sender]) -> Iterator[str]:
         counts = [f"{sender.requests[name]} over {word}" for name, word in _OVER.items() if name in sender.requests]
         missed = sum(tally.missed > 0 for tally in sender.tallies.values())
         too_long = f"; {sender.by_head} too long to be judged but by their heads" if sender.by_head else ""
-        not_met = f"{missed} requirements not met" if missed else "nothing missed"
+        not_met = f"{missed} requirement{'' if missed == 1 else 's'} not met" if missed else "nothing missed"
         yield f"{sender.name}: requests {', '.join(counts)}; {not_met}{too_long}"
 
 

@@ -1,7 +1,8 @@
 """A recording of clients in the HTTP Archive format 1.2: an entry for each request, written as soon as it is answered.
 
-The members are those of `transport.har`. Beside them `log` has `_watched`, `_strict` and `_stopped`, and an entry `_client`, the name of who sent
-it, and `_received`: what HAR has no member for. A recording ends with a run, so that one that was cut short is no HAR.
+The members are those of `transport.har`. Beside them `log` has `_watched`, `_strict` and `_stopped`, and an entry
+`_client`, the name of who sent it, and `_received`, what HAR has no member for. The end of a recording is written when
+the watch ends; one that was broken off is no HAR.
 """
 
 from __future__ import annotations

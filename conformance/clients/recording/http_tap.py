@@ -61,8 +61,7 @@ class HttpTap:
         elif read.is_beyond_reader:
             self._recorder.unread(read.trouble)
         else:
-            trouble = f"its {'head' if read.is_chunked is None else 'chunks'}: {read.trouble}" if read.trouble else ""
-            self._record(_received(read, body, trouble), is_whole=is_whole)
+            self._record(_received(read, body, _trouble(read)), is_whole=is_whole)
 
     def _record(self, received: Received, *, is_whole: bool = True) -> None:
         self._last = received
@@ -76,8 +75,8 @@ class HttpTap:
         """Take a request whose body has not ended. It may have been given up, which is no fault of its framing."""
         body = read.body.release()
         length = len(body)
-        missing = "the last chunk" if read.is_chunked else "what Content-Length counts beyond that"
-        trouble = f"its body is whole with {length} bytes, and {missing} never came"
+        missing = "the last chunk" if read.is_chunked else "the rest of what Content-Length counts"
+        trouble = f"a body that has all it speaks of with {length} bytes, and for which {missing} never came"
         received = _received(read, body, trouble)
         if is_whole_by_its_own_account(received):
             self._record(received)
@@ -90,7 +89,7 @@ class HttpTap:
         if last is None or last.is_chunked or not last.is_inference or _BEGINS_LIKE_A_REQUEST.match(rest):
             self._recorder.unread("what came is no request of HTTP/1")
             return
-        trouble = f"behind the {len(last.body)} bytes that Content-Length counts there are more, which are no request"
+        trouble = f"a body that goes on behind the {len(last.body)} bytes which Content-Length counts"
         self._record(Received(last.method, last.path, last.headers, rest, last.version, trouble=trouble))
 
     # --- answers ---
@@ -122,6 +121,12 @@ def is_whole_by_its_own_account(received: Received) -> bool:
 
 def _received(read: Read, body: bytes, trouble: str) -> Received:
     return Received(read.method, read.path, read.headers, body, read.version, bool(read.is_chunked), trouble)
+
+
+def _trouble(read: Read) -> str:
+    """Return why a request is none of HTTP; empty where it is."""
+    part = "a head" if read.is_chunked is None else "chunks"
+    return f"{part} that cannot be read: {read.trouble}" if read.trouble else ""
 
 
 def _answered(read: Read) -> Answered:
