@@ -47,9 +47,9 @@ def add(commands: Any) -> None:
     parser = commands.add_parser(
         "replay",
         help="judge failed checks again, from a folder of evidence",
-        description="Run the checks again that --conformance-evidence left a folder of, and say of each: fixed, failed or "
-        "error. Exit status 0 when all are fixed, 1 when one still fails, 6 when one cannot be judged. What `client watch` "
-        "left is judged as it was recorded, and has a verdict.",
+        description="Run the checks again that --conformance-evidence left a folder of, and say of each: fixed, "
+        "failed or error. Exit status 0 when all are fixed, 1 when one still fails, 6 when one cannot be judged. What "
+        "`client watch` left is judged as it was recorded, and has a verdict.",
     )
     parser.add_argument("folder", type=Path, metavar="DIR", help="a check's folder, or the folder of all of them")
     parser.add_argument("--target-url", metavar="URL", help="the server (default: the one that was judged)")
