@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from conformance.clients.inference import Inference
 from conformance.wire.received import Received
 from conformance.wire.tensor import Tensor
 
 Tensors = tuple[Tensor, ...]
+VERSION: Final = "1"  # of every model, where the caller names none
 
 
 class Ending(StrEnum):

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack, closing
 from types import TracebackType
 from typing import Self
 
 from conformance.clients.answers.script import Script
 from conformance.clients.inference import Inference
+from conformance.clients.peer.http_peer import HttpPeer
 from conformance.clients.peer.scene import Scene, Stage
+from conformance.expect.unmet import NotApplicable
+from conformance.terms.extensions import HTTP
 from conformance.transport.grpc_packages import has_grpc
 
 
@@ -22,19 +26,24 @@ class Peer:
 
     def __init__(self) -> None:
         self._stage = Stage()
-        self._http: HttpPeer
-        self._grpc: GrpcPeer | None = None
+        self._open = ExitStack()
         self.http_address = ""
         self.grpc_address: str | None = None
 
     def __enter__(self) -> Self:
         """Open both ports."""
+        self.http_address = self._open.enter_context(closing(HttpPeer(self._stage))).address
+        if has_grpc():
+            from conformance.clients.peer.grpc_peer import GrpcPeer  # comes with the extra
+
+            self.grpc_address = self._open.enter_context(closing(GrpcPeer(self._stage))).address
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Close all connections; no thread is left."""
+        self._open.close()
 
     def address(self, transport: str) -> str:
         """Return where a client is to go.
@@ -42,7 +51,10 @@ class Peer:
         Raises:
             NotApplicable: the packages that gRPC needs are not there.
         """
-        raise NotImplementedError
+        address = self.http_address if transport == HTTP else self.grpc_address
+        if address is None:
+            raise NotApplicable("the packages that gRPC needs are not installed")
+        return address
 
     def play(self, inferences: Sequence[Inference], script: Script) -> Scene:
         """Answer these inferences by a script from now on; the scene keeps what was heard of them."""

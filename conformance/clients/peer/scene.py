@@ -69,6 +69,11 @@ class Stage:
         """Return the scene that a request to this model belongs to; None before the first."""
         return self._by_model.get(model, self._now) if model is not None else self._now
 
+    def count_of(self, model: str) -> int:
+        """Return how many inferences of a model there were."""
+        scene = self._by_model.get(model)
+        return 0 if scene is None else len(scene.heard())
+
     def inference_of(self, model: str) -> tuple[Inference, Script] | None:
         """Return the inference that is asked of a model, and how it is answered; None where none is."""
         scene = self._by_model.get(model)
