@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from functools import cache
 from typing import Any
 
 import jsonschema
 
 from conformance.clients.adapter_errors import AdapterError
-from conformance.clients.inference import PROTOCOL, Inference, Introduction, Result, result_of
+from conformance.clients.inference import (
+    PROTOCOL,
+    GivenOutput,
+    Inference,
+    Introduction,
+    Result,
+    result_of,
+    tensor_to_dict,
+)
 from conformance.terms import data
 from conformance.terms.text import safe
 
@@ -63,6 +72,28 @@ def results(line: bytes, seq: int, count: int, elapsed: float) -> list[Result]:
         return [result_of(one, elapsed) for one in said]
     except (ValueError, TypeError, LookupError, OverflowError) as error:
         raise AdapterError(f"line {seq} of the adapter has a tensor that is none: {safe(str(error))}") from None
+
+
+def said(seq: int, results: Sequence[Result]) -> bytes:
+    """Return a line that says what a client gave, as the suite has understood it."""
+    return _line({"seq": seq, "results": [_result(result) for result in results]})
+
+
+def _result(result: Result) -> dict[str, Any]:
+    if result.cannot:
+        return {"cannot": result.cannot}
+    if result.outputs is None:
+        return {"error": {"message": result.error or "", **({"status": result.status} if result.status else {})}}
+    outputs = [_output(output) for output in result.outputs]
+    return {"outputs": outputs, **({"id": result.id} if result.id is not None else {})}
+
+
+def _output(output: GivenOutput) -> dict[str, Any]:
+    if output.tensor is not None:
+        return tensor_to_dict(output.tensor)
+    if output.classes is not None:
+        return {"name": output.name, "classes": [asdict(one) for one in output.classes]}
+    return {"name": output.name, "trouble": output.trouble}
 
 
 def _answer(line: bytes, seq: int, kind: str) -> Mapping[str, Any]:
