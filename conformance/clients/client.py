@@ -4,28 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from typing import Final
 
+from conformance.clients.adapter import Adapter, AdapterHangsError
 from conformance.clients.answers.script import Script, Tensors
-from conformance.clients.inference import Inference, Introduction, Result
+from conformance.clients.inference import Inference, Result
 from conformance.clients.peer import Heard, Peer
-from conformance.expect.unmet import NotApplicable
+from conformance.expect.unmet import NotApplicable, Unmet
 from conformance.terms.extensions import GRPC
+from conformance.terms.text import safe
 
 TIMEOUT: Final = 10.0  # seconds that a caller gives an inference, where a check gives no other
-
-
-class AskedClient(Protocol):
-    """What of an adapter is needed here."""
-
-    @property
-    def introduction(self) -> Introduction:
-        """What it says of its client."""
-
-    def infer(
-        self, transport: str, address: str, inferences: Sequence[Inference], *, at_once: bool, timeout: float
-    ) -> list[Result]:
-        """Have the client make inferences; a result for each, in the same order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +42,7 @@ class Client:
         heard: every inference request that it made for this object, numbered in their order.
     """
 
-    def __init__(self, adapter: AskedClient, peer: Peer, transport: str) -> None:
+    def __init__(self, adapter: Adapter, peer: Peer, transport: str) -> None:
         self._adapter = adapter
         self._peer = peer
         self.transport = transport
@@ -69,6 +58,7 @@ class Client:
 
         Raises:
             NotApplicable: the client says that it cannot make it.
+            Unmet: it gives neither outputs nor an error.
         """
         return self.infer_all([inference], script, timeout=timeout)[0]
 
@@ -79,17 +69,26 @@ class Client:
 
         Raises:
             NotApplicable: the client says of one that it cannot make it.
+            Unmet: it gives neither outputs nor an error.
+            ValueError: two inferences are of one model.
         """
+        if len({one.model for one in inferences}) < len(inferences):
+            raise ValueError("inferences that are made together are of different models")
         scene = self._peer.play(inferences, script)
         address = self._peer.address(self.transport)
-        results = self._adapter.infer(self.transport, address, inferences, at_once=at_once, timeout=timeout)
+        try:
+            results = self._adapter.infer(self.transport, address, inferences, at_once=at_once, timeout=timeout)
+        except AdapterHangsError as error:
+            raise Unmet(f"outputs or an error within {timeout:g} s", f"nothing came: {safe(str(error))}") from None
+        if scene.fault:
+            raise scene.fault
         heard = [
             (place, replace(one, number=len(self.heard) + count)) for count, (place, one) in enumerate(scene.heard())
         ]
         self.heard += [one for _, one in heard]
         for result in results:
             if result.cannot:
-                raise NotApplicable(f"the client cannot: {result.cannot}")
+                raise NotApplicable(f"the client cannot: {safe(result.cannot)}")
         return [
             Seen(
                 inference,

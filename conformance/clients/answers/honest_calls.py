@@ -69,9 +69,7 @@ class CallStyle:
         """Return the message of an answer with these outputs."""
         outputs = b"".join(protobuf.delimited(OUTPUTS, entry) for entry in entries)
         contents = b"".join(protobuf.delimited(RAW_CONTENTS, octets) for octets in raw)
-        named = protobuf.text(MODEL_NAME, inference.model) + protobuf.text(
-            MODEL_VERSION, inference.version or VERSION
-        )
+        named = protobuf.text(MODEL_NAME, inference.model) + protobuf.text(MODEL_VERSION, inference.version or VERSION)
         both = contents + outputs if self.raw_first else outputs + contents
         return named + protobuf.text(ID, inference.id or "") + self.more + both
 

@@ -8,6 +8,7 @@ import socket
 import struct
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final
 from urllib.parse import unquote
@@ -16,7 +17,7 @@ from conformance.clients.answers.script import Ending, HttpAnswer
 from conformance.clients.peer import described
 from conformance.clients.peer.heard import Heard
 from conformance.clients.peer.http_reading import RequestReader, is_kept
-from conformance.clients.peer.scene import Stage
+from conformance.clients.peer.scene import ScriptFault, Stage
 from conformance.wire.received import Received
 
 IDLE: Final = 30.0  # seconds that a connection waits for a request
@@ -68,7 +69,7 @@ class HttpPeer:
     def _serve(self, connection: socket.socket) -> None:
         reader = RequestReader(connection)
         try:
-            with suppress(OSError):
+            with suppress(OSError, ScriptFault):
                 while not self._is_closing and (received := reader.read()) is not None:
                     answer = self._answer(received)
                     _write(connection, answer)
@@ -120,7 +121,7 @@ class HttpPeer:
         return None
 
 
-_OF_SERVER: Final = {
+_OF_SERVER: Final[Mapping[str, dict[str, Any]]] = {
     "v2": described.SERVER,
     "v2/health/live": {"live": True},
     "v2/health/ready": {"ready": True},

@@ -29,7 +29,8 @@ class RequestReader:
         What is no whole request of HTTP is one with `trouble`, as far as it came.
         """
         parser = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_LIMIT)
-        parser.receive_data(self._left_over)
+        if self._left_over:  # nothing at all would mean that the client has closed
+            parser.receive_data(self._left_over)
         head: h11.Request | None = None
         body = bytearray()
         try:
@@ -63,9 +64,7 @@ def received_of(head: h11.Request | None, body: bytes, trouble: str) -> Received
     if head is None:
         return Received("", "", body=body, trouble=trouble)
     headers = tuple((_text(name), _text(value)) for name, value in head.headers.raw_items())
-    chunked = any(
-        name.lower() == "transfer-encoding" and value.lower().endswith("chunked") for name, value in headers
-    )
+    chunked = any(name.lower() == "transfer-encoding" and value.lower().endswith("chunked") for name, value in headers)
     version = f"HTTP/{_text(head.http_version)}"
     return Received(_text(head.method), _text(head.target), headers, body, version, chunked, trouble)
 

@@ -11,16 +11,22 @@ from conformance.clients.peer.heard import Heard
 from conformance.wire.received import Received
 
 
+class ScriptFault(Exception):  # noqa: N818 - a fault of ours, not an error of a peer's
+    """A script failed."""
+
+
 class Scene:
     """The inferences that are asked of a client together, and what the peer heard of them.
 
     Attributes:
         inferences: of different models, so that a request can be told by its model's name.
+        fault: what made a script fail, or None.
     """
 
     def __init__(self, inferences: Sequence[Inference], script: Script) -> None:
         self.inferences = tuple(inferences)
         self.script = script
+        self.fault: Exception | None = None
         self._heard: list[tuple[int, Heard]] = []
         self._taken: set[int] = set()
         self._lock = threading.Lock()
@@ -35,10 +41,18 @@ class Scene:
             return place
 
     def answer(self, received: Received, place: int) -> HttpAnswer | CallAnswer:
-        """Return what the script says of a request."""
+        """Return what the script says of a request.
+
+        Raises:
+            ScriptFault: the script failed, which is a fault of the suite's own.
+        """
         inference = self.inferences[place]
         made = self.script.grpc if received.is_over_grpc else self.script.http
-        return made(received, inference, self.script.asked_outputs(inference))
+        try:
+            return made(received, inference, self.script.asked_outputs(inference))
+        except Exception as error:
+            self.fault = error
+            raise ScriptFault(str(error)) from error
 
     def keep(self, place: int, heard: Heard) -> None:
         """Keep what was heard, before it is answered."""
