@@ -28,7 +28,7 @@ class Asked:
 
 @dataclass(slots=True)
 class NotedAdapter:
-    """Passes everything on to an adapter, which is not closed.
+    """Passes everything on to an adapter.
 
     Attributes:
         asked: so far, in order.
@@ -51,3 +51,6 @@ class NotedAdapter:
         results = self.adapter.infer(transport, address, inferences, at_once=at_once, timeout=timeout)
         noted.results = tuple(results)
         return results
+
+    def close(self) -> None:
+        """Leave the adapter to who has made it."""
