@@ -1,4 +1,4 @@
-"""A client of a few lines with its adapter, by itself: `small_adapter.py [TROUBLE]`, where a trouble is a key of MANNERS.
+"""A client of a few lines with its adapter, by itself: `small_adapter.py [TROUBLE]`.
 
 It sends binary data alone, and says so where it is asked for anything else.
 """
@@ -9,6 +9,8 @@ import json
 import os
 import sys
 import time
+from collections.abc import Callable
+from typing import Any
 from urllib.parse import urlsplit
 
 TROUBLE = sys.argv[1] if len(sys.argv) > 1 else ""
@@ -36,13 +38,14 @@ def once() -> None:
 
 
 # What is done before an inference is made.
-MANNERS = {"dies": die, "dies-once": once, "prints": lambda: say("connected")}
+MANNERS: dict[str, Callable[[], None]] = {"dies": die, "dies-once": once, "prints": lambda: say("connected")}
 
 
-def infer(address: str, timeout: float, asked: dict) -> dict:
+def infer(address: str, timeout: float, asked: dict[str, Any]) -> dict[str, Any]:
     if asked.get("raw") or asked.get("coding") or any(one["form"] != "binary" for one in asked["inputs"]):
         return {"cannot": "it sends binary data alone"}
-    MANNERS.get(TROUBLE, lambda: None)()
+    if TROUBLE in MANNERS:
+        MANNERS[TROUBLE]()
     blobs = [base64.b64decode(one["data"]) for one in asked["inputs"]]
     more = 1 if TROUBLE == "wrong-size" else 0
     inputs = [
@@ -68,7 +71,7 @@ def infer(address: str, timeout: float, asked: dict) -> dict:
         connection.close()
 
 
-def outputs(answer: http.client.HTTPResponse, body: bytes) -> dict:
+def outputs(answer: http.client.HTTPResponse, body: bytes) -> dict[str, Any]:
     if answer.status != 200:
         return {"error": {"message": body.decode("latin-1"), "status": answer.status}}
     at = int(answer.headers["Inference-Header-Content-Length"])
@@ -86,7 +89,9 @@ for line in sys.stdin:
     if command["command"] == "hello":
         if TROUBLE == "silent":
             time.sleep(600)
-        said = {"client": {"name": "small", "version": "1.2", "language": "Python", "transports": ["http"]}}
+        said: dict[str, Any] = {
+            "client": {"name": "small", "version": "1.2", "language": "Python", "transports": ["http"]}
+        }
     else:
         made = [infer(command["address"], command["timeout_s"], one) for one in command["inferences"]]
         said = {"results": made}
