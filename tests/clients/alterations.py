@@ -27,6 +27,7 @@ from typing import Any
 from unittest.mock import patch
 
 Body = Callable[..., Any]
+Original = Callable[..., Any]
 CLIENT = "tests.clients.honest"
 
 
