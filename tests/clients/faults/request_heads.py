@@ -55,7 +55,7 @@ def header_missing(original: Original, text: bytes, *, has_data: bool) -> Header
 @fault("request.described", misses="CLIENT-SENDS-HEADER")
 def header_twice(original: Original, text: bytes, *, has_data: bool) -> Headers:
     """The inference header is there twice."""
-    made = original(text, has_data=has_data)
+    made: Headers = original(text, has_data=has_data)
     return made + [field for field in made if field[0] == LENGTH]
 
 
