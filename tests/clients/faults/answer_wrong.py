@@ -61,15 +61,6 @@ def prefix_past_the_end_cut(_original: Original, data: bytes) -> Iterator[bytes]
         at += 4 + length
 
 
-@fault("lines.shown_tensor", misses="CLIENT-REFUSES-WRONG CLIENT-REFUSES-WRONG/grpc")
-def elements_framed_anew(original: Original, output: Tensor) -> Any:
-    """Elements of BYTES are framed anew on their way to the caller, as many as there are."""
-    if output.datatype != "BYTES":
-        return original(output)
-    data = b"".join(map(tensors.framed, tensors.strings(output.data)))
-    return original(Tensor(output.name, output.datatype, output.shape, data))
-
-
 @fault("answer.expect_own", misses="CLIENT-REFUSES-WRONG")
 def missing_output_passed_over(_original: Original, _asked: Asked, _said: Any, _outputs: Sequence[Tensor]) -> None:
     """An output that is asked for and missing is passed over."""
@@ -125,8 +116,7 @@ def hangs_on_silence(_original: Original, _connection: Connection) -> float:
 @fault("connection.Connection.left", misses="CLIENT-ENDS")
 def time_begins_anew_with_each_piece(original: Original, connection: Connection) -> float:
     """The time that the caller gives is that of each read."""
-    given: float = vars(connection).setdefault("given", original(connection))
-    return given
+    return float(vars(connection).setdefault("given", original(connection)))
 
 
 @fault("http_client.HttpClient.put_back", "connection.Connection.is_usable", misses="CLIENT-GOES-ON")
@@ -138,7 +128,7 @@ def keeps_connection_after_cut(_original: Original, found: HttpClient | Connecti
 
 
 @fault("connection.Connection.close", "http_client.HttpClient.put_back", misses="CLIENT-GOES-ON")
-def reads_on_where_it_stopped(original: Original, found: HttpClient | Connection, *kept: Connection) -> None:
+def reads_on_where_it_stopped(_original: Original, found: HttpClient | Connection, *kept: Connection) -> None:
     """A connection on which an answer was refused or came too late is used again, and read on where that ended."""
     if isinstance(found, HttpClient):
         found.idle += kept
