@@ -116,7 +116,9 @@ def hangs_on_silence(_original: Original, _connection: Connection) -> float:
 @fault("connection.Connection.left", misses="CLIENT-ENDS")
 def time_begins_anew_with_each_piece(original: Original, connection: Connection) -> float:
     """The time that the caller gives is that of each read."""
-    return float(vars(connection).setdefault("given", original(connection)))
+    kept = vars(connection)
+    kept.setdefault("given", original(connection))
+    return float(kept["given"])
 
 
 @fault("http_client.HttpClient.put_back", "connection.Connection.is_usable", misses="CLIENT-GOES-ON")

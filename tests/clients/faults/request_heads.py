@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 from urllib.parse import quote
 
 from tests.clients.alterations import Original, fault
 from tests.clients.honest.asked import Asked
-from tests.clients.honest.connection import Connection
+from tests.clients.honest.connection import Connection, head
 from tests.clients.honest.request import LENGTH, Headers, Request
 
 
@@ -139,28 +140,20 @@ def content_length_is_json_only(original: Original, connection: Connection, requ
     return made if length == "0" else made.replace(whole, f"Content-Length: {length}\r\n".encode())
 
 
-@fault("connection.send_request", "connection.framing", misses="CLIENT-SENDS-WHOLE")
-def content_length_counts_more(original: Original, *arguments: object) -> object:
+@fault("connection.send_request", misses="CLIENT-SENDS-WHOLE")
+def content_length_counts_more(_original: Original, connection: Connection, request: Request) -> None:
     """Content-Length is greater than the body, behind which the client ends its side of the connection."""
-    made = original(*arguments)
-    if isinstance(arguments[0], Connection):
-        arguments[0].socket.shutdown(socket.SHUT_WR)
-        return made
-    return [(name, str(int(value) + 4)) for name, value in made]
+    more = f"Content-Length: {len(request.body) + 4}".encode()
+    connection.send(re.sub(rb"Content-Length: [0-9]+", more, head(connection, request)) + request.body)
+    connection.socket.shutdown(socket.SHUT_WR)
 
 
-@fault("connection.send_request", "connection.framed", "connection.framing", misses="CLIENT-SENDS-WHOLE")
-def chunks_without_end(original: Original, *arguments: object) -> object:
+@fault("connection.send_request", misses="CLIENT-SENDS-WHOLE")
+def chunks_without_end(_original: Original, connection: Connection, request: Request) -> None:
     """A body comes in chunks, and the last one is missing."""
-    first = arguments[0]
-    if isinstance(first, Connection):
-        original(*arguments)
-        first.socket.shutdown(socket.SHUT_WR)
-        return None
-    made = original(*arguments)
-    if isinstance(made, bytes):
-        return b"%x\r\n%s\r\n" % (len(made), made) if made else made
-    return [("Transfer-Encoding", "chunked")]
+    in_chunks = re.sub(rb"Content-Length: [0-9]+", b"Transfer-Encoding: chunked", head(connection, request))
+    connection.send(in_chunks + b"%x\r\n%s\r\n" % (len(request.body), request.body))
+    connection.socket.shutdown(socket.SHUT_WR)
 
 
 @fault("request.coded", misses="CLIENT-SENDS-CODING")

@@ -17,6 +17,7 @@ class GrpcClient:
     """A client of one server; several threads may use it at once."""
 
     def __init__(self, address: str) -> None:
+        self.address = address
         self.channel = grpc.insecure_channel(address, options=options())
 
     def infer(self, asked: Asked, timeout: float) -> Given:
