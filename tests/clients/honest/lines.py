@@ -38,9 +38,11 @@ class Adapter:
             return {"seq": command["seq"], "client": introduction()}
         client = self._client(command["transport"], command["address"])
         inferences = [asked(one) for one in command["inferences"]]
-        workers = len(inferences) if command["at_once"] else 1
-        with ThreadPoolExecutor(workers) as pool:
-            results = list(pool.map(lambda one: result(client, one, command["timeout_s"]), inferences))
+        timeout = command["timeout_s"]
+        if not command["at_once"]:
+            return {"seq": command["seq"], "results": [result(client, one, timeout) for one in inferences]}
+        with ThreadPoolExecutor(len(inferences)) as pool:
+            results = list(pool.map(lambda one: result(client, one, timeout), inferences))
         return {"seq": command["seq"], "results": results}
 
     def _client(self, transport: str, address: str) -> Client:
