@@ -143,15 +143,15 @@ def content_length_is_json_only(original: Original, connection: Connection, requ
 @fault("connection.send_request", misses="CLIENT-SENDS-WHOLE")
 def content_length_counts_more(_original: Original, connection: Connection, request: Request) -> None:
     """Content-Length is greater than the body, behind which the client ends its side of the connection."""
-    more = f"Content-Length: {len(request.body) + 4}".encode()
-    connection.send(re.sub(rb"Content-Length: [0-9]+", more, head(connection, request)) + request.body)
+    more = f"\r\nContent-Length: {len(request.body) + 4}".encode()
+    connection.send(re.sub(rb"\r\nContent-Length: [0-9]+", more, head(connection, request)) + request.body)
     connection.socket.shutdown(socket.SHUT_WR)
 
 
 @fault("connection.send_request", misses="CLIENT-SENDS-WHOLE")
 def chunks_without_end(_original: Original, connection: Connection, request: Request) -> None:
     """A body comes in chunks, and the last one is missing."""
-    in_chunks = re.sub(rb"Content-Length: [0-9]+", b"Transfer-Encoding: chunked", head(connection, request))
+    in_chunks = re.sub(rb"\r\nContent-Length: [0-9]+", b"\r\nTransfer-Encoding: chunked", head(connection, request))
     connection.send(in_chunks + b"%x\r\n%s\r\n" % (len(request.body), request.body))
     connection.socket.shutdown(socket.SHUT_WR)
 

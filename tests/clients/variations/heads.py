@@ -96,7 +96,7 @@ def chunks_with_extensions(_original: Original, kept: Connection, wanted: Reques
 
 def in_chunks(head: bytes) -> bytes:
     """Return a head whose body comes in chunks."""
-    return re.sub(rb"Content-Length: [0-9]+", b"Transfer-Encoding: chunked", head)
+    return re.sub(rb"\r\nContent-Length: [0-9]+", b"\r\nTransfer-Encoding: chunked", head)
 
 
 @variation("connection.version_line")
