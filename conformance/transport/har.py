@@ -225,13 +225,18 @@ def _calls(found: Sequence[Mapping[str, Any]]) -> dict[tuple[str, int], Call]:
 
 
 def _call(scope: str, index: int, found: Sequence[Mapping[str, Any]]) -> Call:
-    exchanges = tuple(map(_exchange, found))
+    exchanges = tuple(map(exchange_of, found))
     lost = found[0].get("_lost")
     has_died = found[0].get("_died") is True
     return Call(scope, index, tuple(one.message for one in exchanges), () if lost else exchanges, lost, has_died)
 
 
-def _exchange(entry: Mapping[str, Any]) -> Exchange:
+def exchange_of(entry: Mapping[str, Any]) -> Exchange:
+    """Return the exchange that an entry is.
+
+    Raises:
+        ValueError, LookupError, TypeError: it is none.
+    """
     sent, came = entry["request"], entry["response"]
     url = str(sent["url"])
     body = b64decode(sent["postData"]["text"], validate=True) if "postData" in sent else b""
