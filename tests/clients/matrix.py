@@ -80,7 +80,7 @@ def _print(sighting: Sighting, altered: Alteration, conclusions: Sequence[str]) 
     for (outcome, requirement, check), found in rows.items():
         first = found[0]
         print(f"    {outcome:9} {requirement:24} {check} {len(found)} x [{first.row}]: {first.message[:180]}")  # noqa: T201
-    print(*[f"    => {line[:300]}" for line in conclusions], sep="\n")  # noqa: T201
+    print(*[f"    => {line[:300]}" for line in conclusions[:6]], sep="\n")  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import gzip
 import re
 import time
 import zlib
+from typing import Any
 
 from tests.clients.alterations import Original, variation
 from tests.clients.honest import answer, connection
@@ -99,15 +100,17 @@ def in_chunks(head: bytes) -> bytes:
     return re.sub(rb"\r\nContent-Length: [0-9]+", b"\r\nTransfer-Encoding: chunked", head)
 
 
-@variation("connection.version_line")
-def http_1_0(_original: Original) -> str:
-    """Requests are those of HTTP/1.0."""
-    return "HTTP/1.0"
+@variation("connection.version_line", "connection.stays_open")
+def http_1_0(_original: Original, *answered: object) -> object:
+    """Requests are those of HTTP/1.0, each on a connection of its own."""
+    return False if answered else "HTTP/1.0"
 
 
-@variation("connection.head")
-def connection_closed_each_time(original: Original, kept: Connection, wanted: Request) -> bytes:
-    """Every request says `Connection: close`."""
+@variation("connection.head", "connection.stays_open")
+def connection_closed_each_time(original: Original, kept: Connection | str, wanted: Any) -> object:
+    """Every request says `Connection: close`, and is the last on its connection."""
+    if isinstance(kept, str):
+        return False
     headers = [*wanted.headers, ("Connection", "close")]
     return bytes(original(kept, Request(wanted.method, wanted.target, headers, wanted.body)))
 
