@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from importlib import import_module
-from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
-from conformance.commands import client_watch
+from conformance.commands import client_run, client_watch
 
-RUN = "conformance.commands.client_run"
-# Subcommand -> its module, in the order of the help; `run` becomes another program, whose options are its own.
-SUBCOMMANDS: Mapping[str, ModuleType] = {
-    "watch": client_watch,
-    **({"run": import_module(RUN)} if find_spec(RUN) else {}),
-}
+# Subcommand -> its module, in the order of the help.
+SUBCOMMANDS: Mapping[str, ModuleType] = {"watch": client_watch, "run": client_run}
 
 
 def add(commands: Any) -> None:

@@ -39,7 +39,7 @@ def describe(recorded: Recorded, miss: Miss, url_of: Callable[[Recorded], str]) 
     entry = ledger.requirement(miss.requirement)
     received = recorded.received
     apart = None if received.is_over_grpc else take_apart(received)
-    exchange = exchange_of(recorded, url_of(recorded), _message(received, apart))
+    exchange = exchange_of(recorded, url_of(recorded), message_of(received, apart))
     return Failure(
         entry.id,
         str(entry.level),
@@ -48,7 +48,7 @@ def describe(recorded: Recorded, miss: Miss, url_of: Callable[[Recorded], str]) 
         safe(miss.expected, 600),
         safe(miss.actual, 600),
         safe(_sent(recorded, exchange), 600),
-        _bytes(received, apart, miss.offset),
+        window(received, apart, miss.offset),
         "",
         [source.url for source in entry.sources],
         safe(shortened(apart.body[: apart.json_end]), LONGEST_JSON) if apart else "",
@@ -75,7 +75,7 @@ def _answer(exchange: Exchange) -> str:
     return f"{reply.status_line}, {answer_text(reply)}"
 
 
-def _bytes(received: Received, apart: TakenApart | None, offset: int | None) -> list[str]:
+def window(received: Received, apart: TakenApart | None, offset: int | None) -> list[str]:
     """Return hexadecimal rows around an offset of the body, the row that begins there with its field named.
 
     Without an offset a message of gRPC, which nobody can read as it is, is shown from its beginning.
@@ -95,7 +95,7 @@ def _layout(apart: TakenApart) -> annotate.Layout:
     return annotate.Layout(apart.json_end, spans, apart.body, tuple(one.index for one, _ in placed))
 
 
-def _message(received: Received, apart: TakenApart | None) -> Message:
+def message_of(received: Received, apart: TakenApart | None) -> Message:
     """Return the request with the places of its parts, as far as it says so itself, and its body shows them."""
     message = Message(received.path, received.headers, received.body, received.method)
     if apart is None or apart.is_coded or apart.is_raw:

@@ -67,6 +67,7 @@ def build(
     missing: verdicts.Missing = MappingProxyType({}),
     gate: Gate | None = None,
     party: Party = Party.SERVER,
+    about: Mapping[str, Any] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """Return the report as plain data.
 
@@ -84,6 +85,7 @@ def build(
         missing: labels of the rows that were not, by extension.
         gate: what came of the run under a baseline, where there is one.
         party: who was judged; a report of a client says so.
+        about: further members of the target.
     """
     checks = _checks(results)
     likenesses = [likeness.to_dict() for likeness in looks_like(checks)]
@@ -95,7 +97,7 @@ def build(
         "finished": finished,
         "options": dict(options),
         "seed": seed,
-        "target": {"url": url, **({"grpc": grpc} if grpc else {}), **_surveyed(survey)},
+        "target": {"url": url, **({"grpc": grpc} if grpc else {}), **_surveyed(survey), **about},
         "verdict": verdict.verdict,
         "why": verdict.why,
         **({"gate": gate.to_dict()} if gate else {}),
@@ -127,6 +129,12 @@ def asked(
         "models": list(models),
         "headers": [name for name, _ in settings.headers],
     }
+
+
+def asked_of_client(*, profile: str, dangerous: bool, strict: bool, timeout: float) -> dict[str, Any]:
+    """Return what shaped the verdict on a client, as the report has it."""
+    of_servers: dict[str, Any] = {"extensions": [], "models": [], "headers": []}
+    return {"profile": profile, "dangerous": dangerous, "strict": strict, "timeout_s": timeout, **of_servers}
 
 
 def _surveyed(survey: Survey) -> dict[str, Any]:

@@ -18,8 +18,13 @@ LISTED = 6
 COLUMN = 16  # where the texts of a block begin
 # What a block shows of its first row, in this order.
 MEMBERS = (
-    ("Sent", "sent"), ("Request", "request"), ("Expected", "expected"), ("Actual", "actual"), ("Answer", "answer"),
-)  # fmt: skip
+    ("Asked", "asked"),
+    ("Sent", "sent"),
+    ("Request", "request"),
+    ("Expected", "expected"),
+    ("Actual", "actual"),
+    ("Answer", "answer"),
+)
 
 
 def failures(checks: Sequence[Entry], rerun: str, *, most: int | None = MOST_BLOCKS) -> Iterator[Line]:
