@@ -51,3 +51,8 @@ WITH_SECRETS = (
     f'request(JSON_PART + TENSOR, "Authorization: Bearer {SECRET}", "Cookie: id={SECRET}", "X-Api-Key: {SECRET}", '
     f'"Inference-Header-Content-Length: {SECRET}", path="/v2/models/{SECRET}/infer?token={SECRET}")'
 )
+BROKEN_WITH_SECRETS = (
+    f'request(JSON_PART + TENSOR, "Authorization: Bearer {SECRET}", "X-Api Key: {SECRET}")',
+    f'request(JSON_PART + TENSOR, "Authorization : Bearer {SECRET}")',
+    f'request(JSON_PART + TENSOR, "Authorization: Bearer {SECRET}", length=100) + b"Authorization: x{SECRET}"',
+)
