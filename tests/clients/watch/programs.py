@@ -8,7 +8,7 @@ from collections.abc import Sequence
 _BARE = """
 import contextlib, os, socket, sys
 from urllib.parse import urlsplit
-from tests.support.recording import JSON_PART, TENSOR, heard, request
+from tests.support.bare_requests import JSON_PART, TENSOR, heard, request
 address = urlsplit(os.environ["OIP_TARGET_URL"])
 def send(octets):
     with socket.create_connection((address.hostname, address.port), 10) as connection:
