@@ -7,34 +7,21 @@ breaks is ended with everything that it has started, and started anew for the ne
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Protocol
 
+from conformance.clients import adapter_lines
+from conformance.clients.adapter_errors import AdapterError, AdapterHangsError, AdapterLostError
 from conformance.clients.inference import Inference, Introduction, Result
+from conformance.clients.line_process import GRACE, LineProcess
+
+__all__ = ["Adapter", "AdapterError", "AdapterHangsError", "AdapterLostError", "AdapterProcess"]
 
 PATIENCE = 10.0  # seconds for an adapter to introduce itself
 MARGIN = 5.0  # seconds that an adapter has for itself, beside those of its inferences
-MOST_STARTS = 3  # times that an adapter may break in a row
-
-
-class AdapterError(Exception):
-    """An adapter broke: it died, hung, or said what it must not. The message is one line.
-
-    Attributes:
-        stderr: the last lines that it wrote there.
-    """
-
-    def __init__(self, message: str, stderr: Sequence[str] = ()) -> None:
-        super().__init__(message)
-        self.stderr = tuple(stderr)
-
-
-class AdapterHangsError(AdapterError):
-    """It runs, and has not answered in the time that it had."""
-
-
-class AdapterLostError(AdapterError):
-    """It broke so often in a row that it is not started again."""
+MOST_IN_A_ROW = 10  # times that an adapter breaks before it is not started again
 
 
 class Adapter(Protocol):
@@ -82,18 +69,72 @@ class AdapterProcess:
         """
         self.command = tuple(command)
         self.patience = patience
+        self._process: LineProcess | None = None
+        self._introduction: Introduction | None = None
+        self._seq = 0
+        self._breaks: list[AdapterError] = []  # in a row
 
     @property
     def introduction(self) -> Introduction:
         """What it says of its client; see `Adapter`."""
-        raise NotImplementedError
+        if self._introduction is None:
+            with self._noting_breaks():
+                return self._started()
+        return self._introduction
 
     def infer(
         self, transport: str, address: str, inferences: Sequence[Inference], *, at_once: bool, timeout: float
     ) -> list[Result]:
         """Have the client make inferences; see `Adapter`."""
-        raise NotImplementedError
+        seconds = timeout * (1 if at_once else len(inferences)) + MARGIN
+        with self._noting_breaks():
+            self._started()
+            line = adapter_lines.infer(self._seq + 1, transport, address, inferences, at_once=at_once, timeout=timeout)
+            began = time.monotonic()
+            answer = self._ask(line, seconds)
+            found = adapter_lines.results(answer, self._seq, len(inferences), time.monotonic() - began)
+        self._breaks.clear()
+        return found
 
     def close(self) -> None:
         """End it; see `Adapter`."""
-        raise NotImplementedError
+        self._end(GRACE)
+
+    def _started(self) -> Introduction:
+        """Start it where it does not run, and have it introduce itself."""
+        if self._process is None or self._introduction is None:
+            self._process, self._seq = LineProcess(self.command), 0
+            answer = self._ask(adapter_lines.hello(1), self.patience)
+            self._introduction = adapter_lines.introduction(answer, 1)
+        return self._introduction
+
+    def _ask(self, line: bytes, seconds: float) -> bytes:
+        if self._process is None:
+            raise AdapterError("the adapter does not run")
+        self._seq += 1
+        return self._process.ask(line, seconds)
+
+    def _end(self, grace: float) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.end(grace=grace)
+
+    @contextmanager
+    def _noting_breaks(self) -> Iterator[None]:
+        """End the adapter where it breaks, and keep what it wrote to standard error.
+
+        Raises:
+            AdapterLostError: it has broken too often.
+            AdapterError: it breaks.
+        """
+        if len(self._breaks) >= MOST_IN_A_ROW:
+            last = self._breaks[-1]
+            raise AdapterLostError(f"the adapter broke {len(self._breaks)} times in a row: {last}", last.stderr)
+        try:
+            yield
+        except BaseException as error:  # after Ctrl-C, too, an answer is on its way that nobody waits for
+            if isinstance(error, AdapterError):
+                error.stderr = tuple(self._process.tail) if self._process else ()
+                self._breaks.append(error)
+            self._end(0)
+            raise
