@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import http.client
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -152,10 +154,35 @@ def test_an_adapter_that_breaks_says_its_last_words(peer: Peer) -> None:
     assert (found.outcome, found.message) == (Outcome.ERROR, "it died\n| one\n| two")
 
 
-@pytest.mark.parametrize(
-    ("answers", "outcome"), [("CLIENT-SENDS-SIZE", Outcome.ERROR), ("CLIENT-READS-FORM", Outcome.ERROR)]
-)
-def test_an_adapter_that_hangs_blames_its_client_for_nothing(peer: Peer, answers: str, outcome: Outcome) -> None:
+@pytest.mark.parametrize("answers", ["CLIENT-SENDS-SIZE", "CLIENT-READS-FORM", "CLIENT-ENDS"])
+def test_an_adapter_that_hangs_before_anything_is_sent_blames_its_client_for_nothing(peer: Peer, answers: str) -> None:
     found = judged(peer, adapter=Scripted(AdapterHangsError("no answer")), answers=answers)
-    assert (found.outcome, found.failure) == (outcome, None)
+    assert (found.outcome, found.failure) == (Outcome.ERROR, None)
     assert found.is_for(ReasonKind.ADAPTER_BROKE)
+
+
+class Waiting(Scripted):
+    """Sends a request, and gives nothing to its caller."""
+
+    def infer(self, *asked: object, **_: object) -> list[Result]:
+        address = str(asked[1])
+        connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=10)
+        connection.request("POST", "/v2/models/m/infer", b"{}")
+        connection.getresponse().read()
+        connection.close()
+        raise AdapterHangsError("no answer")
+
+
+def test_a_client_that_hangs_is_blamed_where_it_is_judged_how_it_ends(peer: Peer) -> None:
+    found = judged(peer, adapter=Waiting(), answers="CLIENT-ENDS")
+    assert (found.outcome, found.message) == (
+        Outcome.ADVISORY,
+        "expected outputs or an error within 10 s, got nothing came: no answer",
+    )
+    assert found.failure is not None
+    assert found.failure.sent == "POST /v2/models/m/infer, 2 bytes"
+
+
+def test_anywhere_else_it_is_in_error(peer: Peer) -> None:
+    found = judged(peer, adapter=Waiting(), answers="CLIENT-READS-FORM")
+    assert (found.outcome, found.failure, found.exchanges) == (Outcome.ERROR, None, 1)
