@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
@@ -45,11 +45,11 @@ def _whole(kind: str, name: str) -> Sighting:
         return stage.see(altered, rows_of(altered.transports, "certify"))
 
 
-def run(kind: str, names: Iterable[str]) -> dict[str, Sighting]:
-    """Run all rows against the named alterations of a kind, `faults` or `variations`, several at a time."""
+def run(kind: str, names: Iterable[str]) -> Iterator[Sighting]:
+    """Run all rows against the named alterations of a kind, `faults` or `variations`, and yield what comes of each."""
     with ProcessPoolExecutor(PROCESSES, mp_context=get_context("spawn")) as pool:
-        futures = {name: pool.submit(_whole, kind, name) for name in names}
-        return {name: future.result() for name, future in futures.items()}
+        futures = [pool.submit(_whole, kind, name) for name in names]
+        yield from (future.result() for future in futures)
 
 
 def main(names: Sequence[str]) -> int:
@@ -63,10 +63,10 @@ def main(names: Sequence[str]) -> int:
         ("variations", strays, "accused of nothing"),
     ):
         known = alterations.load(kind)
-        for name, sighting in run(kind, [name for name in names or known if name in known]).items():
-            wrong = judge(sighting, known[name])
+        for sighting in run(kind, [name for name in names or known if name in known]):
+            wrong = judge(sighting, known[sighting.name])
             misfits += bool(wrong)
-            _print(sighting, known[name], wrong or [praise])
+            _print(sighting, known[sighting.name], wrong or [praise])
     return misfits
 
 
