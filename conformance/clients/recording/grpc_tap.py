@@ -28,6 +28,8 @@ class _Call:
 
     Attributes:
         asked: its messages, as they came; `bodies`: those of the answer.
+        trouble: what kept it from ending with a status; None while it goes on. A server may end a call before the
+            client has said all, which is recorded nevertheless.
     """
 
     headers: Headers
@@ -36,6 +38,8 @@ class _Call:
     asked: list[Asked] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
     answered: Headers = ()
+    trouble: str | None = None
+    is_said: bool = False
 
 
 class GrpcTap:
@@ -58,8 +62,10 @@ class GrpcTap:
 
     def ended(self) -> None:
         """End the calls that are open."""
-        for stream in list(self._calls):
-            self._end(stream, "the connection ended before the call")
+        for call in self._calls.values():
+            _release(call)
+            if call.trouble is None:
+                self._end(call, "the connection ended before the call")
 
     def _read(self, reader: FrameReader, data: bytes, *, is_of_client: bool) -> None:
         if self._is_stuck:
@@ -87,8 +93,10 @@ class GrpcTap:
                 self._ask(call, body, is_compressed=is_compressed)
             else:
                 body.release()
-        if event.reset is not None:
-            self._end(event.stream, f"the client gave the call up: {RESETS.get(event.reset, event.reset)}")
+        call.is_said = call.is_said or event.has_ended
+        if event.reset is not None and call.trouble is None:
+            self._end(call, f"the client gave the call up: {RESETS.get(event.reset, event.reset)}")
+        self._forget(event.stream, call)
 
     def _ask(self, call: _Call, body: Body, *, is_compressed: bool) -> None:
         is_whole, data = body.is_whole, body.release()
@@ -98,7 +106,10 @@ class GrpcTap:
             is_whole, data = plain is not None, plain or b""
         metadata = tuple(pair for pair in call.headers if not pair[0].startswith(":"))
         received = Received(GRPC_METHOD, _value(call.headers, ":path") or "", metadata, data, "HTTP/2")
-        call.asked.append(self._recorder.asked(received, is_whole=is_whole))
+        asked = self._recorder.asked(received, is_whole=is_whole)
+        call.asked.append(asked)
+        if call.trouble is not None:
+            self._recorder.answered(asked, _answered(call.answered, b"", call.trouble))
 
     # --- the server's side ---
 
@@ -114,18 +125,27 @@ class GrpcTap:
             if len(call.bodies) < MOST_KEPT:
                 call.bodies.append(data)
         call.answered += tuple(pair for pair in event.headers or () if pair != (":status", "200"))
-        if event.has_ended:
-            reset = "" if event.reset is None else f"the server reset it: {RESETS.get(event.reset, event.reset)}"
-            self._end(event.stream, reset)
+        if event.has_ended and call.trouble is None:
+            self._end(call, "" if event.reset is None else f"reset: {RESETS.get(event.reset, event.reset)}")
+        self._forget(event.stream, call)
 
-    def _end(self, stream: int, trouble: str) -> None:
+    def _end(self, call: _Call, trouble: str) -> None:
         """End a call: its messages are answered in their order, and all with how it ended."""
-        call = self._calls.pop(stream)
-        call.requests.close()
-        call.answers.close()
+        call.trouble = trouble
         for place, asked in enumerate(call.asked):
             body = call.bodies[place] if place < len(call.bodies) else b""
             self._recorder.answered(asked, _answered(call.answered, body, trouble))
+
+    def _forget(self, stream: int, call: _Call) -> None:
+        """Let go of a call that has ended on both sides."""
+        if call.is_said and call.trouble is not None:
+            _release(call)
+            del self._calls[stream]
+
+
+def _release(call: _Call) -> None:
+    call.requests.close()
+    call.answers.close()
 
 
 def _answered(headers: Headers, body: bytes, trouble: str) -> Answered:
