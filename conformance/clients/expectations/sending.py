@@ -22,11 +22,16 @@ def expect_heard(seen: Seen) -> None:
     """Expect that an inference request came at all.
 
     Raises:
-        Unmet: the client sent none: it refused what the protocol allows.
+        Unmet: the client sent none: it refused what the protocol allows; or it sent one that is not whole, so that
+            nothing is known of how it reads an answer.
     """
     if not seen.heard:
         said = f"an error: {safe(seen.result.error)}" if seen.result.error is not None else "outputs nevertheless"
         raise Unmet("an inference request", f"nothing was sent; the client gives its caller {said}", requirement=VALUES)
+    broken = next((one for one in seen.heard if one.received.trouble), None)
+    if broken is not None:
+        trouble = safe(broken.received.trouble)
+        raise Unmet("a whole request", trouble, Reply(broken.exchange()), requirement="CLIENT-SENDS-WHOLE")
 
 
 def expect_sent(seen: Seen, own: Collection[str] = ()) -> None:
