@@ -14,6 +14,7 @@ from functools import cache
 from types import ModuleType
 
 from conformance.terms.check import Check
+from conformance.terms.extensions import CLIENT, CLIENT_GRPC
 
 # Area -> package, in the order in which a reader wants them: what is offered, the frame, the contents, what is built on
 # both. A package is never called like a module of Python's own, or like a dependency.
@@ -34,13 +35,17 @@ PACKAGES: Mapping[str, str] = {
     "walk": "walk",
     "grpc": "grpc_calls",
     "relations": "relations",
+    "client": "client",
+    "client-grpc": "client",
 }
 
 # Checks that no role is needed for: each is run on every model that is named with --target-model, and not at all without.
 RELATIONS = "relations"
 # What is judged over gRPC; all other areas are about HTTP.
 GRPC = "grpc"
-AREAS = tuple(area for area in PACKAGES if area != RELATIONS)
+# What is judged of clients, over each transport; all other areas are about servers.
+OF_CLIENTS = (CLIENT, CLIENT_GRPC)
+AREAS = tuple(area for area in PACKAGES if area not in (RELATIONS, *OF_CLIENTS))
 
 
 def modules_of(package: str) -> Iterator[ModuleType]:
@@ -53,11 +58,12 @@ def modules_of(package: str) -> Iterator[ModuleType]:
 
 
 @cache
-def _every() -> tuple[Check, ...]:
-    """Return every check, package by package and in the order of their texts."""
+def _every(*, of_clients: bool) -> tuple[Check, ...]:
+    """Return every check of servers, or of clients, package by package and in the order of their texts."""
+    areas = OF_CLIENTS if of_clients else [area for area in PACKAGES if area not in OF_CLIENTS]
     return tuple(
         value
-        for package in PACKAGES.values()
+        for package in dict.fromkeys(PACKAGES[area] for area in areas)
         for module in modules_of(package)
         for found in vars(module).values()
         if isinstance(found, Check) and found.body.__module__ == module.__name__
@@ -69,7 +75,7 @@ def _every() -> tuple[Check, ...]:
 def of_area(area: str) -> tuple[Check, ...]:
     """Return the checks of one area, those of its own package first."""
     home = f"{__name__}.{PACKAGES[area]}."
-    found = [check for check in _every() if check.area == area]
+    found = [check for check in _every(of_clients=area in OF_CLIENTS) if check.area == area]
     return tuple(sorted(found, key=lambda check: not check.body.__module__.startswith(home)))
 
 

@@ -80,6 +80,7 @@ def block(result: CheckResult, rerun: str, *, links: bool = True) -> list[str]:
     lines += [_line("Requires", failure.statement), _line("Source", failure.source)]
     if links:
         lines += [*(_line("", url) for url in failure.source_urls), link_line(failure.requirement)]
+    lines += [_line("Asked", failure.asked)] if failure.asked else []
     lines += [_line("Sent", failure.sent)] if failure.sent else []
     lines += [_line("Expected", failure.expected), _line("Actual", failure.actual)]
     lines += [f"      {row}" for row in failure.bytes]

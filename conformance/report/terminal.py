@@ -12,11 +12,12 @@ from conformance.roles import roles
 from conformance.survey.survey import Survey
 from conformance.terms import ledger
 from conformance.terms.extensions import CHOICES, PROTOCOL
+from conformance.terms.ledger import Party
 from conformance.terms.outcome import WORDS, Outcome, ReasonKind
 from conformance.terms.result import CheckResult
-from conformance.terms.tally import tally
+from conformance.terms.tally import ABSENT, tally
 from conformance.terms.text import safe
-from conformance.terms.verdict import Missing, Verdict, of_extensions, of_requirements
+from conformance.terms.verdict import Missing, Verdict, of_extension, of_extensions, of_requirements
 
 # The columns of the summary.
 COLUMNS = (
@@ -45,16 +46,21 @@ def header(url: str, survey: Survey, profile: str, seed: int | None, grpc: str =
     ]
 
 
-def summary(results: Sequence[CheckResult], survey: Survey, missing: Missing = MappingProxyType({})) -> Iterator[str]:
+def summary(
+    results: Sequence[CheckResult],
+    survey: Survey,
+    missing: Missing = MappingProxyType({}),
+    party: Party = Party.SERVER,
+) -> Iterator[str]:
     """Yield the table of outcomes by extension and area; `missing` are the rows that were not run, by extension."""
     outcomes = {result.outcome for result in results}
     columns = [outcome for outcome in COLUMNS if outcome in outcomes or outcome not in ONLY_WITH_BASELINE]
     yield f"{'':34}" + "".join(f"{WORDS[outcome].short:>9}" for outcome in columns)
     for name, entry in of_extensions(results, survey.offered, missing).items():
-        own = [result for result in results if result.extension == name]
+        own = of_extension(results, name)
         if not own:
             continue
-        yield f"{name:34}" + _counts(own, columns) + f"   {'not offered' if not entry['offered'] else entry['verdict']}"
+        yield f"{name:34}" + _counts(own, columns) + f"   {entry['verdict'] if entry['offered'] else ABSENT[party]}"
         for area in dict.fromkeys(result.area for result in own):
             if entry["offered"]:
                 yield f"  {area:32}" + _counts([result for result in own if result.area == area], columns)
@@ -78,7 +84,7 @@ def gate(found: Gate | None) -> Iterator[str]:
 
 
 def observations(results: Sequence[CheckResult]) -> Iterator[str]:
-    """Yield how the server decides what the documents leave open: a line for each requirement and way."""
+    """Yield how who is judged decides what the documents leave open: a line for each requirement and way."""
     ways: dict[tuple[str, str], list[str]] = {}
     for result in results:
         if result.outcome is Outcome.OBSERVED and result.observation:
@@ -126,28 +132,30 @@ def _fewest(musts: Mapping[str, set[str]]) -> Iterator[tuple[str, set[str]]]:
 
 def verdict_line(
     verdict: Verdict,
-    url: str,
+    name: str,
     results: Sequence[CheckResult],
     found: Gate | None = None,
     offered: Collection[str] = (),
     asked: Collection[str] = (),
+    party: Party = Party.SERVER,
 ) -> str:
     """Return the last line of a run; under a baseline it says whether the gate lets it through.
 
     Args:
         verdict: of the run.
-        url: of the target.
+        name: of who was judged, or the URL.
         results: of every check that was run.
         found: what a baseline found; None without one.
         offered: the extensions that are judged, or the protocol alone.
         asked: the extensions that the user asked for; empty where none were named.
+        party: who was judged.
     """
     why = f": {safe('; '.join(verdict.why), LONGEST_WHY)}" if verdict.why else ""
     if not results:
         return f"{verdict.verdict}{why}"
     scope = " in the protocol beneath the extensions" if set(offered) == {PROTOCOL} else ""
-    musts = tally("MUST", of_requirements(results), offered, asked)
-    line = f"{safe(url)} is {verdict.verdict}{scope}{why} ({musts.sentence})"
+    musts = tally("MUST", of_requirements(results, party), offered, asked, party)
+    line = f"{safe(name)} is {verdict.verdict}{scope}{why} ({musts.sentence})"
     if found is None:
         return line
     counts = {"new": found.new, "fixed": found.fixed, "stale": found.stale}

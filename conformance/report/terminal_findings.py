@@ -18,8 +18,13 @@ LISTED = 6
 COLUMN = 16  # where the texts of a block begin
 # What a block shows of its first row, in this order.
 MEMBERS = (
-    ("Sent", "sent"), ("Request", "request"), ("Expected", "expected"), ("Actual", "actual"), ("Answer", "answer"),
-)  # fmt: skip
+    ("Asked", "asked"),
+    ("Sent", "sent"),
+    ("Request", "request"),
+    ("Expected", "expected"),
+    ("Actual", "actual"),
+    ("Answer", "answer"),
+)
 
 
 def failures(checks: Sequence[Entry], rerun: str, *, most: int | None = MOST_BLOCKS) -> Iterator[Line]:
@@ -27,7 +32,7 @@ def failures(checks: Sequence[Entry], rerun: str, *, most: int | None = MOST_BLO
 
     Args:
         checks: of the run, as the report has them.
-        rerun: the command that runs the suite again.
+        rerun: the command that runs the suite again; empty where there is none.
         most: how many are shown whole, the others by name; None shows them all.
     """
     found = blocks(checks, Outcome.FAIL)
@@ -100,7 +105,8 @@ def _block(number: int, block: Block, rerun: str) -> Iterator[Line]:
     yield from (Line(f"      {row}", is_whole=True) for row in failure["bytes"])
     if failure["repeat"]:
         yield _member("Repeat", failure["repeat"], is_whole=True)
-    yield _member("Rerun", f"{rerun} -k {block.requirement}", is_whole=True)
+    if rerun:
+        yield _member("Rerun", f"{rerun} -k {block.requirement}", is_whole=True)
     yield from _rows(block)
 
 

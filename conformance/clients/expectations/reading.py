@@ -1,0 +1,109 @@
+"""What is expected of what a client gives its caller: the tensors and classes of the answer, and nothing of another."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from conformance.clients.client import Seen
+from conformance.clients.expectations.sending import expect_heard
+from conformance.clients.inference import Class, GivenOutput
+from conformance.expect.class_texts import ClassText, parse, same_value
+from conformance.expect.difference import difference
+from conformance.expect.unmet import Unmet
+from conformance.terms.text import safe
+from conformance.transport.exchange import Reply
+from conformance.wire.outputs import Output
+from conformance.wire.tensor import Tensor
+
+_INTEGER: Final = re.compile(r"[+-]?[0-9]+")
+
+
+def reply_of(seen: Seen) -> Reply | None:
+    """Return the last request of an inference with its answer, where there is one."""
+    return Reply(seen.heard[-1].exchange()) if seen.heard else None
+
+
+def expect_outputs(seen: Seen, *, through_json: bool = False, unread: str | None = None) -> None:
+    """Expect that the caller is given the outputs of the answer, which is honest.
+
+    Args:
+        seen: what was seen of one inference.
+        through_json: decimal numbers travelled as JSON, so that a near one is right.
+        unread: the requirement that is not met where the caller has an error; None stands for that of the row.
+
+    Raises:
+        Unmet: nothing was sent; the caller has an error; an output is missing or another.
+    """
+    expect_success(seen, unread)
+    for expected in seen.outputs:
+        _expect_tensor(seen, expected, through_json=through_json)
+
+
+def expect_success(seen: Seen, requirement: str | None = None) -> None:
+    """Expect that the caller has no error, since the answer is honest; else the requirement is not met.
+
+    Raises:
+        Unmet: nothing was sent, or the caller has an error.
+    """
+    expect_heard(seen)
+    if seen.result.error is not None:
+        said = f"an error: {safe(seen.result.error)}"
+        raise Unmet("the outputs of the answer", said, reply_of(seen), requirement=requirement)
+
+
+def expect_classes(seen: Seen, texts: Sequence[str], *, unread: str | None = None) -> None:
+    """Expect that the caller is given these classes of the first output, divided or as BYTES elements.
+
+    Args:
+        seen: what was seen of one inference.
+        texts: the classes as the answer has them.
+        unread: see `expect_outputs`.
+
+    Raises:
+        Unmet: nothing was sent; the caller has an error; the classes are others.
+    """
+    expect_success(seen, unread)
+    expected = seen.outputs[0]
+    given = seen.result.output(expected.name)
+    if given is None or given.classes is None:
+        _expect_tensor(seen, expected, through_json=False)
+        return
+    classes = list(map(parse, texts))
+    if len(given.classes) != len(classes):
+        raise Unmet(f"{len(classes)} classes", f"{len(given.classes)}", reply_of(seen))
+    for place, (expected_class, one) in enumerate(zip(classes, given.classes, strict=True)):
+        if not is_class(one, expected_class):
+            raise Unmet(f"class {place} with {_shown(expected_class)}", _shown(one), reply_of(seen))
+
+
+def is_class(given: Class, expected: ClassText) -> bool:
+    """Whether a client divided a class rightly: integers exactly, decimal numbers nearly, no label as an empty one."""
+    value = expected.value
+    score = int(value) if _INTEGER.fullmatch(value) else float(value)
+    same_place = given.index == expected.index and (given.label or "") == (expected.label or "")
+    return same_place and same_value(given.value, score)
+
+
+def _shown(one: Class | ClassText) -> str:
+    label = "no label" if one.label is None else f"label {safe(one.label)!r}"
+    return f"value {safe(one.value)}, index {one.index}, {label}"
+
+
+def _expect_tensor(seen: Seen, expected: Tensor, *, through_json: bool) -> None:
+    given = seen.result.output(expected.name)
+    found = None if given is None else _output(given)
+    if given is not None and given.trouble:
+        wanted = f"{expected.name} {expected.datatype} {list(expected.shape)}"
+        raise Unmet(wanted, f"bytes that do not fit: {safe(given.trouble)}", reply_of(seen), tensor=expected)
+    if unlike := difference(expected, found, b"", through_json=through_json):
+        raise Unmet(unlike.expected, unlike.actual, reply_of(seen), tensor=expected)
+
+
+def _output(given: GivenOutput) -> Output:
+    """Return what the caller was given as an output of an answer, to be compared with one."""
+    one = given.tensor
+    if one is None:
+        return Output(0, given.name, "BYTES", None, False, None, None, None, ())
+    return Output(0, given.name, one.datatype, one.shape, True, None, None, one.array, ())
