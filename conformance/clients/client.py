@@ -28,6 +28,7 @@ class Seen:
             again.
         outputs: the tensors of the answer that the caller asked for: what an honest answer holds.
         timeout: seconds that the caller gave.
+        others: the tensors of other answers, those before it and those that were asked for with it.
     """
 
     inference: Inference
@@ -35,6 +36,7 @@ class Seen:
     heard: tuple[Heard, ...]
     outputs: Tensors
     timeout: float = TIMEOUT
+    others: Tensors = ()
 
 
 class Client:
@@ -59,6 +61,12 @@ class Client:
         """Whether it is judged over gRPC."""
         return self.transport == GRPC
 
+    def anew(self) -> Client:
+        """Return the same client for the same row, beginning anew where something went wrong."""
+        fresh = Client(self._adapter, self._peer, self.transport)
+        fresh.heard = self.heard
+        return fresh
+
     def infer(self, inference: Inference, script: Script, *, timeout: float = TIMEOUT) -> Seen:
         """Have the client make one inference, which is answered as the script says.
 
@@ -80,6 +88,7 @@ class Client:
         """
         if len({one.model for one in inferences}) < len(inferences):
             raise ValueError("inferences that are made together are of different models")
+        earlier = self._peer.outputs()
         scene = self._peer.play(inferences, script)
         address = self._peer.address(self.transport)
         try:
@@ -103,6 +112,7 @@ class Client:
                 tuple(one for of, one in heard if of == place),
                 script.asked_outputs(inference),
                 timeout,
+                (*earlier, *scene.outputs(beside=place)),
             )
             for place, (inference, result) in enumerate(zip(inferences, results, strict=True))
         ]
