@@ -10,6 +10,7 @@ from conformance.clients.adapter import Adapter, AdapterHangsError
 from conformance.clients.answers.script import Script, Tensors
 from conformance.clients.inference import Inference, Result
 from conformance.clients.peer import Heard, Peer
+from conformance.clients.peer.scene import Scene
 from conformance.expect.unmet import NotApplicable, Unmet
 from conformance.terms.extensions import GRPC
 from conformance.terms.text import safe
@@ -37,7 +38,10 @@ class Seen:
 
 
 class Client:
-    """A client over one transport.
+    """A client over one transport, for one row.
+
+    Where something went wrong in the row before, the peer has another address for this one, so that the client begins
+    anew there: whether it goes on after errors is for the rows about that, which ask one `Client` twice.
 
     Attributes:
         heard: every inference request that it made for this object, numbered in their order.
@@ -48,6 +52,7 @@ class Client:
         self._peer = peer
         self.transport = transport
         self.heard: list[Heard] = []
+        peer.refresh(transport)
 
     @property
     def is_over_grpc(self) -> bool:
@@ -80,13 +85,14 @@ class Client:
         try:
             results = self._adapter.infer(self.transport, address, inferences, at_once=at_once, timeout=timeout)
         except AdapterHangsError as error:
+            self._keep(scene)
+            self._peer.disturb(self.transport)
             raise Unmet(f"outputs or an error within {timeout:g} s", f"nothing came: {safe(str(error))}") from None
+        heard = self._keep(scene)
         if scene.fault:
             raise scene.fault
-        heard = [
-            (place, replace(one, number=len(self.heard) + count)) for count, (place, one) in enumerate(scene.heard())
-        ]
-        self.heard += [one for _, one in heard]
+        if has_trouble(results, [one for _, one in heard]):
+            self._peer.disturb(self.transport)
         for result in results:
             if result.cannot:
                 raise NotApplicable(f"the client cannot: {safe(result.cannot)}")
@@ -100,3 +106,15 @@ class Client:
             )
             for place, (inference, result) in enumerate(zip(inferences, results, strict=True))
         ]
+
+    def _keep(self, scene: Scene) -> list[tuple[int, Heard]]:
+        """Return what was heard, each with the place of its inference, numbered and kept."""
+        begun = len(self.heard)
+        heard = [(place, replace(one, number=begun + count)) for count, (place, one) in enumerate(scene.heard())]
+        self.heard += [one for _, one in heard]
+        return heard
+
+
+def has_trouble(results: Sequence[Result], heard: Sequence[Heard]) -> bool:
+    """Whether inferences may have left something behind in the client: an error, or a connection that ended."""
+    return any(result.error is not None for result in results) or any(not one.answer.is_kept for one in heard)

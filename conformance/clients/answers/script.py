@@ -42,6 +42,11 @@ class HttpAnswer:
     ending: Ending = Ending.KEEP
     pause: float = 0.0
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether the connection is kept behind it."""
+        return self.ending is Ending.KEEP
+
 
 @dataclass(frozen=True, slots=True)
 class CallAnswer:
@@ -52,6 +57,7 @@ class CallAnswer:
         code: of the status, by name.
         is_silent: nothing comes before the deadline.
         is_cancelled: the server cancels the call.
+        is_closed: the connection is closed instead of an answer.
     """
 
     message: bytes = b""
@@ -59,6 +65,12 @@ class CallAnswer:
     details: str = ""
     is_silent: bool = False
     is_cancelled: bool = False
+    is_closed: bool = False
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the connection is kept behind it."""
+        return not (self.is_silent or self.is_closed)
 
 
 HttpScript = Callable[[Received, Inference, Tensors], HttpAnswer]

@@ -8,20 +8,24 @@ from dataclasses import replace
 from http.client import HTTPConnection, HTTPException
 
 import pytest
+from tritonclient.grpc import InferenceServerClient
 
 from conformance.checks.support.client_rows import answering, model_of, small, small_answer, tensor
 from conformance.clients.adapter import AdapterHangsError
 from conformance.clients.answers.broken_off import PLACES, broken_off
-from conformance.clients.answers.script import Ending, HttpAnswer, Tensors
+from conformance.clients.answers.delivery import Delivery
+from conformance.clients.answers.honest import Style
+from conformance.clients.answers.script import Ending, HttpAnswer, Script, Tensors
 from conformance.clients.client import Client
 from conformance.clients.inference import Inference, Introduction, Result
 from conformance.clients.peer import Peer
 from conformance.expect.unmet import NotApplicable, Unmet
-from conformance.terms.extensions import HTTP
+from conformance.terms.extensions import GRPC, HTTP
 from conformance.transport.exchange import FailureKind, Reply
 from conformance.wire.received import Received
 
 INFERENCE = small("peer", "json")
+CLOSED = Style(delivery=Delivery(ending=Ending.CLOSE))
 MODEL = f"/v2/models/{model_of('peer')}"
 HEAD = f"POST {MODEL}/infer HTTP/1.1\r\nHost: h\r\n".encode()
 REQUEST = HEAD + b"Content-Length: 2\r\n\r\n{}"
@@ -121,3 +125,35 @@ def test_a_script_that_fails_is_a_fault_of_the_suites(peer: Peer) -> None:
 
     with pytest.raises(KeyError, match="no such style"):
         Client(Posts(Result(())), peer, HTTP).infer(INFERENCE, answering((), failing))
+
+
+@pytest.mark.parametrize(
+    ("result", "script", "moves"),
+    [
+        (Result(()), small_answer(INFERENCE), False),
+        (Result(error="broken"), small_answer(INFERENCE), True),
+        (Result(()), answering((tensor("m", "OUT0", "INT32", (2,)),), CLOSED), True),
+    ],
+)
+def test_what_is_left_over_of_trouble_stays_at_its_address(result: Result, script: Script, moves: bool) -> None:
+    with Peer() as opened:
+        first = opened.http_address
+        client = Client(Posts(result), opened, HTTP)
+        client.infer(INFERENCE, script)
+        client.infer(replace(INFERENCE, model="another_model"), script)
+        assert opened.http_address == first
+        Client(Posts(result), opened, HTTP)
+        assert (opened.http_address != first) == moves
+
+
+def test_what_is_left_over_of_a_call_stays_at_its_address() -> None:
+    with Peer() as opened:
+        first = opened.grpc_address
+        opened.refresh(GRPC)
+        assert opened.grpc_address == first
+        opened.disturb(GRPC)
+        opened.refresh(GRPC)
+        assert opened.grpc_address not in (first, None)
+        client = InferenceServerClient(opened.grpc_address)
+        assert client.is_server_live()
+        client.close()
