@@ -20,7 +20,7 @@ from conformance.terms.outcome import Outcome, ReasonKind
 from conformance.terms.result import CheckResult
 from conformance.wire.grpc_request import GRPC_METHOD
 from conformance.wire.received import Received
-from tests.support.recording import BINARY, JSON_PART, PATH
+from tests.support.bare_requests import BINARY, JSON_PART, PATH
 
 OCTETS = "application/octet-stream"
 LENGTH = "CLIENT-SENDS-HEADER-LENGTH"
