@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from conformance.clients.adapter import Adapter, AdapterHangsError
+from conformance.clients.adapter import Adapter, AdapterError, AdapterHangsError
 from conformance.clients.answers.script import Script, Tensors
 from conformance.clients.inference import Inference, Result
 from conformance.clients.peer import Heard, Peer
@@ -14,6 +14,7 @@ from conformance.clients.peer.scene import Scene
 from conformance.expect.unmet import NotApplicable, Unmet
 from conformance.terms.extensions import GRPC
 from conformance.terms.text import safe
+from conformance.transport.exchange import Reply
 
 TIMEOUT: Final = 10.0  # seconds that a caller gives an inference, where a check gives no other
 
@@ -83,7 +84,8 @@ class Client:
 
         Raises:
             NotApplicable: the client says of one that it cannot make it.
-            Unmet: it gives neither outputs nor an error.
+            Unmet: it sends its request, and gives neither outputs nor an error.
+            AdapterError: the adapter broke in another way.
             ValueError: two inferences are of one model.
         """
         if len({one.model for one in inferences}) < len(inferences):
@@ -93,10 +95,13 @@ class Client:
         address = self._peer.address(self.transport)
         try:
             results = self._adapter.infer(self.transport, address, inferences, at_once=at_once, timeout=timeout)
-        except AdapterHangsError as error:
+        except AdapterError as error:
             self._keep(scene)
             self._peer.disturb(self.transport)
-            raise Unmet(f"outputs or an error within {timeout:g} s", f"nothing came: {safe(str(error))}") from None
+            if self.heard and isinstance(error, AdapterHangsError):  # the client was at work, and is so still
+                reply, within = Reply(self.heard[-1].exchange()), f"outputs or an error within {timeout:g} s"
+                raise Unmet(within, f"nothing came: {safe(str(error))}", reply) from None
+            raise
         heard = self._keep(scene)
         if scene.fault:
             raise scene.fault

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from conformance.clients.watched import is_watched
 from conformance.report.blocks import Block, blocks
 from conformance.report.findings import Entry, Group, Observation, brief, by, groups, observations, unjudged
 from conformance.report.party_words import PartyWords, party_of, words_of
@@ -147,6 +148,8 @@ class View:
 
     def rerun(self, check: str) -> str:
         """Return the command that runs one check alone; "..." is what a report does not keep."""
+        if is_watched(check):
+            return "oip-conformance client watch -- ..."
         if self.is_of_client:
             return f"pytest --client-adapter=... -k {shlex.quote(check)}"
         options, roles = self.report["options"], self.report["target"]["roles"]
@@ -205,11 +208,19 @@ def _parts(report: Report) -> list[Part]:
     extension_of = {entry["id"]: entry["extension"] for entry in report["requirements"]}
     parts = []
     for name, entry in report["extensions"].items():
-        own = [check for check in report["checks"] if extension_of.get(check["requirements"][0]) == name]
+        own = [check for check in report["checks"] if name in map(extension_of.get, _counted_for(check, report))]
         areas = [Part(rows[0]["area"], _counts(rows)) for rows in by(own, lambda check: check["area"])]
         shown = areas if entry["offered"] else []
         parts.append(Part(name, _counts(own), entry["offered"], absence(report, name), entry["verdict"], shown))
     return parts
+
+
+def _counted_for(check: Entry, report: Report) -> list[str]:
+    """Return the requirements for whose extensions a row counts; see `verdict.extensions_of`."""
+    requirements: list[str] = check["requirements"]
+    if party_of(report) is Party.SERVER:
+        return requirements[:1]
+    return [check["failure"]["requirement"]] if check["failure"] else requirements
 
 
 # --- requirements ------------------------------------------------------------------------------------------------

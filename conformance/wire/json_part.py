@@ -44,13 +44,18 @@ def find_json(body: bytes, header: str | None, member: Member = "outputs") -> tu
     fault = _header_fault(header, len(body))
     if fault is not None:
         return (*_by_itself(body, member), [fault])
-    length = int(header)
+    length = number(header)
     covered = parse(body[:length])
     end = parse_prefix(body)
     if end is None or (covered.is_json and (length == end or not states_sizes_from(body, end, end, member))):
         return length, covered, []
     kind = "inference-header-cuts-json" if length < end else "inference-header-covers-binary"
     return end, parse(body[:end]), [Finding(kind, INFERENCE_HEADER, length, f"{end}, where the JSON ends", str(length))]
+
+
+def number(digits: str) -> int:
+    """Return what decimal digits say, however many zeros stand before them; Python refuses to read very many."""
+    return int(digits.lstrip("0") or "0")
 
 
 def _header_fault(header: str, size: int) -> Finding | None:

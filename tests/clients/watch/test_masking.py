@@ -38,6 +38,7 @@ def test_a_header_keeps_its_name_alone(name: str) -> None:
         (f"/v2/models/m/infer?api_key={SECRET}&a=b", "/v2/models/m/infer?api_key=...&a=b"),
         (f"/infer?a=b&access_token={SECRET}", "/infer?a=b&access_token=..."),
         (f"http://user:{SECRET}@host/v2", "http://...@host/v2"),
+        (f"/v2/models/{SECRET}/infer?key={SECRET}", f"/v2/models/{'*' * len(SECRET)}/infer?key=..."),
         ("/v2/models/key/infer?a=token", "/v2/models/key/infer?a=token"),
     ],
 )
