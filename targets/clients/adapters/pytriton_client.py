@@ -1,0 +1,78 @@
+"""Adapter: pytriton's ModelClient, over HTTP and gRPC.
+
+It is bound to one model, and asks for the outputs of the model's configuration, which a caller may hand to it instead
+of having it read from the server.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lines import CannotError, Json, array_of, attempted, output, refuse, result, serve
+from pytriton.client import ModelClient
+from pytriton.model_config.triton_model_config import TensorSpec, TritonModelConfig
+from tritonclient.utils import np_to_triton_dtype
+
+
+class Client:
+    """A `ModelClient` for each model and set of outputs."""
+
+    def __init__(self, transport: str, address: str, timeout: float) -> None:
+        self.url = f"{transport}://{address.removeprefix('http://')}"
+        self.timeout = timeout
+        self.clients: dict[tuple[str, ...], Any] = {}
+
+    def infer(self, inferences: list[Json], at_once: bool) -> list[Json]:
+        """Make inferences, one after the other: a `ModelClient` has no other way."""
+        if at_once:
+            return [{"cannot": "ModelClient makes one inference at a time"} for _ in inferences]
+        return [attempted(lambda each=each: self.one(each)) for each in inferences]
+
+    def one(self, inference: Json) -> Json:
+        """Make one inference."""
+        expect_possible(inference)
+        names = [one["name"] for one in inference["outputs"]]
+        key = (inference["model"], inference.get("version", ""), *names)
+        client = self.clients.get(key) or self.clients.setdefault(key, self.connected(inference, names))
+        arrays = client.infer_sample(**{one["name"]: array_of(one) for one in inference["inputs"]})
+        return result([output(name, np_to_triton_dtype(array.dtype), array) for name, array in arrays.items()], None)
+
+    def connected(self, inference: Json, names: list[str]) -> Any:
+        """Make a client for a model with these outputs."""
+        outputs = [TensorSpec(name=name, shape=(-1,), dtype=bytes) for name in names]  # the names alone are used
+        return ModelClient(
+            self.url,
+            inference["model"],
+            inference.get("version"),
+            init_timeout_s=self.timeout,
+            inference_timeout_s=self.timeout,
+            model_config=TritonModelConfig(inference["model"], batching=False, outputs=outputs),
+            ensure_model_is_ready=False,
+        )
+
+
+def expect_possible(inference: Json) -> None:
+    """Require what a ModelClient can be asked for.
+
+    Raises:
+        CannotError: there is no way to ask for it.
+    """
+    refuse(
+        inference,
+        raw="ModelClient has no raw binary requests",
+        id="ModelClient chooses its ids itself",
+        coding="ModelClient does not encode requests",
+        accepts="ModelClient does not choose codings of answers",
+    )
+    if any(one["form"] == "json" for one in inference["inputs"]):
+        raise CannotError("ModelClient sends binary data alone")
+    if inference.get("outputs") is None:
+        raise CannotError("ModelClient always names outputs, those of the model's configuration")
+    if any("classes" in one for one in inference["outputs"]):
+        raise CannotError("ModelClient has no classification")
+    if any((one.get("form") or inference.get("all_outputs")) == "json" for one in inference["outputs"]):
+        raise CannotError("ModelClient asks for binary data alone")
+
+
+if __name__ == "__main__":
+    serve("nvidia-pytriton", ["http", "grpc"], Client, "pytriton.ModelClient")
