@@ -46,7 +46,7 @@ class Client:
             inference.get("version"),
             init_timeout_s=self.timeout,
             inference_timeout_s=self.timeout,
-            model_config=TritonModelConfig(inference["model"], batching=False, outputs=outputs),
+            model_config=TritonModelConfig(inference["model"], batching=False, max_batch_size=0, outputs=outputs),
             ensure_model_is_ready=False,
         )
 
