@@ -1,6 +1,6 @@
 """The methods of the gRPC service: each takes the models and a request message, and returns the response message.
 
-Sources: Open Inference Protocol, gRPC, "API Definitions"; Triton, Model Configuration Extension and Statistics Extension.
+Sources: Open Inference Protocol, gRPC, "API Definitions"; Triton, Model Configuration Extension, Statistics Extension.
 What else the published stubs have is of other extensions.
 """
 

@@ -1,8 +1,9 @@
-"""An inference over either transport: the request is read, the model runs, the answer is written, and all of it is counted."""
+"""An inference over either transport: a request is read, its model runs, the answer is written, and all is counted."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from math import prod
 from time import perf_counter_ns
 from typing import TypeVar
@@ -29,7 +30,7 @@ def run(
         model.statistics.failed(perf_counter_ns() - times[0])
         raise
     times.append(perf_counter_ns())
-    read_ns, run_ns, write_ns = (after - before for before, after in zip(times, times[1:], strict=False))
+    read_ns, run_ns, write_ns = (after - before for before, after in pairwise(times))
     model.statistics.succeeded(batch_size(model, wanted), (read_ns, run_ns, write_ns))
     return answer
 

@@ -10,7 +10,7 @@ from reference_server.models import VERSION, Model
 from reference_server.signature import TensorSpec
 
 # Each asks to be listed here, and is there in whole, over both transports.
-EXTENSIONS = ("binary_tensor_data", "classification", "model_configuration", "statistics")
+EXTENSIONS = ("binary_tensor_data", "model_configuration", "statistics", "classification")
 PLATFORM = "reference"
 SERVER_VERSION = version("oip-conformance")
 

@@ -38,7 +38,7 @@ class Model:
     batching: bool
     labels: Mapping[str, list[str]]
     table: tuple[float, ...]
-    statistics: Statistics = field(default_factory=Statistics, compare=False)
+    statistics: Statistics = field(default_factory=Statistics, compare=False, kw_only=True)
 
     def declared_shape(self, spec: TensorSpec) -> tuple[int, ...]:
         """Return the shape as requests have it: a batching model has the batch dimension in front."""

@@ -11,7 +11,11 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, Final
 
-COMPUTE: Final = ("compute_input", "compute_infer", "compute_output")  # read the request, run the model, write the answer
+COMPUTE: Final = (
+    "compute_input",
+    "compute_infer",
+    "compute_output",
+)  # the request is read, the model runs, the answer is written
 NEVER: Final = ("queue", "cache_hit")
 
 

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 Json = dict[str, Any]
 Array = NDArray[Any]
 T = TypeVar("T")
+Status = Callable[[Any], str]  # of an error
 
 DTYPES = {
     "BOOL": "?", "UINT8": "u1", "UINT16": "<u2", "UINT32": "<u4", "UINT64": "<u8",
@@ -72,7 +73,7 @@ def result(outputs: list[Json], id: str | None) -> Json:  # noqa: A002 - the mem
     return {"outputs": outputs, **({} if id is None else {"id": id})}
 
 
-def attempted(make: Callable[[], Json], status: Callable[[Any], str] = lambda _: "") -> Json:
+def attempted(make: Callable[[], Json], status: Status = lambda _: "") -> Json:
     """Return the result of an inference, or the error that it ends with; `status` tells that of an error."""
     try:
         return make()
@@ -82,7 +83,7 @@ def attempted(make: Callable[[], Json], status: Callable[[Any], str] = lambda _:
         return failed(error, status)
 
 
-def failed(error: BaseException, status: Callable[[Any], str]) -> Json:
+def failed(error: BaseException, status: Status) -> Json:
     """Return the result of an inference that ends with an error."""
     if isinstance(error, CannotError):
         return {"cannot": str(error)}
@@ -101,7 +102,7 @@ class Loop:
         return self.loop.run_until_complete(work)
 
     def infer(
-        self, one: Callable[[Json], Awaitable[Json]], inferences: list[Json], at_once: bool, status: Callable[[Any], str]
+        self, one: Callable[[Json], Awaitable[Json]], inferences: list[Json], at_once: bool, status: Status
     ) -> list[Json]:
         """Make inferences at the same time, or one after the other."""
 

@@ -6,6 +6,7 @@ of having it read from the server.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from lines import CannotError, Json, array_of, attempted, output, refuse, result, serve
@@ -26,7 +27,7 @@ class Client:
         """Make inferences, one after the other: a `ModelClient` has no other way."""
         if at_once:
             return [{"cannot": "ModelClient makes one inference at a time"} for _ in inferences]
-        return [attempted(lambda each=each: self.one(each)) for each in inferences]
+        return [attempted(partial(self.one, each)) for each in inferences]
 
     def one(self, inference: Json) -> Json:
         """Make one inference."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from queue import SimpleQueue
 from typing import Any
 
@@ -21,11 +22,10 @@ class Client:
     def infer(self, inferences: list[Json], at_once: bool) -> list[Json]:
         """Make inferences."""
         if not at_once:
-            return [attempted(lambda each=each: self.one(each), status) for each in inferences]
+            return [attempted(partial(self.one, each), status) for each in inferences]
         queues: list[Ended] = [SimpleQueue() for _ in inferences]
         started = [
-            attempted(lambda each=each, queue=queue: self.start(each, queue), status)
-            for each, queue in zip(inferences, queues, strict=True)
+            attempted(partial(self.start, each, queue), status) for each, queue in zip(inferences, queues, strict=True)
         ]
         return [ended or self.end(queue) for ended, queue in zip(started, queues, strict=True)]
 

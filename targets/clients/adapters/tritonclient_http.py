@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import tritonclient.http as triton
@@ -21,17 +22,24 @@ class Client:
 
     def infer(self, inferences: list[Json], at_once: bool) -> list[Json]:
         """Make inferences."""
-        if at_once:
-            started = [self.start(each) for each in inferences]
-            return [attempted(lambda each=each: given(each.get_result()), status) if not isinstance(each, dict) else each
-                    for each in started]  # fmt: skip
-        return [attempted(lambda each=each: given(self.client.infer(**asked(each))), status) for each in inferences]
+        if not at_once:
+            return [attempted(partial(self.one, each), status) for each in inferences]
+        under_way: dict[int, Any] = {}
+        started = [attempted(partial(self.start, under_way, *each), status) for each in enumerate(inferences)]
+        return [ended or attempted(partial(self.end, under_way[place]), status) for place, ended in enumerate(started)]
 
-    def start(self, inference: Json) -> Any:
-        """Return a request that is under way, or the result of one that cannot be made."""
-        under_way: list[Any] = []
-        ended = attempted(lambda: under_way.append(self.client.async_infer(**asked(inference))) or {}, status)
-        return under_way[0] if under_way else ended
+    def one(self, inference: Json) -> Json:
+        """Make one inference."""
+        return given(self.client.infer(**asked(inference)))
+
+    def start(self, under_way: dict[int, Any], place: int, inference: Json) -> Json:
+        """Start an inference; return nothing yet."""
+        under_way[place] = self.client.async_infer(**asked(inference))
+        return {}
+
+    def end(self, request: Any) -> Json:
+        """Return what became of an inference that is under way."""
+        return given(request.get_result())
 
 
 if __name__ == "__main__":
