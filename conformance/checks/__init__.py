@@ -14,6 +14,7 @@ from functools import cache
 from types import ModuleType
 
 from conformance.terms.check import Check
+from conformance.terms.extensions import CLIENT, CLIENT_GRPC
 
 # Area -> package, in the order in which a reader wants them: what is offered, the frame, the contents, what is built on
 # both. A package is never called like a module of Python's own, or like a dependency.
@@ -34,13 +35,17 @@ PACKAGES: Mapping[str, str] = {
     "walk": "walk",
     "grpc": "grpc_calls",
     "relations": "relations",
+    "client": "client",
+    "client-grpc": "client",
 }
 
 # Checks that no role is needed for: each is run on every model that is named with --target-model, and not at all without.
 RELATIONS = "relations"
 # What is judged over gRPC; all other areas are about HTTP.
 GRPC = "grpc"
-AREAS = tuple(area for area in PACKAGES if area != RELATIONS)
+# What is judged of clients, over each transport; all other areas are about servers.
+OF_CLIENTS = (CLIENT, CLIENT_GRPC)
+AREAS = tuple(area for area in PACKAGES if area not in (RELATIONS, *OF_CLIENTS))
 
 
 def modules_of(package: str) -> Iterator[ModuleType]:
@@ -57,7 +62,7 @@ def _every() -> tuple[Check, ...]:
     """Return every check, package by package and in the order of their texts."""
     return tuple(
         value
-        for package in PACKAGES.values()
+        for package in dict.fromkeys(PACKAGES.values())
         for module in modules_of(package)
         for found in vars(module).values()
         if isinstance(found, Check) and found.body.__module__ == module.__name__

@@ -1,4 +1,4 @@
-"""Which rows a run consists of: by profile, by transport, and of model roles or of deployed models."""
+"""Which rows a run consists of: by profile, by transport, and of model roles, of deployed models or of a client."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 from conformance import checks
 from conformance.terms.check import Check, Row, all_rows, key
-from conformance.terms.extensions import GRPC, HTTP
+from conformance.terms.extensions import GRPC, HTTP, transport_of
+from conformance.terms.ledger import Party
 
 # What is judged of a server whose models fill no role; of the errors no more than those of the survey.
 OF_MODELS = ("metadata", "errors", checks.RELATIONS)
@@ -16,16 +17,18 @@ OF_MODELS = ("metadata", "errors", checks.RELATIONS)
 
 @dataclass(frozen=True, slots=True)
 class Subjects:
-    """What a run is about: the model roles, deployed models by their names, or both.
+    """What a run is about: the model roles, deployed models by their names, or both; or a client.
 
     Of models alone what needs no role is judged: their relations, what the server says of itself, and its survey.
     """
 
     models: tuple[str, ...] = ()
     with_roles: bool = True
+    party: Party = Party.SERVER
 
 
 ROLES = Subjects()
+CLIENTS = Subjects(party=Party.CLIENT)
 
 
 def subjects_of(named: Iterable[str], tables: Iterable[str], *, has_roles: bool) -> Subjects:
@@ -50,6 +53,8 @@ def collected_rows(
 
 def areas_of(subjects: Subjects, transports: Sequence[str]) -> tuple[str, ...]:
     """Return the areas of a run over `http`, over `grpc`, or both."""
+    if subjects.party is Party.CLIENT:
+        return tuple(area for area in checks.OF_CLIENTS if transport_of(area) in transports)
     of_roles = tuple(area for area in checks.AREAS if area != checks.GRPC)
     http = of_roles if subjects.with_roles else OF_MODELS
     if subjects.models:

@@ -14,8 +14,8 @@ import pytest
 from conformance.judging import baseline_file
 from conformance.judging.baseline import Baseline, unapplied
 from conformance.judging.conclusion import Conclusion, concluded, in_order, missing_rows, places_of_rows
+from conformance.plugin.base_run import BaseRun, now
 from conformance.plugin.collection import FOLDER
-from conformance.plugin.run import Run, now
 from conformance.report import formats, github, json_report
 from conformance.terms.check import key
 from conformance.terms.result import CheckResult
@@ -23,9 +23,9 @@ from conformance.terms.verdict import EXIT_STATUS
 from conformance.transport import har
 
 
-def finish(run: Run, config: pytest.Config, exitstatus: int) -> tuple[int, dict[str, Any] | None]:
+def finish(run: BaseRun, config: pytest.Config, exitstatus: int) -> tuple[int, dict[str, Any] | None]:
     """Conclude the run, write what it leaves, and return the exit status and the JSON report, where there is one."""
-    if run.session is None or (run.conclusion is None and config.option.collectonly):
+    if not run.has_started or (run.conclusion is None and config.option.collectonly):
         return exitstatus, None
     conclusion = run.conclusion or _conclude(run)
     run.conclusion = conclusion
@@ -34,7 +34,7 @@ def finish(run: Run, config: pytest.Config, exitstatus: int) -> tuple[int, dict[
     return _exit_status(run, conclusion, config, exitstatus), report
 
 
-def _exit_status(run: Run, conclusion: Conclusion, config: pytest.Config, chosen: int) -> int:
+def _exit_status(run: BaseRun, conclusion: Conclusion, config: pytest.Config, chosen: int) -> int:
     """Return the exit status: that of the verdict or of the gate, unless pytest has something else to say.
 
     Args:
@@ -55,15 +55,15 @@ def _exit_status(run: Run, conclusion: Conclusion, config: pytest.Config, chosen
     return own
 
 
-def _conclude(run: Run) -> Conclusion:
+def _conclude(run: BaseRun) -> Conclusion:
     options = run.options
-    results: Sequence[CheckResult] = in_order(run.results, options.subjects)
+    results: Sequence[CheckResult] = in_order(run.results, run.subjects)
     missing = missing_rows(
         results,
         options.profile,
         dangerous=options.dangerous,
-        subjects=options.subjects,
-        transports=run.settings.transports,
+        subjects=run.subjects,
+        transports=run.transports,
     )
     baseline = options.baseline
     if baseline is not None and options.updates_baseline and options.baseline_file is not None:
@@ -82,29 +82,30 @@ def _updated_baseline(baseline: Baseline, path: Path, results: Sequence[CheckRes
     return baseline_file.of_text(text)
 
 
-def _merge_recordings(run: Run) -> None:
+def _merge_recordings(run: BaseRun) -> None:
     if run.options.evidence is not None:
-        order = {key(check, row): place for (check, row), place in places_of_rows(run.options.subjects).items()}
-        grpc = run.settings.grpc.url if run.settings.grpc else ""
-        har.merge(run.options.evidence, run.settings.url, order, grpc)
+        order = {key(check, row): place for (check, row), place in places_of_rows(run.subjects).items()}
+        har.merge(run.options.evidence, run.url, order, run.grpc_url)
 
 
-def _write_reports(run: Run, conclusion: Conclusion) -> dict[str, Any] | None:
+def _write_reports(run: BaseRun, conclusion: Conclusion) -> dict[str, Any] | None:
     if not (run.options.reports or github.is_there(os.environ)):
         return None
     report = json_report.build(
         conclusion.results,
-        run.started_session.survey,
+        run.survey,
         conclusion.verdict,
-        url=run.settings.url,
-        grpc=run.settings.grpc.url if run.settings.grpc else "",
-        options=_asked(run),
+        url=run.url,
+        grpc=run.grpc_url,
+        options=run.asked(),
         seed=run.seed,
         started=run.started,
         finished=now(),
         complete=conclusion.is_complete,
         missing=conclusion.missing,
         gate=conclusion.gate,
+        party=run.party,
+        about=run.about(),
     )
     for path in run.options.reports:
         _attempt(f"the report {path}", partial(formats.write, report, path))
@@ -117,15 +118,3 @@ def _attempt(what: str, write: Callable[[], None]) -> None:
         write()
     except OSError as error:
         sys.stderr.write(f"cannot write {what}: {error.strerror}\n")
-
-
-def _asked(run: Run) -> dict[str, Any]:
-    options = run.options
-    return json_report.asked(
-        profile=options.profile,
-        dangerous=options.dangerous,
-        strict=options.strict,
-        extensions=options.extensions,
-        models=options.subjects.models,
-        settings=run.settings,
-    )

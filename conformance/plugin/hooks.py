@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 from conformance.plugin import collection, ending, junit, keywords, markers, printing, pytest_reports
+from conformance.plugin.base_run import BaseRun
+from conformance.plugin.options import names_client
 from conformance.plugin.progress import Progress
 from conformance.plugin.run import Run
 from conformance.terms.result import CheckResult
@@ -22,7 +24,7 @@ class Hooks:
     """What pytest calls during a run.
 
     Attributes:
-        run: the run of this process.
+        run: of this process.
         is_worker: whether this process is a worker of pytest-xdist.
         report: the JSON report, once the run has ended; None where nobody asks for one.
     """
@@ -38,7 +40,7 @@ class Hooks:
         if config.args == [str(collection.FOLDER)]:  # other people's tests have words of their own
             keywords.make_exact(config)
         self.is_worker = hasattr(config, "workerinput")
-        self.run = Run(config, getattr(config, "workerinput", {}).get("oip_conformance"))
+        self.run = _run(config)
         self.report: dict[str, Any] | None = None
         self.progress: Progress | None = None
 
@@ -56,7 +58,7 @@ class Hooks:
 
     def _start(self) -> None:
         """Reach the target, and say who is judged, on what, and how; once."""
-        if self.run.session is None:
+        if not self.run.has_started:
             reporter = self.config.pluginmanager.get_plugin("terminalreporter")
             with printing.live_line(reporter) as progress:
                 self.run.start(progress)
@@ -87,7 +89,7 @@ class Hooks:
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         """Leave out what the target's file keeps back; what has ended servers comes last."""
-        collection.arrange(config, items, self.run.options.file.never)
+        collection.arrange(config, items, self.run.never)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -125,7 +127,7 @@ class Hooks:
             if self.progress:
                 self.progress.show(result)
             if not self.is_worker:
-                pytest_reports.explain(report, result, printing.rerun(self.run))
+                pytest_reports.explain(report, result, self.run.rerun())
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Note why the run ends here: Ctrl-C, or a plugin that stops it with a reason."""
@@ -142,7 +144,7 @@ class Hooks:
             self.run.stopped = self.run.stopped or str(session.shouldfail or session.shouldstop or "")
             session.exitstatus, self.report = ending.finish(self.run, self.config, int(exitstatus))
             results = self.run.conclusion.results if self.run.conclusion else []
-            junit.finish(self.config, results, printing.rerun(self.run) if results else "")
+            junit.finish(self.config, results, self.run.rerun() if results else "", self.run.party)
         yield
         if not self.is_worker:
             reporter = self.config.pluginmanager.get_plugin("terminalreporter")
@@ -156,6 +158,20 @@ class Hooks:
     def pytest_unconfigure(self) -> None:
         """Let go of the target."""
         self.run.close()
+
+
+def _run(config: pytest.Config) -> BaseRun:
+    """Return the run that the user asks for.
+
+    Raises:
+        pytest.UsageError: an option cannot be used.
+    """
+    from_controller = getattr(config, "workerinput", {}).get("oip_conformance")
+    if names_client(config.option, config.getini):
+        from conformance.plugin.client_run import ClientRun  # its peers are needed by no other run
+
+        return ClientRun(config, from_controller)
+    return Run(config, from_controller)
 
 
 def _result(report: Any) -> CheckResult | None:

@@ -14,6 +14,7 @@ from _pytest.junitxml import LogXML, xml_key
 
 from conformance.plugin import pytest_reports
 from conformance.report.requirement_cases import Case, cases
+from conformance.terms.ledger import Party
 from conformance.terms.result import CheckResult
 
 STAND_IN = "oip-conformance-junit"
@@ -47,18 +48,19 @@ def begin(config: pytest.Config) -> None:
         config.pluginmanager.register(_StandIn(log), STAND_IN)
 
 
-def finish(config: pytest.Config, results: Sequence[CheckResult], rerun: str) -> None:
+def finish(config: pytest.Config, results: Sequence[CheckResult], rerun: str, party: Party) -> None:
     """Have the file written with a case for each requirement, and put the writer back.
 
     Args:
         config: of pytest.
         results: of every check that was run, as the baseline has them where there is one.
         rerun: the command that runs the suite again.
+        party: who was judged.
     """
     log = config.stash.get(xml_key, None)
     if log is None or not config.pluginmanager.has_plugin(STAND_IN):
         return
-    for case in cases(results, rerun):
+    for case in cases(results, rerun, party):
         _add(log, case)
     log.pytest_sessionfinish()
     config.pluginmanager.unregister(name=STAND_IN)

@@ -1,7 +1,7 @@
 """The options of the pytest plugin, as data. What they come to is read by `run_options`.
 
 This module is imported by every pytest where the package is installed, so it imports nothing heavy. Every option begins
-with `--target-` or `--conformance-`, so that none is in the way of somebody else's.
+with `--target-`, `--client-` or `--conformance-`, so that none is in the way of somebody else's.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ ELSEWHERE = {
     "target_config": "a file about the target",
     "target_ca": "certificates to verify TLS with",
     "target_timeout": "seconds to wait",
+    "client_adapter": "the adapter of the client to judge",
 }
 
 
@@ -81,6 +82,19 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "choices": CHOICES,
         "help": f"judge this extension, offered or not (repeatable): {', '.join(CHOICES)}; protocol is what lies "
         "beneath them, alone (default: those offered)",
+    },
+    "--client-adapter": {
+        "dest": "client_adapter",
+        "metavar": "COMMAND",
+        "help": "judge a client instead of a server: the command starts a program that makes inferences with it, as "
+        "docs/clients.md explains; run without a shell [env OIP_CLIENT_ADAPTER, ini oip_client_adapter]",
+    },
+    "--client-timeout": {
+        "dest": "client_timeout",
+        "metavar": "S",
+        "type": float,
+        "default": 10.0,
+        "help": "seconds that the adapter has to start and say which client it has (default: 10)",
     },
     "--conformance-profile": {
         "dest": "conformance_profile",
@@ -158,14 +172,27 @@ def given(name: str, option: str | None, ini: Callable[[str], Any]) -> str | Non
 
 
 def names_target(options: Any, ini: Callable[[str], Any]) -> bool:
-    """Say whether there is anything to judge: a server, a file about one, or a recording.
+    """Say whether there is anything to judge: a server, a file about one, a recording, or a client.
 
     Args:
         options: the parsed command line, as a namespace.
         ini: gives a value of pytest's ini file by its name.
     """
     places = ("target_url", "target_grpc", "target_config")
-    return bool(options.target_replay or any(given(name, getattr(options, name), ini) for name in places))
+    is_of_server = options.target_replay or any(given(name, getattr(options, name), ini) for name in places)
+    return bool(is_of_server or names_client(options, ini))
+
+
+def names_client(options: Any, ini: Callable[[str], Any]) -> bool:
+    """Say whether a client is to be judged: so the command line says, or all else where it names no server.
+
+    Args:
+        options: the parsed command line, as a namespace.
+        ini: gives a value of pytest's ini file by its name.
+    """
+    places = ("target_url", "target_grpc", "target_config", "target_replay")
+    is_of_server = any(getattr(options, name) for name in places) and not options.client_adapter
+    return not is_of_server and given("client_adapter", options.client_adapter, ini) is not None
 
 
 def quieten(option: Any) -> None:

@@ -6,20 +6,16 @@ The lines themselves are made by `report.terminal`.
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from conformance.judging.conclusion import Conclusion
-from conformance.plugin.options import REFERENCE
-from conformance.plugin.run import Run
+from conformance.plugin.base_run import BaseRun
 from conformance.report import github, terminal, terminal_findings
 from conformance.report.findings import label
 from conformance.report.lines import MARKUP, Line
 from conformance.survey.progress import Progress, silent
-from conformance.terms.extensions import GRPC, HTTP
-from conformance.transport.grpc_packages import INSTALL_GRPC
 
 Section = tuple[str, Iterable[Line | str]]  # a title, and what stands below it
 
@@ -35,24 +31,15 @@ def live_line(reporter: Any) -> Iterator[Progress]:
     reporter.rewrite("")
 
 
-def print_header(run: Run, reporter: Any) -> None:
+def print_header(run: BaseRun, reporter: Any) -> None:
     """Show the lines above the run, unless pytest is told to show none, or there is nothing to judge."""
     if reporter is None or run.conclusion or not (reporter.showheader and not reporter.no_header):
         return
-    survey, options = run.started_session.survey, run.options
-    for line in terminal.header(run.settings.url, survey, options.profile, run.seed, _grpc(run)):
+    for line in run.header():
         reporter.write_line(line)
 
 
-def _grpc(run: Run) -> str:
-    """Return what the header says of gRPC; empty where it says nothing."""
-    settings = run.settings
-    if settings.grpc:
-        return settings.grpc.url if HTTP in settings.transports else ""
-    return f"not judged: {INSTALL_GRPC}" if run.is_of_bundled_server else ""
-
-
-def print_summary(run: Run, reporter: Any) -> None:
+def print_summary(run: BaseRun, reporter: Any) -> None:
     """Show the summary and everything that was not met; what to fix first comes last, where it is seen."""
     conclusion = run.conclusion
     if conclusion is None or not conclusion.results:
@@ -64,9 +51,9 @@ def print_summary(run: Run, reporter: Any) -> None:
             _write(reporter, lines)
 
 
-def _sections(run: Run, conclusion: Conclusion, *, is_quiet: bool) -> Iterator[Section]:
+def _sections(run: BaseRun, conclusion: Conclusion, *, is_quiet: bool) -> Iterator[Section]:
     """Yield what is shown: under a baseline the difference alone, under `-q` what is not met, else everything."""
-    results, survey, options = conclusion.results, run.started_session.survey, run.options
+    results, options = conclusion.results, run.options
     checks, gate = [result.to_dict() for result in results], conclusion.gate
     most = None if options.shows_all else terminal_findings.MOST_BLOCKS
     is_whole = not (is_quiet or gate)
@@ -75,16 +62,16 @@ def _sections(run: Run, conclusion: Conclusion, *, is_quiet: bool) -> Iterator[S
         checks = [check for check in checks if label(check) in new]
         yield "gate", terminal.gate(gate)
     if is_whole:
-        yield "summary", terminal.summary(results, survey, conclusion.missing)
+        yield "summary", terminal.summary(results, run.survey, conclusion.missing)
     if not options.shows_no_failures:
-        yield "failures", terminal_findings.failures(checks, rerun(run), most=most)
+        yield "failures", terminal_findings.failures(checks, run.rerun(), most=most)
     if is_whole:
         yield "in error, or blocked", terminal_findings.stuck(checks, most=most)
     if is_whole or gate:
         yield "advice", terminal_findings.advice(checks, most=most)
     if is_whole:
         yield "observations", terminal.observations(results)
-        yield "not judged", terminal.not_judged(results, survey)
+        yield "not judged", run.not_judged(results)
     yield "fix first", terminal_findings.fix_first(checks)
 
 
@@ -97,7 +84,7 @@ def _write(reporter: Any, lines: Iterable[Line]) -> None:
             writer.line(piece, **MARKUP[line.style])
 
 
-def print_verdict(run: Run, report: Mapping[str, Any] | None, reporter: Any) -> None:
+def print_verdict(run: BaseRun, report: Mapping[str, Any] | None, reporter: Any) -> None:
     """Show the verdict, as the last line; what GitHub reads comes before it."""
     conclusion = run.conclusion
     if reporter is None or conclusion is None:
@@ -105,31 +92,8 @@ def print_verdict(run: Run, report: Mapping[str, Any] | None, reporter: Any) -> 
     for command in github.commands(report, os.environ):
         reporter.write_line(command)
     verdict, gate = conclusion.verdict, conclusion.gate
-    offered, asked = run.started_session.survey.offered, run.options.extensions
-    line = terminal.verdict_line(verdict, run.settings.url, conclusion.results, gate, offered, asked)
+    line = terminal.verdict_line(
+        verdict, run.name, conclusion.results, gate, run.survey.offered, run.extensions, run.party
+    )
     color = terminal.COLORS[verdict.verdict if gate is None else gate.color]
     reporter.write_line(line, **{color: True, "bold": True})
-
-
-def rerun(run: Run) -> str:
-    """Return the command that runs the suite against this target, without what selects checks."""
-    parts = ["pytest", *_addresses(run)]
-    for name in run.options.subjects.models:
-        parts += ["--target-model", name]
-    if run.options.dangerous:
-        parts.append("--conformance-dangerous")
-    return shlex.join(parts)
-
-
-def _addresses(run: Run) -> list[str]:
-    """Return the options that name the target: its file, and the addresses that do not stand in there."""
-    options, settings = run.options, run.settings
-    if options.is_bundled:
-        return [f"--target-{'url' if options.url else 'grpc'}={REFERENCE}"]
-    file = options.config_file
-    parts = [f"--target-config={file}"] if file else []
-    if HTTP in settings.transports and not (file and options.url == options.file.url):
-        parts.append(f"--target-url={settings.url}")
-    if GRPC in settings.transports and settings.grpc and not (file and options.grpc == options.file.grpc):
-        parts.append(f"--target-grpc={settings.grpc.url.removeprefix('grpc://')}")
-    return parts

@@ -1,80 +1,104 @@
-"""One run of the suite: what was asked, the session with the target, and what came of the rows. One per process.
-
-A worker of pytest-xdist has a run of its own; it is given addresses, survey and seed by its controller.
-"""
+"""A run that judges a server: what was asked, the session with the target, and what came of the rows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from conformance.judging.beginning import begin
-from conformance.judging.conclusion import Conclusion
 from conformance.judging.kept_bodies import KeptBodies
+from conformance.judging.selection import Subjects
 from conformance.judging.session import Session
 from conformance.plugin import run_options
-from conformance.plugin.collection import SELECTED, Selected
+from conformance.plugin.base_run import BaseRun, process_of
 from conformance.plugin.exploring import choose_seed
 from conformance.plugin.options import REFERENCE
+from conformance.plugin.run_options import RunOptions
+from conformance.report import json_report, terminal
 from conformance.survey.progress import Progress, silent
 from conformance.survey.survey import Survey
+from conformance.terms.extensions import GRPC, HTTP
+from conformance.terms.ledger import Party
 from conformance.terms.result import CheckResult
 from conformance.transport import har
-from conformance.transport.grpc_packages import has_grpc
+from conformance.transport.grpc_packages import INSTALL_GRPC, has_grpc
 from conformance.transport.reference import ReferenceServer
 from conformance.transport.replay import Replayed
 from conformance.transport.settings import Settings
 from conformance.transport.target import Target
 
 
-class Run:
+class Run(BaseRun):
     """The state of one run.
 
     Attributes:
-        options: what the user asks.
         addresses: URL and gRPC address of the target, once the bundled server is started; with credentials.
         session: with the target; None until the run has started.
-        results: in the order in which they came.
-        conclusion: None until the run is finished, or there is nothing to judge.
-        stopped: why pytest ended the run before its end, in its own words; else empty.
-        was_cut_short: an option such as `-x` ended it, rather than a person.
     """
+
+    party: ClassVar[Party] = Party.SERVER
+    options: RunOptions
 
     def __init__(self, config: pytest.Config, from_controller: Mapping[str, Any] | None = None) -> None:
         """Read the options.
 
         Args:
             config: of pytest.
-            from_controller: what the controller gave this process, where it is a worker.
+            from_controller: addresses, survey and seed of the controller, where this process is a worker.
 
         Raises:
             pytest.UsageError: one cannot be used.
         """
+        super().__init__(config)
         self._from_controller = from_controller or {}
         self.options = run_options.read(config, self._from_controller)
         explores = self.options.profile == "explore"
         self.seed = choose_seed(config, self._from_controller.get("seed")) if explores else None
+        self.extensions, self.never = self.options.extensions, self.options.file.never
         self.addresses = (self.options.url, self.options.grpc)
         self.session: Session | None = None
-        self.results: list[CheckResult] = []
-        self.conclusion: Conclusion | None = None
-        self.stopped = ""
-        self.was_cut_short = False
-        self.started = now()
-        self._config = config
         self._server: ReferenceServer | None = None
 
     @property
-    def settings(self) -> Settings:
-        """How the target is reached; the run has to have started."""
-        return self.started_session.target.settings
+    def has_started(self) -> bool:
+        """Whether the target was reached, or tried to be."""
+        return self.session is not None
 
     @property
-    def started_session(self) -> Session:
+    def subjects(self) -> Subjects:
+        """The roles, or deployed models."""
+        return self.options.subjects
+
+    @property
+    def transports(self) -> Sequence[str]:
+        """Those of the addresses."""
+        return self._settings.transports
+
+    @property
+    def url(self) -> str:
+        """Of the target."""
+        return self._settings.url
+
+    @property
+    def grpc_url(self) -> str:
+        """Of the target."""
+        return self._settings.grpc.url if self._settings.grpc else ""
+
+    @property
+    def survey(self) -> Survey:
+        """What the target offers."""
+        return self._started_session.survey
+
+    @property
+    def _settings(self) -> Settings:
+        return self._started_session.target.settings
+
+    @property
+    def _started_session(self) -> Session:
         """The session of a run that has started.
 
         Raises:
@@ -83,11 +107,6 @@ class Run:
         if self.session is None:
             raise RuntimeError("the run has not started")
         return self.session
-
-    @property
-    def is_of_bundled_server(self) -> bool:
-        """Whether the bundled server was started to be judged."""
-        return self._server is not None
 
     # --- start ---
 
@@ -98,7 +117,7 @@ class Run:
         settings = options.settings(*self.addresses)
         target = Target(settings) if options.recording is None else Replayed(settings, options.recording.calls)
         if options.evidence is not None:
-            target.journal = har.Journal(options.evidence, _process(self._config), settings)
+            target.journal = har.Journal(options.evidence, process_of(self._config), settings)
         taken = self._from_controller.get("survey")
         self.session = Session(
             target,
@@ -114,10 +133,7 @@ class Run:
             given = options.file.models
             subjects, self.conclusion = begin(self.session, options.extensions, options.subjects, given, progress)
             self.options = replace(options, subjects=subjects)
-        judge = self.session.judge if options.baseline is None else options.baseline.applying(self.session.judge)
-        self._config.stash[SELECTED] = Selected(
-            options.profile, options.dangerous, self.options.subjects, settings.transports, judge
-        )
+        self._select(self.session.judge)
 
     def _find_addresses(self) -> tuple[str, str | None]:
         """Return URL and gRPC address of the target; the bundled server is started where it is asked for."""
@@ -130,8 +146,63 @@ class Run:
     def for_worker(self) -> dict[str, Any]:
         """Return what a worker has to know."""
         url, grpc = self.addresses
-        survey = self.started_session.survey.to_dict()
-        return {"url": url, "grpc": grpc, "survey": survey, "models": self.options.subjects.models, "seed": self.seed}
+        return {
+            "url": url,
+            "grpc": grpc,
+            "survey": self.survey.to_dict(),
+            "models": self.options.subjects.models,
+            "seed": self.seed,
+        }
+
+    # --- what is shown of it ---
+
+    def header(self) -> list[str]:
+        """Return the lines above the run."""
+        return terminal.header(self.url, self.survey, self.options.profile, self.seed, self._of_grpc())
+
+    def _of_grpc(self) -> str:
+        """Return what the header says of gRPC; empty where it says nothing."""
+        if self.grpc_url:
+            return self.grpc_url if HTTP in self.transports else ""
+        return f"not judged: {INSTALL_GRPC}" if self._server is not None else ""
+
+    def not_judged(self, results: Sequence[CheckResult]) -> Iterator[str]:
+        """Yield what could not be judged, and which models to deploy."""
+        return terminal.not_judged(results, self.survey)
+
+    def rerun(self) -> str:
+        """Return the command that runs the suite against this target, without what selects checks."""
+        parts = ["pytest", *self._address_options()]
+        for name in self.options.subjects.models:
+            parts += ["--target-model", name]
+        if self.options.dangerous:
+            parts.append("--conformance-dangerous")
+        return shlex.join(parts)
+
+    def _address_options(self) -> list[str]:
+        """Return the options that name the target: its file, and the addresses that do not stand in there."""
+        options = self.options
+        if options.is_bundled:
+            return [f"--target-{'url' if options.url else 'grpc'}={REFERENCE}"]
+        file = options.config_file
+        parts = [f"--target-config={file}"] if file else []
+        if HTTP in self.transports and not (file and options.url == options.file.url):
+            parts.append(f"--target-url={self.url}")
+        if GRPC in self.transports and self.grpc_url and not (file and options.grpc == options.file.grpc):
+            parts.append(f"--target-grpc={self.grpc_url.removeprefix('grpc://')}")
+        return parts
+
+    def asked(self) -> dict[str, Any]:
+        """Return the options that shaped the verdict, as the report has them."""
+        options = self.options
+        return json_report.asked(
+            profile=options.profile,
+            dangerous=options.dangerous,
+            strict=options.strict,
+            extensions=options.extensions,
+            models=options.subjects.models,
+            settings=self._settings,
+        )
 
     # --- end ---
 
@@ -142,13 +213,3 @@ class Run:
         if self._server is not None:
             self._server.stop()
             self._server = None
-
-
-def _process(config: pytest.Config) -> str:
-    """Return what identifies the process among those of a run."""
-    return str(getattr(config, "workerinput", {}).get("workerid", ""))
-
-
-def now() -> str:
-    """Return the time as reports have it."""
-    return datetime.now(UTC).isoformat(timespec="seconds")

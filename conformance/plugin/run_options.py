@@ -13,12 +13,10 @@ from typing import Any
 
 import pytest
 
-from conformance.judging.baseline import Baseline
-from conformance.judging.baseline_file import BaselineError
-from conformance.judging.baseline_file import load as load_baseline
 from conformance.judging.selection import Subjects, subjects_of
+from conformance.plugin import common_options
+from conformance.plugin.common_options import CommonOptions
 from conformance.plugin.options import REFERENCE, given
-from conformance.report import formats
 from conformance.terms.extensions import OVER_GRPC
 from conformance.transport import config as target_files
 from conformance.transport import har, settings
@@ -31,8 +29,8 @@ DEFAULT_TIMEOUT = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class RunOptions:
-    """Everything that a user asks of a run.
+class RunOptions(CommonOptions):
+    """Everything that a user asks of a run that judges a server.
 
     Attributes:
         url: of the target, or `reference`; empty where gRPC alone is judged.
@@ -43,11 +41,7 @@ class RunOptions:
         extensions: what is to be judged, offered or not; empty for what is offered.
         subjects: the model roles, deployed models that are judged by relations, or both; the model `all` stands for
             every one that the target lists.
-        shows_all: every requirement that is not met is shown whole.
-        shows_no_failures: none is, as `--tb=no` asks.
-        baseline: the failures that are known, or None; `baseline_file` is where they are listed.
         recording: what is judged instead of a server, or None.
-        junit: what is a case of pytest's JUnit file: `requirements` or `rows`.
     """
 
     url: str
@@ -60,18 +54,7 @@ class RunOptions:
     timeout: float
     extensions: tuple[str, ...]
     subjects: Subjects
-    profile: str
-    dangerous: bool
-    strict: bool
-    shows_all: bool
-    shows_no_failures: bool
-    reports: tuple[Path, ...]
-    evidence: Path | None
-    baseline: Baseline | None
-    baseline_file: Path | None
-    updates_baseline: bool
     recording: Recording | None
-    junit: str
 
     @property
     def is_bundled(self) -> bool:
@@ -127,18 +110,8 @@ def read(config: pytest.Config, from_controller: Mapping[str, Any]) -> RunOption
         subjects=subjects_of(
             from_controller.get("models", option.target_models), file.models, has_roles=file.roles is not None
         ),
-        profile=option.conformance_profile,
-        dangerous=option.conformance_dangerous,
-        strict=option.conformance_strict,
-        shows_all=option.conformance_show == "all",
-        shows_no_failures=getattr(option, "conformance_tb", "auto") == "no",
-        reports=tuple(map(_report_path, option.conformance_reports)),
-        evidence=Path(option.conformance_evidence) if option.conformance_evidence else None,
-        baseline=_baseline(config),
-        baseline_file=Path(option.conformance_baseline) if option.conformance_baseline else None,
-        updates_baseline=option.conformance_update_baseline,
         recording=recording,
-        junit=option.conformance_junit,
+        **common_options.fields(option),
     )
     _check_addresses(found)
     return found
@@ -221,34 +194,3 @@ def _recording(config: pytest.Config) -> Recording | None:
         return har.load(Path(file))
     except har.HarError as error:
         raise pytest.UsageError(f"--target-replay: {error}") from error
-
-
-# --- files -----------------------------------------------------------------------------------------------------------
-
-
-def _report_path(text: str) -> Path:
-    """Return where to write a report.
-
-    Raises:
-        pytest.UsageError: a suffix that is not known, or a folder that does not exist.
-    """
-    path = Path(text)
-    if formats.suffix(path) is None:
-        known = ", ".join(formats.FORMATS)
-        raise pytest.UsageError(f"--conformance-report {path}: unknown suffix {path.suffix!r}, known are {known}")
-    if not path.absolute().parent.is_dir():
-        raise pytest.UsageError(f"--conformance-report {path}: no folder {path.absolute().parent}")
-    return path
-
-
-def _baseline(config: pytest.Config) -> Baseline | None:
-    """Return the failures that are known, or None where no file lists them."""
-    file, update = config.option.conformance_baseline, config.option.conformance_update_baseline
-    if not file and update:
-        raise pytest.UsageError("--conformance-update-baseline: give --conformance-baseline FILE, too")
-    if not file or (update and not Path(file).exists()):
-        return Baseline() if file else None
-    try:
-        return load_baseline(Path(file))
-    except BaselineError as error:
-        raise pytest.UsageError(str(error)) from error

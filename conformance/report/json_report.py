@@ -21,6 +21,7 @@ from conformance.survey.survey import Survey
 from conformance.terms import data
 from conformance.terms import verdict as verdicts
 from conformance.terms.extensions import PROTOCOL
+from conformance.terms.ledger import Party
 from conformance.terms.result import CheckResult
 from conformance.terms.text import safe
 from conformance.terms.verdict import Verdict
@@ -65,6 +66,8 @@ def build(
     complete: bool,
     missing: verdicts.Missing = MappingProxyType({}),
     gate: Gate | None = None,
+    party: Party = Party.SERVER,
+    about: Mapping[str, Any] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """Return the report as plain data.
 
@@ -81,22 +84,25 @@ def build(
         complete: whether all was run that should be.
         missing: labels of the rows that were not, by extension.
         gate: what came of the run under a baseline, where there is one.
+        party: who was judged; a report of a client says so.
+        about: further members of the target.
     """
     checks = _checks(results)
     likenesses = [likeness.to_dict() for likeness in looks_like(checks)]
     report: dict[str, Any] = {
         "schema": SCHEMA,
+        **({"party": str(party)} if party is not Party.SERVER else {}),
         "suite": {"name": "oip-conformance", "version": __version__, "digest": suite_digest()},
         "started": started,
         "finished": finished,
         "options": dict(options),
         "seed": seed,
-        "target": {"url": url, **({"grpc": grpc} if grpc else {}), **_surveyed(survey)},
+        "target": {"url": url, **({"grpc": grpc} if grpc else {}), **_surveyed(survey), **about},
         "verdict": verdict.verdict,
         "why": verdict.why,
         **({"gate": gate.to_dict()} if gate else {}),
         "extensions": verdicts.of_extensions(results, survey.offered, missing),
-        "requirements": verdicts.of_requirements(results),
+        "requirements": verdicts.of_requirements(results, party),
         "checks": checks,
         **({"looks_like": likenesses} if likenesses else {}),
     }
@@ -123,6 +129,12 @@ def asked(
         "models": list(models),
         "headers": [name for name, _ in settings.headers],
     }
+
+
+def asked_of_client(*, profile: str, dangerous: bool, strict: bool, timeout: float) -> dict[str, Any]:
+    """Return what shaped the verdict on a client, as the report has it."""
+    of_servers: dict[str, Any] = {"extensions": [], "models": [], "headers": []}
+    return {"profile": profile, "dangerous": dangerous, "strict": strict, "timeout_s": timeout, **of_servers}
 
 
 def _surveyed(survey: Survey) -> dict[str, Any]:

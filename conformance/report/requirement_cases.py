@@ -8,7 +8,7 @@ from typing import Literal
 
 from conformance.judging.failure import block
 from conformance.terms import ledger
-from conformance.terms.ledger import Requirement
+from conformance.terms.ledger import Party, Requirement
 from conformance.terms.outcome import WORDS, Outcome, ReasonKind
 from conformance.terms.result import CheckResult
 from conformance.terms.verdict import of_requirements, rows_of_requirements, says
@@ -46,15 +46,16 @@ class Case:
     properties: Mapping[str, str]
 
 
-def cases(results: Sequence[CheckResult], rerun: str) -> list[Case]:
+def cases(results: Sequence[CheckResult], rerun: str, party: Party = Party.SERVER) -> list[Case]:
     """Return a case for each requirement that a row of the run answers for, in the order of the ledger.
 
     Args:
         results: of every check that was run, as the baseline has them where there is one.
         rerun: the command that runs the suite again.
+        party: who was judged.
     """
     rows = rows_of_requirements(results)
-    verdicts = {entry["id"]: Outcome(entry["verdict"]) for entry in of_requirements(results)}
+    verdicts = {entry["id"]: Outcome(entry["verdict"]) for entry in of_requirements(results, party)}
     return [_case(entry, verdicts[name], rows[name], rerun) for name, entry in ledger.load().items() if rows.get(name)]
 
 

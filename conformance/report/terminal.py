@@ -12,6 +12,7 @@ from conformance.roles import roles
 from conformance.survey.survey import Survey
 from conformance.terms import ledger
 from conformance.terms.extensions import CHOICES, PROTOCOL
+from conformance.terms.ledger import Party
 from conformance.terms.outcome import WORDS, Outcome, ReasonKind
 from conformance.terms.result import CheckResult
 from conformance.terms.tally import tally
@@ -126,28 +127,30 @@ def _fewest(musts: Mapping[str, set[str]]) -> Iterator[tuple[str, set[str]]]:
 
 def verdict_line(
     verdict: Verdict,
-    url: str,
+    name: str,
     results: Sequence[CheckResult],
     found: Gate | None = None,
     offered: Collection[str] = (),
     asked: Collection[str] = (),
+    party: Party = Party.SERVER,
 ) -> str:
     """Return the last line of a run; under a baseline it says whether the gate lets it through.
 
     Args:
         verdict: of the run.
-        url: of the target.
+        name: of who was judged, or the URL.
         results: of every check that was run.
         found: what a baseline found; None without one.
         offered: the extensions that are judged, or the protocol alone.
         asked: the extensions that the user asked for; empty where none were named.
+        party: who was judged.
     """
     why = f": {safe('; '.join(verdict.why), LONGEST_WHY)}" if verdict.why else ""
     if not results:
         return f"{verdict.verdict}{why}"
     scope = " in the protocol beneath the extensions" if set(offered) == {PROTOCOL} else ""
-    musts = tally("MUST", of_requirements(results), offered, asked)
-    line = f"{safe(url)} is {verdict.verdict}{scope}{why} ({musts.sentence})"
+    musts = tally("MUST", of_requirements(results, party), offered, asked)
+    line = f"{safe(name)} is {verdict.verdict}{scope}{why} ({musts.sentence})"
     if found is None:
         return line
     counts = {"new": found.new, "fixed": found.fixed, "stale": found.stale}

@@ -1,0 +1,1 @@
+"""What is judged of clients, which are asked for inferences and answered by scripted peers; over gRPC likewise."""

@@ -1,0 +1,129 @@
+"""The lines between the suite and an adapter: commands are written, and answers held against `adapter.schema.json`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from functools import cache
+from typing import Any
+
+import jsonschema
+
+from conformance.clients.adapter_errors import AdapterError
+from conformance.clients.inference import (
+    PROTOCOL,
+    GivenOutput,
+    Inference,
+    Introduction,
+    Result,
+    result_of,
+    tensor_to_dict,
+)
+from conformance.terms import data
+from conformance.terms.text import safe
+
+SCHEMA = "adapter.schema.json"
+SHOWN = 120  # characters of a line
+LONGEST = 200  # characters of what an adapter says of its client
+
+
+def hello(seq: int) -> bytes:
+    """Return the line that comes first."""
+    return _line({"seq": seq, "command": "hello", "protocol": PROTOCOL})
+
+
+def infer(
+    seq: int, transport: str, address: str, inferences: Sequence[Inference], *, at_once: bool, timeout: float
+) -> bytes:
+    """Return the line that asks for inferences; see `Adapter.infer`."""
+    asked = {"transport": transport, "address": address, "timeout_s": timeout, "at_once": at_once}
+    made = [inference.to_dict() for inference in inferences]
+    return _line({"seq": seq, "command": "infer", **asked, "inferences": made})
+
+
+def introduction(line: bytes, seq: int) -> Introduction:
+    """Return what an adapter says of its client.
+
+    Raises:
+        AdapterError: the line is no answer to hello.
+    """
+    client = _answer(line, seq, "introduction")["client"]
+    name, version, language = (safe(client.get(key, ""), LONGEST) for key in ("name", "version", "language"))
+    return Introduction(name, version, language, tuple(dict.fromkeys(client["transports"])))
+
+
+def results(line: bytes, seq: int, count: int, elapsed: float) -> list[Result]:
+    """Return what an adapter says of so many inferences.
+
+    Args:
+        line: without its end.
+        seq: of the command.
+        count: of its inferences.
+        elapsed: seconds that all of them took together.
+
+    Raises:
+        AdapterError: the line is no answer to that command.
+    """
+    said = _answer(line, seq, "results")["results"]
+    if len(said) != count:
+        raise AdapterError(f"line {seq} of the adapter has {len(said)} results for {count} inferences")
+    try:
+        return [result_of(one, elapsed) for one in said]
+    except (ValueError, TypeError, LookupError, OverflowError) as error:
+        raise AdapterError(f"line {seq} of the adapter has a tensor that is none: {safe(str(error))}") from None
+
+
+def said(seq: int, results: Sequence[Result]) -> bytes:
+    """Return a line that says what a client gave, as the suite has understood it."""
+    return _line({"seq": seq, "results": [_result(result) for result in results]})
+
+
+def _result(result: Result) -> dict[str, Any]:
+    if result.cannot:
+        return {"cannot": result.cannot}
+    if result.outputs is None:
+        return {"error": {"message": result.error or "", **({"status": result.status} if result.status else {})}}
+    outputs = [_output(output) for output in result.outputs]
+    return {"outputs": outputs, **({"id": result.id} if result.id is not None else {})}
+
+
+def _output(output: GivenOutput) -> dict[str, Any]:
+    if output.tensor is not None:
+        return tensor_to_dict(output.tensor)
+    if output.classes is not None:
+        return {"name": output.name, "classes": [asdict(one) for one in output.classes]}
+    return {"name": output.name, "trouble": output.trouble}
+
+
+def _answer(line: bytes, seq: int, kind: str) -> Mapping[str, Any]:
+    """Return an answer of a kind, one of the definitions of the schema.
+
+    Raises:
+        AdapterError: it is no such answer, or one to another command.
+    """
+    try:
+        answer = json.loads(line)
+    except (ValueError, RecursionError):
+        shown = safe(line[: SHOWN + 1].decode("utf-8", "replace"), SHOWN)
+        raise AdapterError(
+            f"line {seq} of the adapter's standard output is no JSON: {shown!r}; "
+            "what a library prints has to go to standard error"
+        ) from None
+    error = jsonschema.exceptions.best_match(_validator(kind).iter_errors(answer))
+    if error is not None:
+        where = f"{safe(error.json_path, SHOWN)}: {safe(error.message, SHOWN)}"
+        raise AdapterError(f"line {seq} of the adapter does not fit schemas/{SCHEMA} ({kind}) at {where}")
+    if answer["seq"] != seq:
+        raise AdapterError(f"line {seq} of the adapter answers seq {answer['seq']}, and {seq} was asked")
+    return dict(answer)
+
+
+@cache
+def _validator(kind: str) -> jsonschema.Draft202012Validator:
+    schema = json.loads((data.folder("schemas") / SCHEMA).read_text(encoding="utf-8"))
+    return jsonschema.Draft202012Validator({"$defs": schema["$defs"], "$ref": f"#/$defs/{kind}"})
+
+
+def _line(command: Mapping[str, Any]) -> bytes:
+    return json.dumps(command, separators=(",", ":")).encode("ascii") + b"\n"

@@ -1,0 +1,66 @@
+"""Errors that a server answers with, over HTTP and gRPC: with a message, with text, or with nothing at all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from conformance.clients.answers.delivery import PLAIN
+from conformance.clients.answers.script import CallAnswer, HttpAnswer, Script, Tensors
+from conformance.clients.inference import Inference
+from conformance.wire.received import Received
+
+MESSAGE: Final = "request 4711 refused: too few lamps"
+JSON: Final = "application/json"
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorAnswer:
+    """An error.
+
+    Attributes:
+        status: of HTTP; `code`: of gRPC, by name.
+        message: what the server says to the caller; empty where it says nothing.
+        body: of the answer over HTTP, in whatever form.
+    """
+
+    status: int
+    code: str
+    message: str
+    body: bytes
+    content_type: str = JSON
+
+    def http(self, received: Received, _inference: Inference, _tensors: Tensors) -> HttpAnswer:
+        """Return the answer over HTTP."""
+        headers = (("Content-Type", self.content_type),) if self.body else ()
+        return PLAIN.answer(self.status, headers, self.body, version=received.version)
+
+    def grpc(self, _received: Received, _inference: Inference, _tensors: Tensors) -> CallAnswer:
+        """Return the answer over gRPC."""
+        return CallAnswer(code=self.code, details=self.message)
+
+    def script(self) -> Script:
+        """Return a script of this error, by a model without outputs."""
+        return Script(lambda _: (), self.http, self.grpc)
+
+
+def _with_object(status: int, code: str, message: str = MESSAGE) -> ErrorAnswer:
+    return ErrorAnswer(status, code, message, json.dumps({"error": message}, ensure_ascii=False).encode())
+
+
+LIKE_AN_ANSWER: Final = (
+    b'{"model_name":"m","model_version":"1","outputs":[{"name":"OUT0","datatype":"INT32","shape":[1],"data":[1]}]}'
+)
+ERRORS: Final[Mapping[str, ErrorAnswer]] = {
+    "400-object": _with_object(400, "INVALID_ARGUMENT"),
+    "404-object": _with_object(404, "NOT_FOUND"),
+    "500-object": _with_object(500, "INTERNAL"),
+    "503-object": _with_object(503, "UNAVAILABLE"),
+    "400-object-not-ascii": _with_object(400, "FAILED_PRECONDITION", "Größe: 3 Lampen, 猫"),
+    "429-text": ErrorAnswer(429, "RESOURCE_EXHAUSTED", MESSAGE, MESSAGE.encode(), "text/plain"),
+    "500-empty": ErrorAnswer(500, "UNKNOWN", "", b""),
+    "502-html": ErrorAnswer(502, "UNIMPLEMENTED", "", b"<html><body>Bad Gateway</body></html>", "text/html"),
+    "500-like-an-answer": ErrorAnswer(500, "DATA_LOSS", "", LIKE_AN_ANSWER),
+}

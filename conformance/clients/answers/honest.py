@@ -1,0 +1,114 @@
+"""Honest answers over HTTP: the same tensors, written in every way that the documents leave to a server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from conformance.clients.answers.delivery import PLAIN, Delivery
+from conformance.clients.answers.encoding import binary_of, elements_of
+from conformance.clients.answers.json_writing import COMPACT, JsonWriting
+from conformance.clients.answers.script import VERSION, HttpAnswer, Tensors
+from conformance.clients.inference import Inference
+from conformance.wire.received import Received
+from conformance.wire.request import INFERENCE_HEADER, JSON, OCTET_STREAM, Form
+from conformance.wire.tensor import Tensor
+
+Document = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How an honest answer is written.
+
+    Attributes:
+        form: of every output; None: as the caller asked.
+        order: in which the outputs are listed, and their binary data follow.
+        edit: changes the JSON, in a way that says the same.
+        nested: whether `data` is nested as the shape is.
+        header: the inference header: with binary data, or always, also where the answer is JSON alone.
+    """
+
+    form: Form | None = None
+    order: Callable[[Tensors], Tensors] = tuple
+    edit: Callable[[Document], Document] = dict
+    writing: JsonWriting = COMPACT
+    delivery: Delivery = PLAIN
+    nested: bool = False
+    header: Literal["usual", "always"] = "usual"
+
+    def __call__(self, received: Received, inference: Inference, tensors: Tensors) -> HttpAnswer:
+        """Return the answer: a script over HTTP."""
+        parts = self.parts(received, inference, tensors)
+        headers = framing_headers(parts, always=self.header == "always")
+        return self.delivery.answer(200, headers, parts.json + parts.binary, version=received.version)
+
+    def parts(self, received: Received, inference: Inference, tensors: Tensors) -> Parts:
+        """Return the JSON and the binary data of the answer."""
+        listed = self.order(tensors)
+        forms = {one.name: self.form or asked_form(one.name, received, inference) for one in listed}
+        outputs = [entry_of(one, forms[one.name], nested=self.nested) for one in listed]
+        document = self.edit(document_of(inference, outputs))
+        blobs = tuple(binary_of(one) for one in listed if forms[one.name] == "binary")
+        return Parts(self.writing.written(document), blobs, document)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """An answer before it is framed: its JSON, and the binary data behind it, one for each output that has any."""
+
+    json: bytes
+    blobs: tuple[bytes, ...]
+    document: Document
+
+    @property
+    def binary(self) -> bytes:
+        """What follows the JSON."""
+        return b"".join(self.blobs)
+
+
+def entry_of(one: Tensor, form: Form, *, nested: bool = False) -> Document:
+    """Return the JSON of one output."""
+    entry: Document = {"name": one.name, "datatype": one.datatype, "shape": list(one.shape)}
+    if form == "binary":
+        return {**entry, "parameters": {"binary_data_size": len(binary_of(one))}}
+    return {**entry, "data": elements_of(one, nested=nested)}
+
+
+def document_of(inference: Inference, outputs: list[Document]) -> Document:
+    """Return the JSON of an answer with these outputs."""
+    named = {"model_name": inference.model, "model_version": inference.version or VERSION}
+    return {**named, **({} if inference.id is None else {"id": inference.id}), "outputs": outputs}
+
+
+def framing_headers(parts: Parts, *, always: bool = False) -> tuple[tuple[str, str], ...]:
+    """Return content type and inference header, which an answer of JSON alone may have as well."""
+    kind = ("Content-Type", OCTET_STREAM if parts.blobs else JSON)
+    return (kind, (INFERENCE_HEADER, str(len(parts.json)))) if parts.blobs or always else (kind,)
+
+
+def asked_form(name: str, received: Received, inference: Inference) -> Form:
+    """Return the form in which an output is asked for; where the caller left that open, by the client's request."""
+    if inference.is_raw:
+        return "binary"
+    asked = next((one for one in inference.outputs or () if one.name == name), None)
+    form = (asked and asked.form) or inference.all_outputs
+    return form or ("binary" if _is_asked_as_binary(name, received) else "json")
+
+
+def _is_asked_as_binary(name: str, received: Received) -> bool:
+    """Say whether the request asks for binary data: of this output, or of all of them."""
+    head = received.header(INFERENCE_HEADER) or ""
+    length = int(head) if head.isascii() and head.isdigit() else len(received.body)
+    with suppress(ValueError, AttributeError, TypeError, KeyError):
+        document = json.loads(received.body[:length])
+        listed = {one["name"]: one.get("parameters") or {} for one in document.get("outputs") or ()}
+        usual = (document.get("parameters") or {}).get("binary_data_output", False)
+        return bool(listed.get(name, {}).get("binary_data", usual))
+    return False
+
+
+USUAL: Final = Style()

@@ -1,0 +1,95 @@
+"""Honest answers over gRPC: raw and typed contents, as the bytes of a ModelInferResponse.
+
+Source: Open Inference Protocol, gRPC, "Inference" and "Tensor Data", for the numbers of the fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from conformance.clients.answers import protobuf
+from conformance.clients.answers.encoding import binary_of
+from conformance.clients.answers.script import VERSION, CallAnswer, Tensors
+from conformance.clients.inference import Inference
+from conformance.wire.received import Received
+from conformance.wire.tensor import Tensor
+
+# Fields of a ModelInferResponse.
+MODEL_NAME, MODEL_VERSION, ID, PARAMETERS, OUTPUTS, RAW_CONTENTS = range(1, 7)
+# Fields of one of its outputs.
+NAME, DATATYPE, SHAPE, OUTPUT_PARAMETERS, CONTENTS = range(1, 6)
+# Fields of typed contents, by datatype: integers as varints, others as they stand in memory.
+VARINTS: Final[Mapping[str, int]] = {
+    "BOOL": 1,
+    **dict.fromkeys(("INT8", "INT16", "INT32"), 2),
+    "INT64": 3,
+    **dict.fromkeys(("UINT8", "UINT16", "UINT32"), 4),
+    "UINT64": 5,
+}
+FIXED: Final[Mapping[str, int]] = {"FP32": 6, "FP64": 7}
+BYTES_CONTENTS: Final = 8
+# Fields that no version of the protocol has: one of text, which readers pass over.
+UNKNOWN: Final = protobuf.text(1999, "of a later version")
+Integers = Callable[[int, list[int]], bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class CallStyle:
+    """How an honest answer is written.
+
+    Attributes:
+        form: typed or raw contents, for all outputs alike, as the protocol has it.
+        order: in which the outputs are listed, and their raw contents follow.
+        integers: how repeated integers are written.
+        more: further fields, of the message and of each output.
+        raw_first: raw contents stand before the outputs in the message.
+    """
+
+    form: Literal["raw", "typed"] = "raw"
+    order: Callable[[Tensors], Tensors] = tuple
+    integers: Integers = protobuf.packed
+    more: bytes = b""
+    raw_first: bool = False
+
+    def __call__(self, received: Received, inference: Inference, tensors: Tensors) -> CallAnswer:
+        """Return the answer: a script over gRPC."""
+        listed = self.order(tensors)
+        if self.is_raw(listed):
+            raw = [binary_of(one) for one in listed]
+            return CallAnswer(self.message(inference, [self.entry(one) for one in listed], raw))
+        return CallAnswer(self.message(inference, [self.entry(one, self.contents(one)) for one in listed], []))
+
+    def is_raw(self, tensors: Tensors) -> bool:
+        """Whether the contents are raw: FP16 has no typed field."""
+        return self.form == "raw" or any(one.datatype in ("FP16", "BF16") for one in tensors)
+
+    def message(self, inference: Inference, entries: list[bytes], raw: list[bytes]) -> bytes:
+        """Return the message of an answer with these outputs."""
+        outputs = b"".join(protobuf.delimited(OUTPUTS, entry) for entry in entries)
+        contents = b"".join(protobuf.delimited(RAW_CONTENTS, octets) for octets in raw)
+        named = protobuf.text(MODEL_NAME, inference.model) + protobuf.text(MODEL_VERSION, inference.version or VERSION)
+        both = contents + outputs if self.raw_first else outputs + contents
+        return named + protobuf.text(ID, inference.id or "") + self.more + both
+
+    def entry(self, one: Tensor, contents: bytes = b"", shape: tuple[int, ...] | None = None) -> bytes:
+        """Return one output with its typed contents, where it has any; `shape`: another one than its own."""
+        named = protobuf.text(NAME, one.name) + protobuf.text(DATATYPE, one.datatype)
+        dimensions = self.integers(SHAPE, list(one.shape if shape is None else shape))
+        return named + dimensions + self.more + contents
+
+    def contents(self, one: Tensor) -> bytes:
+        """Return the typed contents of an output."""
+        return protobuf.delimited(CONTENTS, self._elements(one))
+
+    def _elements(self, one: Tensor) -> bytes:
+        flat = one.array.reshape(-1)
+        if one.datatype == "BYTES":
+            return b"".join(protobuf.delimited(BYTES_CONTENTS, element) for element in flat.tolist())
+        if one.datatype in FIXED:
+            return protobuf.delimited(FIXED[one.datatype], binary_of(one))
+        return self.integers(VARINTS[one.datatype], list(map(int, flat.tolist())))
+
+
+USUAL: Final = CallStyle()

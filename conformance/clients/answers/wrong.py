@@ -1,0 +1,239 @@
+"""Wrong answers over HTTP, each by one small function: they contradict themselves, and no tensor can be trusted.
+
+Each begins from the honest answer to the same inference, with all outputs as binary data or all as JSON, and spoils one
+thing. The script's outputs are two at least: the first of fixed-size elements, more than one; one of them BYTES.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from conformance.clients.answers.delivery import PLAIN, Delivery
+from conformance.clients.answers.honest import Document, Parts, Style, framing_headers
+from conformance.clients.answers.script import HttpAnswer, HttpScript, Tensors
+from conformance.clients.inference import Inference
+from conformance.wire.received import Received
+from conformance.wire.request import INFERENCE_HEADER, OCTET_STREAM, Form
+
+Spoiled = Callable[[Parts], Parts]
+SIZE: Final = "binary_data_size"
+
+
+# --- the JSON ---------------------------------------------------------------------------------------------------------
+
+
+def size_too_large(document: Document) -> None:
+    """The last output claims more bytes than the body has left."""
+    document["outputs"][-1]["parameters"][SIZE] += 8
+
+
+def size_too_small(document: Document) -> None:
+    """The last output leaves bytes over."""
+    document["outputs"][-1]["parameters"][SIZE] -= 1
+
+
+def sizes_shifted(document: Document) -> None:
+    """The sizes add up, but one is an element too long and another as much too short."""
+    document["outputs"][0]["parameters"][SIZE] += 4
+    document["outputs"][1]["parameters"][SIZE] -= 4
+
+
+def size_negative(document: Document) -> None:
+    """A size is negative."""
+    document["outputs"][0]["parameters"][SIZE] *= -1
+
+
+def size_missing(document: Document) -> None:
+    """An output has neither data nor a size, though its bytes are there."""
+    del document["outputs"][0]["parameters"]
+
+
+def shape_too_large(document: Document) -> None:
+    """A shape has one place more than there are elements."""
+    document["outputs"][0]["shape"][-1] += 1
+
+
+def shape_too_small(document: Document) -> None:
+    """A shape has one place less than there are elements."""
+    document["outputs"][0]["shape"][-1] -= 1
+
+
+def shape_huge(document: Document) -> None:
+    """A shape means more elements than any memory holds."""
+    document["outputs"][0]["shape"] = [2**31, 2**31]
+
+
+def datatype_wider(document: Document) -> None:
+    """The datatype has twice as many bytes for an element."""
+    document["outputs"][0]["datatype"] = "FP64"
+
+
+def datatype_unknown(document: Document) -> None:
+    """The datatype is none of the protocol's."""
+    document["outputs"][0]["datatype"] = "FLOAT"
+
+
+def element_missing(document: Document) -> None:
+    """JSON data have an element too few."""
+    del document["outputs"][0]["data"][-1]
+
+
+def element_too_many(document: Document) -> None:
+    """JSON data have an element too many."""
+    document["outputs"][0]["data"].append(7)
+
+
+def element_of_another_type(document: Document) -> None:
+    """A number is a text."""
+    document["outputs"][0]["data"][0] = "seven"
+
+
+def element_out_of_range(document: Document) -> None:
+    """A number is beyond what the datatype holds."""
+    document["outputs"][0]["data"][0] = 2**40
+
+
+def data_missing(document: Document) -> None:
+    """An output has neither data nor a size."""
+    del document["outputs"][0]["data"]
+
+
+JSON_OF_BINARY: Final[Mapping[str, Callable[[Document], None]]] = {
+    "size-too-large": size_too_large,
+    "size-too-small": size_too_small,
+    "sizes-shifted": sizes_shifted,
+    "size-negative": size_negative,
+    "size-missing": size_missing,
+    "shape-too-large": shape_too_large,
+    "shape-too-small": shape_too_small,
+    "shape-huge": shape_huge,
+    "datatype-wider": datatype_wider,
+    "datatype-unknown": datatype_unknown,
+}
+JSON_OF_DATA: Final[Mapping[str, Callable[[Document], None]]] = {
+    "json-element-missing": element_missing,
+    "json-element-too-many": element_too_many,
+    "json-element-of-another-type": element_of_another_type,
+    "json-element-out-of-range": element_out_of_range,
+    "json-data-missing": data_missing,
+}
+
+
+# --- the binary data --------------------------------------------------------------------------------------------------
+
+
+def prefix_past_the_end(octets: bytes) -> bytes:
+    """The first length of a BYTES tensor goes beyond its end."""
+    return (len(octets) + 100).to_bytes(4, "little") + octets[4:]
+
+
+def prefix_short(octets: bytes) -> bytes:
+    """The first length of a BYTES tensor is one less than the element has, so that all that follows is shifted."""
+    return (int.from_bytes(octets[:4], "little") - 1).to_bytes(4, "little") + octets[4:]
+
+
+def prefix_huge(octets: bytes) -> bytes:
+    """The first length of a BYTES tensor is the largest there is."""
+    return b"\xff\xff\xff\xff" + octets[4:]
+
+
+def prefix_cut(octets: bytes) -> bytes:
+    """The bytes end inside the prefix of one element more."""
+    return octets + b"\x01\x00"
+
+
+# Each keeps the size that the JSON says equal to the bytes that follow, so that nothing but the framing is wrong.
+FRAMES: Final[Mapping[str, Callable[[bytes], bytes]]] = {
+    "prefix-past-the-end": prefix_past_the_end,
+    "prefix-short": prefix_short,
+    "prefix-huge": prefix_huge,
+    "prefix-cut": prefix_cut,
+}
+
+
+# --- the inference header ---------------------------------------------------------------------------------------------
+
+HEADERS: Final[Mapping[str, Callable[[Parts], str]]] = {
+    "header-past-the-end": lambda parts: str(len(parts.json) + len(parts.binary) + 1),
+    "header-inside-the-json": lambda parts: str(len(parts.json) - 9),
+    "header-inside-the-binary-data": lambda parts: str(len(parts.json) + 3),
+    "header-negative": lambda _: "-1",
+    "header-no-number": lambda _: "abc",
+}
+
+
+# --- the whole --------------------------------------------------------------------------------------------------------
+
+# Bodies of answers with status 200 that hold no outputs.
+BODIES: Final[Mapping[str, bytes]] = {
+    "error-with-200": b'{"error":"out of memory"}',
+    "empty-with-200": b"",
+    "text-with-200": b"upstream is busy",
+    "json-broken-off": b'{"model_name":"m","outputs":[{"name":"OUT0","datatype":"INT32","shape":[2],"data":[1',
+    "outputs-no-array": b'{"model_name":"m","outputs":7}',
+}
+
+
+def of_json(edit: Callable[[Document], None], form: Form) -> HttpScript:
+    """Return a script of answers whose JSON is edited."""
+
+    def edited(document: Document) -> Document:
+        copy: Document = json.loads(json.dumps(document))
+        edit(copy)
+        return copy
+
+    return Style(form=form, edit=edited)
+
+
+def of_frame(spoil: Callable[[bytes], bytes]) -> HttpScript:
+    """Return a script of answers in which the binary data of the BYTES output are spoiled."""
+
+    def answer(received: Received, inference: Inference, tensors: Tensors) -> HttpAnswer:
+        place = [one.datatype for one in tensors].index("BYTES")
+        honest = Style(form="binary").parts(received, inference, tensors)
+        blobs = tuple(spoil(blob) if k == place else blob for k, blob in enumerate(honest.blobs))
+        document: dict[str, Any] = json.loads(json.dumps(honest.document))
+        document["outputs"][place]["parameters"][SIZE] = len(blobs[place])
+        return _framed(replace(honest, json=json.dumps(document).encode(), blobs=blobs), received)
+
+    return answer
+
+
+def of_header(value: Callable[[Parts], str]) -> HttpScript:
+    """Return a script of answers with another value of the inference header."""
+
+    def answer(received: Received, inference: Inference, tensors: Tensors) -> HttpAnswer:
+        parts = Style(form="binary").parts(received, inference, tensors)
+        headers = (("Content-Type", OCTET_STREAM), (INFERENCE_HEADER, value(parts)))
+        return PLAIN.answer(200, headers, parts.json + parts.binary)
+
+    return answer
+
+
+def of_body(body: bytes) -> HttpScript:
+    """Return a script of answers with status 200 and this body."""
+
+    def answer(_received: Received, _inference: Inference, _tensors: Tensors) -> HttpAnswer:
+        return PLAIN.answer(200, (("Content-Type", "application/json"),), body)
+
+    return answer
+
+
+def _framed(parts: Parts, received: Received) -> HttpAnswer:
+    return PLAIN.answer(200, framing_headers(parts), parts.json + parts.binary, version=received.version)
+
+
+WRONG_BINARY: Final[Mapping[str, HttpScript]] = {
+    **{name: of_header(value) for name, value in HEADERS.items()},
+    **{name: of_json(edit, "binary") for name, edit in JSON_OF_BINARY.items()},
+    **{name: of_frame(spoil) for name, spoil in FRAMES.items()},
+}
+WRONG_JSON: Final[Mapping[str, HttpScript]] = {
+    **{name: of_json(edit, "json") for name, edit in JSON_OF_DATA.items()},
+    **{name: of_body(body) for name, body in BODIES.items()},
+}
+# A coding that is announced and not applied.
+FALSE_CODING: Final[HttpScript] = Style(delivery=Delivery(announces="gzip"))

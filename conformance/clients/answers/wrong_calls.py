@@ -1,0 +1,119 @@
+"""Wrong answers over gRPC, each by one small function, as `wrong` has them over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from conformance.clients.answers import protobuf
+from conformance.clients.answers.encoding import binary_of
+from conformance.clients.answers.honest_calls import CONTENTS, CallStyle
+from conformance.clients.answers.script import CallAnswer, CallScript, Tensors
+from conformance.clients.answers.wrong import prefix_huge, prefix_past_the_end, prefix_short
+from conformance.clients.inference import Inference
+from conformance.wire.received import Received
+
+RAW: Final = CallStyle()
+TYPED: Final = CallStyle(form="typed")
+Raw = list[bytes]
+
+
+def entry_one_byte_short(raw: Raw) -> Raw:
+    """The first entry ends one byte early."""
+    return [raw[0][:-1], *raw[1:]]
+
+
+def entry_too_long(raw: Raw) -> Raw:
+    """The first entry has an element more than the shape."""
+    return [raw[0] + raw[0][:4], *raw[1:]]
+
+
+def entry_missing(raw: Raw) -> Raw:
+    """The last output has no entry."""
+    return raw[:-1]
+
+
+def entry_empty(raw: Raw) -> Raw:
+    """The first entry holds nothing, though the shape has elements."""
+    return [b"", *raw[1:]]
+
+
+def _of_bytes(spoil: Callable[[bytes], bytes]) -> Callable[[Raw], Raw]:
+    """Return what spoils the entry of the second output, which is the one of BYTES."""
+    return lambda raw: [raw[0], spoil(raw[1]), *raw[2:]]
+
+
+RAW_ENTRIES: Final[Mapping[str, Callable[[Raw], Raw]]] = {
+    "entry-one-byte-short": entry_one_byte_short,
+    "entry-too-long": entry_too_long,
+    "entry-missing": entry_missing,
+    "entry-empty": entry_empty,
+    "prefix-past-the-end": _of_bytes(prefix_past_the_end),
+    "prefix-short": _of_bytes(prefix_short),
+    "prefix-huge": _of_bytes(prefix_huge),
+}
+
+
+def of_raw(spoil: Callable[[Raw], Raw]) -> CallScript:
+    """Return a script of answers whose raw contents are spoiled."""
+
+    def answer(_received: Received, inference: Inference, tensors: Tensors) -> CallAnswer:
+        entries = [RAW.entry(one) for one in tensors]
+        return CallAnswer(RAW.message(inference, entries, spoil([binary_of(one) for one in tensors])))
+
+    return answer
+
+
+def of_shape(change: int, style: CallStyle) -> CallScript:
+    """Return a script of answers in which the first shape has more or fewer places than there are elements."""
+
+    def answer(_received: Received, inference: Inference, tensors: Tensors) -> CallAnswer:
+        is_raw = style.is_raw(tensors)
+        shapes = [tensors[0].shape[:-1] + (tensors[0].shape[-1] + change,), *(one.shape for one in tensors[1:])]
+        pairs = zip(tensors, shapes, strict=True)
+        entries = [style.entry(one, b"" if is_raw else style.contents(one), shape) for one, shape in pairs]
+        return CallAnswer(style.message(inference, entries, [binary_of(one) for one in tensors] if is_raw else []))
+
+    return answer
+
+
+def field_of_another_datatype(_received: Received, inference: Inference, tensors: Tensors) -> CallAnswer:
+    """Typed contents of INT32 stand in the field of FP32."""
+    wrong = protobuf.delimited(CONTENTS, protobuf.delimited(6, binary_of(tensors[0])))
+    entries = [TYPED.entry(tensors[0], wrong), *(TYPED.entry(one, TYPED.contents(one)) for one in tensors[1:])]
+    return CallAnswer(TYPED.message(inference, entries, []))
+
+
+def garbage(_received: Received, _inference: Inference, _tensors: Tensors) -> CallAnswer:
+    """The bytes are no message."""
+    return CallAnswer(b"\xff\xff\xff\xffgarbage")
+
+
+def cut_off(received: Received, inference: Inference, tensors: Tensors) -> CallAnswer:
+    """The message is cut off inside its last entry."""
+    return CallAnswer(RAW(received, inference, tensors).message[:-3])
+
+
+WRONG_CALLS: Final[Mapping[str, CallScript]] = {
+    **{name: of_raw(spoil) for name, spoil in RAW_ENTRIES.items()},
+    "shape-too-large": of_shape(1, RAW),
+    "shape-too-small": of_shape(-1, RAW),
+    "typed-shape-too-large": of_shape(1, TYPED),
+    "typed-shape-too-small": of_shape(-1, TYPED),
+    "typed-field-of-another-datatype": field_of_another_datatype,
+    "garbage": garbage,
+    "cut-off": cut_off,
+}
+
+
+def silent(_received: Received, _inference: Inference, _tensors: Tensors) -> CallAnswer:
+    """Nothing comes."""
+    return CallAnswer(is_silent=True)
+
+
+def cancelled(_received: Received, _inference: Inference, _tensors: Tensors) -> CallAnswer:
+    """The server cancels the call."""
+    return CallAnswer(is_cancelled=True)
+
+
+UNENDED_CALLS: Final[Mapping[str, CallScript]] = {"silent": silent, "cancelled": cancelled}

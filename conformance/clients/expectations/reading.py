@@ -1,0 +1,98 @@
+"""What is expected of what a client gives its caller: the tensors and classes of the answer, and nothing of another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from conformance.clients.client import Seen
+from conformance.clients.expectations.sending import expect_heard
+from conformance.clients.inference import Class, GivenOutput
+from conformance.expect.difference import difference
+from conformance.expect.unmet import Unmet
+from conformance.terms.text import safe
+from conformance.transport.exchange import Reply
+from conformance.wire.outputs import Output
+from conformance.wire.tensor import Tensor
+
+
+def reply_of(seen: Seen) -> Reply | None:
+    """Return the last request of an inference with its answer, where there is one."""
+    return Reply(seen.heard[-1].exchange()) if seen.heard else None
+
+
+def expect_outputs(seen: Seen, *, through_json: bool = False) -> None:
+    """Expect that the caller is given the outputs of the answer, which is honest.
+
+    Args:
+        seen: what was seen of one inference.
+        through_json: decimal numbers travelled as JSON, so that a near one is right.
+
+    Raises:
+        Unmet: nothing was sent; the caller has an error; an output is missing or another.
+    """
+    expect_success(seen)
+    for expected in seen.outputs:
+        _expect_tensor(seen, expected, through_json=through_json)
+
+
+def expect_success(seen: Seen) -> None:
+    """Expect that the caller has no error, since the answer is honest.
+
+    Raises:
+        Unmet: nothing was sent, or the caller has an error.
+    """
+    expect_heard(seen)
+    if seen.result.error is not None:
+        raise Unmet("the outputs of the answer", f"an error: {safe(seen.result.error)}", reply_of(seen))
+
+
+def expect_classes(seen: Seen, texts: Sequence[str]) -> None:
+    """Expect that the caller is given these classes of the first output, divided or as BYTES elements.
+
+    Raises:
+        Unmet: nothing was sent; the caller has an error; the classes are others.
+    """
+    expect_success(seen)
+    expected = seen.outputs[0]
+    given = seen.result.output(expected.name)
+    if given is None or given.classes is None:
+        _expect_tensor(seen, expected, through_json=False)
+        return
+    classes = tuple(map(class_of, texts))
+    if given.classes != classes:
+        place = next(
+            (k for k, pair in enumerate(zip(classes, given.classes, strict=False)) if pair[0] != pair[1]), None
+        )
+        if place is None:
+            raise Unmet(f"{len(classes)} classes", f"{len(given.classes)}", reply_of(seen))
+        wanted, found = _shown(classes[place]), _shown(given.classes[place])
+        raise Unmet(f"class {place} with {wanted}", found, reply_of(seen))
+
+
+def class_of(text: str) -> Class:
+    """Return a class of an answer divided: at the first two colons, since a label may hold more."""
+    value, index, *label = text.split(":", 2)
+    return Class(value, int(index), label[0] if label else None)
+
+
+def _shown(one: Class) -> str:
+    label = "no label" if one.label is None else f"label {safe(one.label)!r}"
+    return f"value {safe(one.value)}, index {one.index}, {label}"
+
+
+def _expect_tensor(seen: Seen, expected: Tensor, *, through_json: bool) -> None:
+    given = seen.result.output(expected.name)
+    found = None if given is None else _output(given)
+    if given is not None and given.trouble:
+        wanted = f"{expected.name} {expected.datatype} {list(expected.shape)}"
+        raise Unmet(wanted, f"bytes that do not fit: {safe(given.trouble)}", reply_of(seen), tensor=expected)
+    if unlike := difference(expected, found, b"", through_json=through_json):
+        raise Unmet(unlike.expected, unlike.actual, reply_of(seen), tensor=expected)
+
+
+def _output(given: GivenOutput) -> Output:
+    """Return what the caller was given as an output of an answer, to be compared with one."""
+    one = given.tensor
+    if one is None:
+        return Output(0, given.name, "BYTES", None, False, None, None, None, ())
+    return Output(0, given.name, one.datatype, one.shape, True, None, None, one.array, ())

@@ -1,0 +1,60 @@
+"""What is expected of a client's requests: the rules of the documents, and what its caller meant."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from conformance.clients.client import Seen
+from conformance.clients.meant import differences
+from conformance.clients.miss import Miss
+from conformance.clients.peer import Heard
+from conformance.clients.rules import judged
+from conformance.expect.unmet import Unmet
+from conformance.terms import ledger
+from conformance.terms.ledger import Level
+from conformance.terms.text import safe
+from conformance.transport.exchange import Reply
+
+VALUES = "CLIENT-SENDS-VALUES"
+
+
+def expect_heard(seen: Seen) -> None:
+    """Expect that an inference request came at all.
+
+    Raises:
+        Unmet: the client sent none: it refused what the protocol allows.
+    """
+    if not seen.heard:
+        said = f"an error: {safe(seen.result.error)}" if seen.result.error is not None else "outputs nevertheless"
+        raise Unmet("an inference request", f"nothing was sent; the client gives its caller {said}", requirement=VALUES)
+
+
+def expect_sent(seen: Seen, own: Collection[str] = ()) -> None:
+    """Expect that each request keeps the rules and says what the caller meant.
+
+    What is not met of the requirements that a row is about comes first; then any other that the documents demand.
+    What they only advise is left to the rows that are about it.
+
+    Args:
+        seen: what was seen of one inference.
+        own: the requirements that the row is about, as they are called over HTTP.
+
+    Raises:
+        Unmet: a request misses a requirement, or none was sent.
+    """
+    expect_heard(seen)
+    for heard in seen.heard:
+        misses = (*judged(heard.received).misses, *differences(heard.received, seen.inference))
+        if first := _first(misses, own):
+            raise _unmet(first, heard)
+
+
+def _first(misses: Sequence[Miss], own: Collection[str]) -> Miss | None:
+    of_row = [miss for miss in misses if ledger.requirement(miss.requirement).name in own]
+    demanded = [miss for miss in misses if ledger.requirement(miss.requirement).level is Level.MUST]
+    return next(iter((*of_row, *demanded)), None)
+
+
+def _unmet(miss: Miss, heard: Heard) -> Unmet:
+    reply = Reply(heard.exchange())
+    return Unmet(miss.expected, miss.actual, reply, requirement=miss.requirement, offset=miss.offset)

@@ -1,0 +1,177 @@
+"""A program that answers a line with a line; no wait for it is endless: there is an answer, or an error.
+
+One thread and no more: a line is written, answers and errors are read, as far as each pipe goes, until the line is
+whole or its time is over. The program has a process group of its own, so that it is ended with all it has started.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import IO
+
+from conformance.clients.adapter_errors import AdapterError, AdapterHangsError
+from conformance.terms.text import safe
+
+LONGEST_LINE = 512 * 1024 * 1024  # bytes
+CHUNK = 1024 * 1024
+LOOK = 0.5  # seconds after which is looked whether a silent program still runs
+GRACE = 2.0  # seconds to end by itself, once its standard input is closed
+TAIL_BYTES, TAIL_LINES, LONGEST_TAIL = 8192, 12, 300  # of standard error
+
+
+class LineProcess:
+    """A running program; `end` has to be called."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        """Start it, without a shell.
+
+        Raises:
+            AdapterError: it cannot be started.
+        """
+        pipe = subprocess.PIPE
+        try:
+            self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True)
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else str(error)
+            raise AdapterError(f"the adapter cannot be started: {safe(command[0])}: {why}") from None
+        self._in, self._out, self._err = (_opened(self._process, name) for name in ("stdin", "stdout", "stderr"))
+        self._unsent = memoryview(b"")
+        self._read = bytearray()
+        self._tail = b""
+        self._selector = selectors.DefaultSelector()
+        for file in (self._in, self._out, self._err):
+            os.set_blocking(file.fileno(), False)
+        self._selector.register(self._out, selectors.EVENT_READ)
+        self._selector.register(self._err, selectors.EVENT_READ)
+
+    def ask(self, line: bytes, seconds: float) -> bytes:
+        """Write a line, and return the line that answers it, without its end.
+
+        Args:
+            line: with its end.
+            seconds: that the program has.
+
+        Raises:
+            AdapterHangsError: it runs, and has not answered in that time.
+            AdapterError: it has ended, or its line does not.
+        """
+        if self._unsent:
+            raise AdapterError("the adapter has answered a line before it had read it whole")
+        self._unsent = memoryview(line)
+        self._selector.register(self._in, selectors.EVENT_WRITE)
+        deadline, looked = time.monotonic() + seconds, 0
+        while (end := self._read.find(b"\n", looked)) < 0:
+            looked = len(self._read)
+            if looked > LONGEST_LINE:
+                raise AdapterError(f"a line of the adapter is longer than {LONGEST_LINE} bytes")
+            self._move(deadline, seconds)
+        answer = bytes(self._read[:end])
+        del self._read[: end + 1]
+        return answer
+
+    @property
+    def tail(self) -> list[str]:
+        """The last lines that it wrote to standard error."""
+        self._drain()
+        lines = self._tail.decode("utf-8", "replace").splitlines()
+        return [safe(line, LONGEST_TAIL) for line in lines[-TAIL_LINES:]]
+
+    def end(self, *, grace: float = GRACE) -> None:
+        """Close its standard input, wait a little, and end what is left of it and of all that it has started."""
+        self._forget(self._in)
+        with suppress(OSError):
+            self._in.close()
+        deadline = time.monotonic() + grace
+        with suppress(AdapterError):
+            while grace:
+                self._read.clear()
+                self._move(deadline, grace)
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self._selector.close()
+        self._out.close()
+        self._err.close()
+
+    # --- what the pipes are ready for ---
+
+    def _move(self, deadline: float, seconds: float) -> None:
+        """Write and read what can be written and read, or wait until something can.
+
+        Raises:
+            AdapterHangsError: the time is over.
+            AdapterError: the program has ended.
+        """
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise AdapterHangsError(f"the adapter has not answered in {seconds:g} s")
+        ready = {key.fileobj for key, _ in self._selector.select(min(left, LOOK))}
+        if not ready and self._process.poll() is not None:
+            raise self._ended()
+        if self._in in ready:
+            self._write()
+        if self._err in ready:
+            self._drain()
+        if self._out in ready:
+            self._take()
+
+    def _write(self) -> None:
+        try:
+            count = os.write(self._in.fileno(), self._unsent[:CHUNK])
+        except BlockingIOError:
+            return
+        except OSError:  # nobody reads: what it has said, or how it ended, is there to be read
+            self._forget(self._in)
+            return
+        self._unsent = self._unsent[count:]
+        if not self._unsent:
+            self._forget(self._in)
+
+    def _take(self) -> None:
+        data = _data(self._out)
+        if data == b"":
+            raise self._ended()
+        self._read += data or b""
+
+    def _drain(self) -> None:
+        while data := _data(self._err):
+            self._tail = (self._tail + data)[-TAIL_BYTES:]
+        if data == b"":
+            self._forget(self._err)
+
+    def _forget(self, file: IO[bytes]) -> None:
+        if file in self._selector.get_map():
+            self._selector.unregister(file)
+
+    def _ended(self) -> AdapterError:
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(LOOK)
+        status = self._process.returncode
+        if status is None:
+            return AdapterError("the adapter has closed its standard output")
+        if status < 0:
+            return AdapterError(f"the adapter was ended by {signal.Signals(-status).name}")
+        return AdapterError(f"the adapter has ended with status {status}")
+
+
+def _opened(process: subprocess.Popen[bytes], name: str) -> IO[bytes]:
+    file: IO[bytes] | None = getattr(process, name)
+    if file is None:
+        raise RuntimeError(f"{name} is no pipe")
+    return file
+
+
+def _data(file: IO[bytes]) -> bytes | None:
+    """Return what can be read now: nothing where the other end is closed, None where nothing has come."""
+    try:
+        return os.read(file.fileno(), CHUNK)
+    except BlockingIOError:
+        return None
+    except OSError:
+        return b""

@@ -1,0 +1,134 @@
+"""The gRPC peer: grpcio's generic handlers, bytes in and bytes out. Imported only where grpcio is installed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+from typing import Any, Final
+
+import grpc
+from google.protobuf.json_format import ParseDict
+from google.protobuf.message import DecodeError
+
+from conformance.clients.answers.script import CallAnswer
+from conformance.clients.peer import described
+from conformance.clients.peer.heard import Heard
+from conformance.clients.peer.http_peer import SILENCE
+from conformance.clients.peer.scene import Stage
+from conformance.wire.grpc_request import GRPC_METHOD, SERVICE, stubs
+from conformance.wire.received import Received
+
+THREADS: Final = 48  # more than there are calls at once
+INFER: Final = f"/{SERVICE}/ModelInfer"
+_OPTIONS: Final = [
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.max_send_message_length", -1),
+    ("grpc.so_reuseport", 0),
+]
+Context = Any  # grpcio has no types
+Method = Callable[[bytes, Context], bytes]
+
+
+class GrpcPeer:
+    """A peer on a free port of 127.0.0.1."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self._closing = Event()
+        self._pool = ThreadPoolExecutor(THREADS)
+        self._server = grpc.server(self._pool, handlers=[_Handlers(self._methods())], options=_OPTIONS)
+        self.address = f"127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
+        self._server.start()
+
+    def close(self) -> None:
+        """End every call and wait for every thread."""
+        self._closing.set()
+        self._server.stop(0).wait()
+        self._pool.shutdown()
+
+    def _methods(self) -> dict[str, Method]:
+        named: dict[str, Callable[[Any], Any]] = {
+            "ServerLive": lambda _: {"live": True},
+            "ServerReady": lambda _: {"ready": True},
+            "ServerMetadata": lambda _: described.SERVER,
+            "ModelReady": lambda request: self._of_model(request.name, lambda *_: {"ready": True}),
+            "ModelMetadata": lambda request: self._of_model(request.name, described.metadata),
+            "ModelConfig": lambda request: self._of_model(
+                request.name, lambda *asked: {"config": described.configuration(*asked)}
+            ),
+            "ModelStatistics": lambda request: self._of_model(
+                request.name, lambda one, _: described.statistics(one, self._stage.count_of(one.model))
+            ),
+        }
+        return {INFER: self._infer, **{f"/{SERVICE}/{name}": _says(name, say) for name, say in named.items()}}
+
+    def _of_model(self, name: str, say: Callable[..., dict[str, Any]]) -> dict[str, Any] | None:
+        asked = self._stage.inference_of(name)
+        return None if asked is None else say(*asked)
+
+    def _infer(self, body: bytes, context: Context) -> bytes:
+        metadata = tuple((key, str(value)) for key, value in context.invocation_metadata())
+        received = Received(GRPC_METHOD, INFER, metadata, body)
+        model = _model_of(body)
+        scene = self._stage.scene_of(model)
+        if scene is None:
+            context.abort(grpc.StatusCode.NOT_FOUND, "nothing is asked of this peer")
+            return b""
+        place = scene.place_of(model)
+        answer = scene.answer(received, place)
+        if not isinstance(answer, CallAnswer):
+            raise TypeError("an answer over HTTP to a call")
+        scene.keep(place, Heard(received, answer, self.address))
+        return self._given(answer, context)
+
+    def _given(self, answer: CallAnswer, context: Context) -> bytes:
+        if answer.is_silent:
+            self._wait(context)
+        if answer.is_cancelled:
+            context.cancel()
+        elif answer.code != "OK":
+            context.abort(grpc.StatusCode[answer.code], answer.details)
+        return answer.message
+
+    def _wait(self, context: Context) -> None:
+        """Wait until the call ends on the client's side, or nobody can be waiting any more."""
+        ended = Event()
+        context.add_callback(ended.set)
+        for _ in range(int(SILENCE * 20)):
+            if ended.wait(0.05) or self._closing.is_set():
+                return
+
+
+class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpcio has no types
+    """Finds the method of a call by its path, whatever it is; its bytes are left as they are."""
+
+    def __init__(self, methods: dict[str, Method]) -> None:
+        self._methods = methods
+
+    def service(self, details: Any) -> Any:
+        """Return the handler of a call, None where there is no such method."""
+        method = self._methods.get(details.method)
+        return None if method is None else grpc.unary_unary_rpc_method_handler(method)
+
+
+def _says(name: str, say: Callable[[Any], dict[str, Any] | None]) -> Method:
+    """Return a method that answers with a message of the same fields as a JSON object."""
+
+    def method(body: bytes, context: Context) -> bytes:
+        document = say(getattr(stubs(), f"{name}Request").FromString(body))
+        if document is None:
+            context.abort(grpc.StatusCode.NOT_FOUND, "there is no such model")
+        octets: bytes = ParseDict(document, getattr(stubs(), f"{name}Response")()).SerializeToString()
+        return octets
+
+    return method
+
+
+def _model_of(body: bytes) -> str | None:
+    """Return the name of the model that a call asks, None where it cannot be read."""
+    try:
+        name: str = stubs().ModelInferRequest.FromString(body).model_name
+    except DecodeError:
+        return None
+    return name

@@ -1,0 +1,96 @@
+"""Which inference a request is for, how it is answered, and what was heard of it: what both peers share."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+from conformance.clients.answers.script import CallAnswer, HttpAnswer, Script
+from conformance.clients.inference import Inference
+from conformance.clients.peer.heard import Heard
+from conformance.wire.received import Received
+
+
+class ScriptFault(Exception):  # noqa: N818 - a fault of ours, not an error of a peer's
+    """A script failed."""
+
+
+class Scene:
+    """The inferences that are asked of a client together, and what the peer heard of them.
+
+    Attributes:
+        inferences: of different models, so that a request can be told by its model's name.
+        fault: what made a script fail, or None.
+    """
+
+    def __init__(self, inferences: Sequence[Inference], script: Script) -> None:
+        self.inferences = tuple(inferences)
+        self.script = script
+        self.fault: Exception | None = None
+        self._heard: list[tuple[int, Heard]] = []
+        self._taken: set[int] = set()
+        self._lock = threading.Lock()
+
+    def place_of(self, model: str | None) -> int:
+        """Return which inference a request to this model is for: where no model has the name, the first unheard one."""
+        with self._lock:
+            names = [one.model for one in self.inferences]
+            unheard = (place for place in range(len(names)) if place not in self._taken)
+            place = names.index(model) if model in names else next(unheard, len(names) - 1)
+            self._taken.add(place)
+            return place
+
+    def answer(self, received: Received, place: int) -> HttpAnswer | CallAnswer:
+        """Return what the script says of a request.
+
+        Raises:
+            ScriptFault: the script failed, which is a fault of the suite's own.
+        """
+        inference = self.inferences[place]
+        made = self.script.grpc if received.is_over_grpc else self.script.http
+        try:
+            return made(received, inference, self.script.asked_outputs(inference))
+        except Exception as error:
+            self.fault = error
+            raise ScriptFault(str(error)) from error
+
+    def keep(self, place: int, heard: Heard) -> None:
+        """Keep what was heard, before it is answered."""
+        with self._lock:
+            self._heard.append((place, heard))
+
+    def heard(self) -> list[tuple[int, Heard]]:
+        """Return what was heard so far, each with the place of its inference, in the order in which it came."""
+        with self._lock:
+            return list(self._heard)
+
+
+class Stage:
+    """What the peers play now. A request to a model of an earlier scene belongs to that scene."""
+
+    def __init__(self) -> None:
+        self._by_model: dict[str, Scene] = {}
+        self._now: Scene | None = None
+
+    def play(self, inferences: Sequence[Inference], script: Script) -> Scene:
+        """Begin a scene."""
+        scene = Scene(inferences, script)
+        self._by_model.update({one.model: scene for one in inferences})
+        self._now = scene
+        return scene
+
+    def scene_of(self, model: str | None) -> Scene | None:
+        """Return the scene that a request to this model belongs to; None before the first."""
+        return self._by_model.get(model, self._now) if model is not None else self._now
+
+    def count_of(self, model: str) -> int:
+        """Return how many inferences of a model there were."""
+        scene = self._by_model.get(model)
+        return 0 if scene is None else len(scene.heard())
+
+    def inference_of(self, model: str) -> tuple[Inference, Script] | None:
+        """Return the inference that is asked of a model, and how it is answered; None where none is."""
+        scene = self._by_model.get(model)
+        if scene is None:
+            return None
+        return next(one for one in scene.inferences if one.model == model), scene.script

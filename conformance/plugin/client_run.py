@@ -1,0 +1,155 @@
+"""A run that judges a client, asked through an adapter and answered by scripted peers."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, ClassVar
+
+import pytest
+
+from conformance.clients.adapter import AdapterError, AdapterProcess
+from conformance.clients.inference import Introduction
+from conformance.judging.client_session import ClientSession
+from conformance.judging.conclusion import nothing_judged
+from conformance.judging.selection import CLIENTS, Subjects
+from conformance.plugin import client_options
+from conformance.plugin.base_run import BaseRun, process_of
+from conformance.plugin.client_options import ClientOptions
+from conformance.report import client_terminal, json_report
+from conformance.survey.progress import Progress, silent
+from conformance.survey.survey import Survey
+from conformance.terms.extensions import EXTENSIONS
+from conformance.terms.ledger import Party
+from conformance.terms.outcome import Outcome
+from conformance.terms.result import CheckResult
+
+SHOWN = 3  # lines of standard error, of an adapter that cannot be asked at all
+
+
+class ClientRun(BaseRun):
+    """The state of one run.
+
+    Attributes:
+        session: with the client; None until the run has started, and where the adapter cannot be asked.
+    """
+
+    party: ClassVar[Party] = Party.CLIENT
+    options: ClientOptions
+
+    def __init__(self, config: pytest.Config, from_controller: Mapping[str, Any] | None = None) -> None:
+        """Read the options.
+
+        Args:
+            config: of pytest.
+            from_controller: what the adapter said to the controller, where this process is a worker.
+
+        Raises:
+            pytest.UsageError: one cannot be used.
+        """
+        super().__init__(config)
+        self.options = client_options.read(config.option, config.getini)
+        self.session: ClientSession | None = None
+        self._from_controller = from_controller
+
+    @property
+    def has_started(self) -> bool:
+        """Whether the adapter was asked who it is."""
+        return self.session is not None or self.conclusion is not None
+
+    @property
+    def subjects(self) -> Subjects:
+        """A client."""
+        return CLIENTS
+
+    @property
+    def transports(self) -> Sequence[str]:
+        """Those that the client speaks."""
+        return self.session.transports if self.session else ()
+
+    @property
+    def url(self) -> str:
+        """Where the client is told to go."""
+        return self.session.settings.url if self.session else ""
+
+    @property
+    def name(self) -> str:
+        """Of the client, with its version."""
+        return " ".join(part for part in (self.client.name, self.client.version) if part)
+
+    @property
+    def grpc_url(self) -> str:
+        """Where it is told to go over gRPC."""
+        return self.session.settings.grpc.url if self.session and self.session.settings.grpc else ""
+
+    @property
+    def client(self) -> Introduction:
+        """What the adapter says of its client."""
+        return self.session.client if self.session else Introduction("")
+
+    @property
+    def survey(self) -> Survey:
+        """Name and version, and the extensions of which the client can do anything."""
+        results = self.conclusion.results if self.conclusion else self.results
+        can = {result.extension for result in results if result.outcome is not Outcome.NOT_APPLICABLE}
+        offered = {name: "works" for name in EXTENSIONS if name in can}
+        return Survey(self.client.name or None, self.client.version or None, offered=offered)
+
+    def start(self, progress: Progress = silent) -> None:
+        """Start the adapter, and have it say who it is; a worker knows that from its controller."""
+        options = self.options
+        adapter = AdapterProcess(options.words, patience=options.patience)
+        known = Introduction(**self._from_controller["client"]) if self._from_controller else None
+        progress("asking the adapter which client it has")
+        try:
+            self.session = ClientSession(
+                adapter,
+                known,
+                strict=options.strict,
+                evidence=options.evidence,
+                process=process_of(self._config),
+            )
+        except AdapterError as error:
+            self.conclusion = nothing_judged("; ".join([str(error), *error.stderr[-SHOWN:]]))
+            return
+        if not self.transports:
+            self.conclusion = nothing_judged(client_terminal.of_transports(self.client, self.transports))
+        self._select(self.session.judge)
+
+    def for_worker(self) -> dict[str, Any]:
+        """Return what a worker has to know."""
+        return {"client": {**asdict(self.client), "extra": {}}}
+
+    # --- what is shown of it ---
+
+    def header(self) -> list[str]:
+        """Return the lines above the run."""
+        return client_terminal.header(self.client, self.options.command, self.transports, self.options.profile)
+
+    def not_judged(self, results: Sequence[CheckResult]) -> Iterator[str]:
+        """Yield what the client cannot do, with its reasons."""
+        return client_terminal.not_judged(results)
+
+    def rerun(self) -> str:
+        """Return the command that runs the suite against this client, without what selects checks."""
+        return shlex.join(["pytest", f"--client-adapter={self.options.command}"])
+
+    def asked(self) -> dict[str, Any]:
+        """Return the options that shaped the verdict, as the report has them."""
+        options = self.options
+        return json_report.asked_of_client(
+            profile=options.profile, dangerous=options.dangerous, strict=options.strict, timeout=options.patience
+        )
+
+    def about(self) -> dict[str, Any]:
+        """Return the client's language, and the transports over which it was judged."""
+        return {"language": self.client.language, "transports": list(self.transports)}
+
+    # --- end ---
+
+    def close(self) -> None:
+        """Let go of adapter and peer."""
+        if self.session is not None:
+            self.session.close()
+            self.session = None

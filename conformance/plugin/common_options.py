@@ -1,0 +1,90 @@
+"""What a user can ask of every run, whoever is judged: how much, how strictly, and what is left of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.judging.baseline import Baseline
+from conformance.judging.baseline_file import BaselineError
+from conformance.judging.baseline_file import load as load_baseline
+from conformance.report import formats
+
+
+@dataclass(frozen=True, slots=True)
+class CommonOptions:
+    """What is asked of a run.
+
+    Attributes:
+        shows_all: every requirement that is not met is shown whole.
+        shows_no_failures: none is, as `--tb=no` asks.
+        baseline: the failures that are known, or None; `baseline_file` is where they are listed.
+        junit: what is a case of pytest's JUnit file: `requirements` or `rows`.
+    """
+
+    profile: str
+    dangerous: bool
+    strict: bool
+    shows_all: bool
+    shows_no_failures: bool
+    reports: tuple[Path, ...]
+    evidence: Path | None
+    baseline: Baseline | None
+    baseline_file: Path | None
+    updates_baseline: bool
+    junit: str
+
+
+def fields(option: Any) -> dict[str, Any]:
+    """Return the values of all fields, by name.
+
+    Args:
+        option: the parsed command line, as a namespace.
+
+    Raises:
+        pytest.UsageError: one cannot be used.
+    """
+    return {
+        "profile": option.conformance_profile,
+        "dangerous": option.conformance_dangerous,
+        "strict": option.conformance_strict,
+        "shows_all": option.conformance_show == "all",
+        "shows_no_failures": getattr(option, "conformance_tb", "auto") == "no",
+        "reports": tuple(map(_report_path, option.conformance_reports)),
+        "evidence": Path(option.conformance_evidence) if option.conformance_evidence else None,
+        "baseline": _baseline(option),
+        "baseline_file": Path(option.conformance_baseline) if option.conformance_baseline else None,
+        "updates_baseline": option.conformance_update_baseline,
+        "junit": option.conformance_junit,
+    }
+
+
+def _report_path(text: str) -> Path:
+    """Return where to write a report.
+
+    Raises:
+        pytest.UsageError: a suffix that is not known, or a folder that does not exist.
+    """
+    path = Path(text)
+    if formats.suffix(path) is None:
+        known = ", ".join(formats.FORMATS)
+        raise pytest.UsageError(f"--conformance-report {path}: unknown suffix {path.suffix!r}, known are {known}")
+    if not path.absolute().parent.is_dir():
+        raise pytest.UsageError(f"--conformance-report {path}: no folder {path.absolute().parent}")
+    return path
+
+
+def _baseline(option: Any) -> Baseline | None:
+    """Return the failures that are known, or None where no file lists them."""
+    file, update = option.conformance_baseline, option.conformance_update_baseline
+    if not file and update:
+        raise pytest.UsageError("--conformance-update-baseline: give --conformance-baseline FILE, too")
+    if not file or (update and not Path(file).exists()):
+        return Baseline() if file else None
+    try:
+        return load_baseline(Path(file))
+    except BaselineError as error:
+        raise pytest.UsageError(str(error)) from error

@@ -1,0 +1,1 @@
+"""The scripted peers, their answers and the rows about clients."""
