@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from reference_server import compute
+from reference_server.counting import Statistics
 from reference_server.errors import InferenceError
 from reference_server.signature import TensorSpec
-from reference_server.statistics import Statistics
 from reference_server.tensors import Tensor
 
 VERSION = "1"

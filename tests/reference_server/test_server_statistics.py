@@ -15,7 +15,7 @@ from tritonclient.grpc import service_pb2
 
 from conformance.transport.reference import ReferenceServer
 from reference_server import configuration, models
-from reference_server.statistics import COMPUTE
+from reference_server.counting import COMPUTE
 
 Clients = tuple[Any, Any]
 
