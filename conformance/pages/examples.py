@@ -1,6 +1,7 @@
 """One golden case for a requirement, as a reader can follow it: what is sent, and what must come back.
 
 Strategy: the case that `examples.toml` names, else one that is about the requirement above all, as small as there is.
+Of clients the golden cases do not speak; one that shows what a client owes is named there.
 JSON is shown as it is sent but for folded lines, binary data as hexadecimal digits, an element at a time; what is long
 is cut, and says so.
 """
@@ -16,7 +17,10 @@ from conformance.pages.contents import SHOWN_BYTES, SHOWN_VALUES, json_lines, oc
 from conformance.roles import golden_calls, golden_requests
 from conformance.roles.golden_calls import GrpcCase
 from conformance.roles.golden_requests import Case, Class, Output, Part
+from conformance.terms import ledger
 from conformance.terms.data import folder, toml
+from conformance.terms.extensions import GRPC, HTTP
+from conformance.terms.ledger import Party
 from conformance.terms.text import element
 
 RAW_CONTENTS = "raw_input_contents"
@@ -49,7 +53,17 @@ def load() -> Mapping[str, Example]:
     for case in cases:
         for name in case.requirements:
             naming.setdefault(name, []).append(case)
-    return {name: _example(min(own, key=_Rank(name, chosen.get(name)))) for name, own in naming.items()}
+    # The names of cases are their own over each transport.
+    by_name = {(GRPC if isinstance(case, GrpcCase) else HTTP, case.name): case for case in cases}
+    of_clients = {
+        entry.id: by_name[entry.transport, chosen[entry.id]]
+        for entry in ledger.of_party(Party.CLIENT)
+        if entry.id in chosen
+    }
+    return {
+        **{name: _example(min(own, key=_Rank(name, chosen.get(name)))) for name, own in naming.items()},
+        **{name: _example(case) for name, case in of_clients.items()},
+    }
 
 
 @dataclass(frozen=True, slots=True)

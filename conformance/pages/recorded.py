@@ -17,6 +17,7 @@ from conformance.pages import examples, subjects
 from conformance.pages.contents import SHOWN_BYTES, json_lines, octet_lines, width_of
 from conformance.terms import ledger
 from conformance.terms.data import toml
+from conformance.terms.ledger import Party
 from conformance.transport import settings
 from conformance.transport.call import Call
 from conformance.transport.exchange import Exchange, Reply
@@ -75,9 +76,9 @@ def load() -> Mapping[str, Recorded]:
 
 
 def _without_a_case() -> Iterator[tuple[str, subjects.Answering]]:
-    for name in ledger.load():
-        if name not in examples.load() and (found := subjects.clearest(name)):
-            yield name, found
+    for entry in ledger.of_party(Party.SERVER):
+        if entry.id not in examples.load() and (found := subjects.clearest(entry.id)):
+            yield entry.id, found
 
 
 def _recorded(requirement: str, found: subjects.Answering, exchanges: list[Exchange]) -> Recorded:
