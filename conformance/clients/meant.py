@@ -1,15 +1,103 @@
-"""Whether a request says what its caller meant: names, tensors, outputs, id."""
+"""Whether a request says what its caller meant: the model, the tensors, the outputs and their forms, the id.
+
+Only what the caller asked for is compared, and only where the request can be read: what is wrong with its bytes is left
+to `rules.judged`. In which form an input travels, and whether in a content coding, binds no document.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from conformance.clients.inference import Inference
+from conformance.clients.meant_outputs import of_call, of_request, output_faults
+from conformance.clients.meant_tensors import order_fault, value_faults
 from conformance.clients.miss import Miss
+from conformance.clients.rules.rule import Fault
+from conformance.terms.text import safe
+from conformance.wire import taken_apart_call, taken_apart_request
+from conformance.wire.finding import shown
+from conformance.wire.path import place_of
 from conformance.wire.received import Received
+from conformance.wire.taken_apart_call import TakenApartCall
+from conformance.wire.taken_apart_request import TakenApart
+
+_Named = tuple[str, Fault]
 
 
 def differences(received: Received, inference: Inference) -> tuple[Miss, ...]:
     """Return how a request differs from what its client was asked to send. Pure, never raises.
 
-    Where the caller left a form open, any is right; what cannot be read at all is left to `judged`.
+    Where the caller left something open, anything is right. The first difference stands for all of one requirement.
     """
-    return ()
+    if received.is_over_grpc:
+        call = taken_apart_call.take_apart(received)
+        found = [] if call is None else [(f"{name}/grpc", fault) for name, fault in _of_call(call, inference)]
+    else:
+        found = list(_of_request(taken_apart_request.take_apart(received), inference))
+    first: dict[str, Fault] = {}
+    for name, fault in found:
+        first.setdefault(name, fault)
+    return tuple(Miss(name, *fault) for name, fault in first.items())
+
+
+# --- over HTTP -------------------------------------------------------------------------------------------------------
+
+
+def _of_request(request: TakenApart, inference: Inference) -> Iterator[_Named]:
+    yield from (("CLIENT-SENDS-POST", fault) for fault in _addressed(request.received.path, inference))
+    if request.is_raw:
+        yield from _of_raw(request, inference)
+    elif request.document is not None:
+        if inference.is_raw:
+            yield "CLIENT-SENDS-RAW", Fault("a raw binary request, as the caller asks", "one with JSON")
+        misplaced = order_fault(request.body[request.json_end :], request.binary, inference)
+        if misplaced is not None:
+            yield "CLIENT-SENDS-ORDER", misplaced
+        for fault in value_faults(request.inputs, inference, request.body[: request.json_end]):
+            if misplaced is None or not fault.is_of_elements:
+                yield "CLIENT-SENDS-VALUES", fault.fault
+        asked = of_request(request.document)
+        yield from (("CLIENT-SENDS-OUTPUTS", fault) for fault in output_faults(asked, inference))
+
+
+def _addressed(path: str, inference: Inference) -> Iterator[Fault]:
+    place = place_of(path)
+    if place is None:
+        return  # the rules say so
+    wanted = inference.model.encode("utf-8", "surrogatepass")
+    if place.model != wanted:
+        yield Fault(f"the model {shown(inference.model)}", safe(path, 120))
+    if inference.version is not None and place.version != inference.version.encode("utf-8", "surrogatepass"):
+        yield Fault(f"the version {shown(inference.version)}", safe(path, 120))
+
+
+def _of_raw(request: TakenApart, inference: Inference) -> Iterator[_Named]:
+    """A raw request carries one tensor and nothing else: neither outputs nor an id."""
+    wanted = [bytes(one.to_bytes()) for one in inference.inputs]
+    if len(wanted) == 1 and inference.inputs[0].datatype == "BYTES" and inference.inputs[0].elements == 1:
+        wanted.append(wanted[0][4:])  # contested: the element with its length, or without
+    if len(inference.inputs) != 1 or request.body not in wanted:
+        actual = f"{len(request.body)} other bytes" if len(inference.inputs) == 1 else "one raw tensor"
+        yield "CLIENT-SENDS-VALUES", Fault("the tensors of the caller", actual, 0)
+    asks = inference.outputs or inference.id is not None or inference.all_outputs == "json"
+    if asks and not inference.is_raw:
+        yield "CLIENT-SENDS-OUTPUTS", Fault("the outputs and the id of the caller", "a raw request, which has none")
+
+
+# --- over gRPC -------------------------------------------------------------------------------------------------------
+
+
+def _of_call(call: TakenApartCall, inference: Inference) -> Iterator[_Named]:
+    message = call.message
+    if message.model_name != inference.model:
+        yield "CLIENT-SENDS-POST", Fault(f"the model {shown(inference.model)}", shown(message.model_name))
+    if inference.version is not None and message.model_version != inference.version:
+        yield "CLIENT-SENDS-POST", Fault(f"the version {shown(inference.version)}", shown(message.model_version))
+    raw = [one for one in call.inputs if one.binary]
+    misplaced = order_fault(b"".join(call.body[slice(*span)] for span in call.entries), raw, inference)
+    if misplaced is not None:
+        yield "CLIENT-SENDS-ORDER", misplaced
+    for fault in value_faults(call.inputs, inference, b""):
+        if misplaced is None or not fault.is_of_elements:
+            yield "CLIENT-SENDS-VALUES", fault.fault
+    yield from (("CLIENT-SENDS-OUTPUTS", fault) for fault in output_faults(of_call(message), inference))

@@ -36,15 +36,33 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "outputs-missing": "The answer has no outputs.",
         "outputs-invalid": "The member outputs is not an array.",
         "output-invalid": "An element of outputs is not an object.",
-        "name-missing": "An output has no name.",
-        "name-duplicate": "Two outputs have the same name.",
-        "datatype-unknown": "The datatype of an output is absent, or none of the protocol's.",
-        "shape-invalid": "The shape of an output is absent, or not an array of dimensions.",
+        "name-missing": "A tensor has no name.",
+        "name-duplicate": "Two outputs, or two inputs, have the same name.",
+        "datatype-unknown": "The datatype of a tensor is absent, or none of the protocol's.",
+        "shape-invalid": "The shape of a tensor is absent, or not an array of dimensions.",
         "shape-no-integers": "The dimensions of an output are not written as integers, though they mean some.",
         "integer-with-a-point": "A dimension or a size is an integer, and written with a point or an exponent.",
-        "parameters-invalid": "The parameters of an output are not an object.",
-        "data-and-size": "An output has both data and binary_data_size.",
-        "data-missing": "An output has neither data nor binary_data_size.",
+        "parameters-invalid": "The parameters of a tensor are not an object.",
+        "data-and-size": "A tensor has both data and binary_data_size.",
+        "data-missing": "A tensor has neither data nor binary_data_size.",
+        # the inputs of a request
+        "inputs-missing": "The request has no inputs.",
+        "inputs-invalid": "The member inputs is not an array.",
+        "input-invalid": "An element of inputs is not an object.",
+        "size-missing": "Bytes follow the JSON, and an input has neither data nor binary_data_size.",
+        "raw-without-header": "The body is binary data alone, and no inference header says so.",
+        "order": "Binary data are in another order than the JSON lists their inputs.",
+        # the contents of a call over gRPC
+        "raw-and-typed": "A request has raw_input_contents and typed contents.",
+        "entry-count": "raw_input_contents has not one entry for each input.",
+        "field-of-another": "Typed contents are in the field of another datatype.",
+        "half-precision-typed": "FP16 or BF16 is in a typed field.",
+        # content codings
+        "coding-not-applied": "The body is not in the content coding that is announced.",
+        "coding-not-announced": "The body is in a content coding that is not announced.",
+        "coding-applied-twice": "The body is in the announced content coding more than once.",
+        "coding-cut": "The body in a content coding has no end, or more behind it.",
+        "coding-bare": "The body is in deflate without the zlib format around it.",
         # the sizes
         "size-not-integer": "binary_data_size is not written as an integer.",
         "size-negative": "binary_data_size is negative.",
@@ -60,6 +78,14 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "bytes-past-end": "A BYTES element is longer than the bytes that are left.",
         "bytes-count": "The number of BYTES elements is not that of the shape.",
         "bytes-stray": "Bytes that form no element stand after the last BYTES element.",
+    }
+)
+# Those that are about requests alone.
+OF_REQUESTS = frozenset(
+    {
+        *("inputs-missing", "inputs-invalid", "input-invalid", "size-missing", "raw-without-header", "order"),
+        *("raw-and-typed", "entry-count", "field-of-another", "half-precision-typed"),
+        *("coding-not-applied", "coding-not-announced", "coding-applied-twice", "coding-cut", "coding-bare"),
     }
 )
 

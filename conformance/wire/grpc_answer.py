@@ -126,14 +126,14 @@ def _array(datatype: str, shape: Sequence[int], values: Sequence[Any]) -> np.nda
 # --- protobuf's encoding ---------------------------------------------------------------------------------------------
 
 
-def raw_spans(body: bytes) -> Iterator[Span]:
-    """Yield where the entries of raw_output_contents lie in a message that protobuf takes."""
+def raw_spans(body: bytes, field: int = RAW_OUTPUTS) -> Iterator[Span]:
+    """Yield where the entries of raw_output_contents, or of another field, lie in a message that protobuf takes."""
     at = 0
     while at < len(body):
         tag, at = _varint(body, at)
         if tag & 7 == _DELIMITED:
             length, at = _varint(body, at)
-            if tag >> 3 == RAW_OUTPUTS:
+            if tag >> 3 == field:
                 yield at, at + length
             at += length
         elif tag & 7 == 0:

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from numpy.typing import NDArray
 
@@ -25,14 +25,16 @@ DIMENSION_LIMIT: Final = 2**63 - 1
 _EMPTY_LIMIT: Final = 2**59
 
 Report = Callable[[str, str, str, str], None]
+# The member of the JSON that describes tensors: of a response, of a request.
+Member = Literal["outputs", "inputs"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Output:
-    """One output of a response.
+    """One output of a response, or one input of a request: the JSON describes both alike.
 
     Attributes:
-        index: its place in the JSON's `outputs`.
+        index: its place in the JSON's `outputs` or `inputs`.
         name: as written, "" where absent or not a string; so is the datatype.
         shape: None where absent or invalid.
         binary: whether it has a `binary_data_size`.
@@ -40,6 +42,7 @@ class Output:
         span: (start, end) of its bytes in the body, None for a JSON output and where it is unknown.
         array: the elements, None where they cannot be decoded.
         findings: what is wrong with this output.
+        member: of the JSON in which it stands.
     """
 
     index: int
@@ -51,6 +54,12 @@ class Output:
     span: tuple[int, int] | None = None
     array: NDArray[Any] | None = None
     findings: tuple[Finding, ...] = ()
+    member: Member = "outputs"
+
+    @property
+    def place(self) -> str:
+        """Where it stands in the JSON: "outputs[1]"."""
+        return f"{self.member}[{self.index}]"
 
     @property
     def label(self) -> str:
@@ -70,21 +79,34 @@ class Output:
         return replace(self, findings=(*self.findings, *found))
 
 
+def tensors_of(
+    items: Mapping[int, Mapping[str, Any]], body: bytes, start: int, member: Member = "outputs"
+) -> tuple[list[Output], int | None]:
+    """Return the tensors that the objects in `items`, by their places, describe, and where bytes are left over, if any.
+
+    The binary data of the first one begin at `start`.
+    """
+    names: dict[str, int] = {}
+    outputs = [described(index, item, names, member) for index, item in items.items()]
+    outputs, leftover = cut(outputs, body, start)
+    return [decoded(output, items[output.index], body) for output in outputs], leftover
+
+
 # --- what the JSON says ------------------------------------------------------------------------------------------
 
 
-def described(index: int, item: Mapping[str, Any], names: dict[str, int]) -> Output:
+def described(index: int, item: Mapping[str, Any], names: dict[str, int], member: Member = "outputs") -> Output:
     """Return the output that the JSON object `item` describes; `names` holds the places of the names so far."""
     findings: list[Finding] = []
 
-    def report(kind: str, member: str, expected: str, actual: str) -> None:
-        findings.append(Finding(kind, f"outputs[{index}]{member}", None, expected, actual))
+    def report(kind: str, field: str, expected: str, actual: str) -> None:
+        findings.append(Finding(kind, f"{member}[{index}]{field}", None, expected, actual))
 
     name, datatype, shape = item.get("name"), item.get("datatype"), item.get("shape")
     if not isinstance(name, str) or not name:
         report("name-missing", ".name", "a name", shown_member(name))
     elif names.setdefault(name, index) != index:
-        report("name-duplicate", ".name", f"a name other than that of outputs[{names[name]}]", shown(name))
+        report("name-duplicate", ".name", f"a name other than that of {member}[{names[name]}]", shown(name))
     if not isinstance(datatype, str) or datatype not in DATATYPES:
         report("datatype-unknown", ".datatype", "a datatype of the protocol", shown_member(datatype))
     dimensions = _dimensions(shape)
@@ -105,6 +127,7 @@ def described(index: int, item: Mapping[str, Any], names: dict[str, int]) -> Out
         binary=binary,
         declared_size=size,
         findings=tuple(findings),
+        member=member,
     )
 
 
@@ -216,12 +239,14 @@ def _own_sizes(outputs: Sequence[Output], body: bytes, start: int) -> list[int |
     The declared one stands in where there is no other, and None where there is none at all.
     """
     sizes: list[int | None] = []
+    at: int | None = 0
     for output in outputs:
-        at = _sum(sizes)
         size = output.native_size
         if output.datatype == "BYTES" and output.shape is not None and at is not None:
             size = strings.size(memoryview(body)[start + at :], math.prod(output.shape))
-        sizes.append(output.declared_size if size is None else size)
+        size = output.declared_size if size is None else size
+        at = None if at is None or size is None else at + size
+        sizes.append(size)
     return sizes
 
 
@@ -232,7 +257,7 @@ def _sum(sizes: Sequence[int | None]) -> int | None:
 
 def _placed(output: Output, size: int | None, at: int | None, end: int) -> tuple[Output, int | None]:
     """Return a binary output with its span and the findings about its size, and where the next one begins."""
-    field = f"outputs[{output.index}].parameters.binary_data_size"
+    field = f"{output.place}.parameters.binary_data_size"
     native, declared = output.native_size, output.declared_size
     own = size if native is None else native
     if own is not None and declared is not None and own != declared:
@@ -263,11 +288,11 @@ def decoded(output: Output, item: Mapping[str, Any], body: bytes) -> Output:
         array = tensor.from_json(output.datatype, output.shape, data)
         found = replace(output, array=array)
         if output.datatype == "BOOL" and (wrong := bool_number(data)) is not None:
-            found = found.finding(Finding("bool-number", f"outputs[{output.index}].data", None, "true or false", wrong))
+            found = found.finding(Finding("bool-number", f"{output.place}.data", None, "true or false", wrong))
         return found
     except DecodeError as error:
         finding = error.finding
-        return output.finding(replace(finding, field=f"outputs[{output.index}].{finding.field}"))
+        return output.finding(replace(finding, field=f"{output.place}.{finding.field}"))
 
 
 def _from_bytes(output: Output, shape: tuple[int, ...], body: bytes) -> Output:

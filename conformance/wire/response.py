@@ -11,19 +11,17 @@ members and parameters are ignored.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from conformance.wire.finding import Finding, shown
-from conformance.wire.json_text import Parsed, parse, parse_prefix
-from conformance.wire.outputs import Output, cut, decoded, described, shown_member
+from conformance.wire.finding import Finding
+from conformance.wire.json_part import find_items, find_json
+from conformance.wire.outputs import Output, tensors_of
 from conformance.wire.request import INFERENCE_HEADER
 
 __all__ = ["Answer", "Output", "take_apart"]
 
-BLANKS: Final = b" \t\r\n"
 # Faults that hide how many bytes belong to tensors: with a header, bytes left over are then no second fault.
 _HIDE_SIZES: Final = frozenset(
     {"json-not-object", "outputs-missing", "outputs-invalid", "output-invalid", "parameters-invalid"}
@@ -73,12 +71,9 @@ def take_apart(body: bytes, inference_header: str | None) -> Answer:
 
     Never raises.
     """
-    end, parsed, header_findings = _find_json(body, inference_header)
-    document, items, member_findings = _find_outputs(parsed)
-    names: dict[str, int] = {}
-    outputs = [described(index, item, names) for index, item in items.items()]
-    outputs, leftover = cut(outputs, body, end)
-    outputs = [decoded(output, items[output.index], body) for output in outputs]
+    end, parsed, header_findings = find_json(body, inference_header)
+    document, items, member_findings = find_items(parsed)
+    outputs, leftover = tensors_of(items, body, end)
     if document is not None and not any(output.binary for output in outputs):
         header_findings = [_of_json_alone(finding) for finding in header_findings]
     findings = [*header_findings, *parsed.findings, *member_findings]
@@ -102,76 +97,6 @@ def take_apart(body: bytes, inference_header: str | None) -> Answer:
     return Answer(body, document, end, tuple(outputs), tuple(findings))
 
 
-def _find_outputs(parsed: Parsed) -> tuple[dict[str, Any] | None, dict[int, dict[str, Any]], list[Finding]]:
-    """Return the document, the objects among its outputs by their places, and what is wrong on the way to them."""
-    document = parsed.value
-    if not parsed.is_json:
-        return None, {}, []
-    if not isinstance(document, dict):
-        return None, {}, [Finding("json-not-object", "json", 0, "an object", shown(document))]
-    items = document.get("outputs")
-    if not isinstance(items, list):
-        kind = "outputs-missing" if items is None else "outputs-invalid"
-        return document, {}, [Finding(kind, "outputs", None, "an array", shown_member(items))]
-    wrong = [
-        Finding("output-invalid", f"outputs[{index}]", None, "an object", shown(item))
-        for index, item in enumerate(items)
-        if not isinstance(item, dict)
-    ]
-    return document, {index: item for index, item in enumerate(items) if isinstance(item, dict)}, wrong
-
-
-def _find_json(body: bytes, header: str | None) -> tuple[int, Parsed, list[Finding]]:
-    """Return where the JSON ends, the JSON, and what is wrong with the header that there is."""
-    if header is None:
-        return (*_by_itself(body), [])
-    fault = _header_fault(header, len(body))
-    if fault is not None:
-        return (*_by_itself(body), [fault])
-    length = int(header)
-    covered = parse(body[:length])
-    end = parse_prefix(body)
-    if end is None or (covered.is_json and (length == end or not _states_sizes_from(body, end))):
-        return length, covered, []
-    kind = "inference-header-cuts-json" if length < end else "inference-header-covers-binary"
-    return end, parse(body[:end]), [Finding(kind, INFERENCE_HEADER, length, f"{end}, where the JSON ends", str(length))]
-
-
-def _header_fault(header: str, size: int) -> Finding | None:
-    """Return what keeps the header from being a place in the body."""
-    expected = f"a number from 1 to {size}"
-    if re.fullmatch("-[0-9]+", header):
-        return Finding("inference-header-negative", INFERENCE_HEADER, None, expected, shown(header))
-    if not re.fullmatch("[0-9]+", header):
-        return Finding("inference-header-text", INFERENCE_HEADER, None, "decimal digits", shown(header))
-    digits = header.lstrip("0")
-    if not digits:
-        return Finding("inference-header-zero", INFERENCE_HEADER, None, expected, shown(header))
-    if len(digits) > 18 or int(digits) > size:
-        return Finding("inference-header-beyond-body", INFERENCE_HEADER, size, expected, shown(header))
-    return None
-
-
 def _of_json_alone(finding: Finding) -> Finding:
     """Return a finding about the header of an answer in JSON alone: 0 then says that there is nothing to divide."""
     return replace(finding, kind="inference-header-on-json") if finding.kind == "inference-header-zero" else finding
-
-
-def _by_itself(body: bytes) -> tuple[int, Parsed]:
-    """Return where the JSON ends by its own account, and the JSON.
-
-    Blanks up to the body's end are part of it, unless its sizes say that they are binary data.
-    """
-    end = parse_prefix(body)
-    if end is None or (not body[end:].strip(BLANKS) and not _states_sizes_from(body, end)):
-        end = len(body)
-    return end, parse(body[:end])
-
-
-def _states_sizes_from(body: bytes, end: int) -> bool:
-    """Whether the JSON that ends at `end` states sizes, and these fill what is left of the body."""
-    if end == len(body):
-        return False
-    _, items, _ = _find_outputs(parse(body[:end]))
-    sizes = [described(index, item, {}).declared_size or 0 for index, item in items.items()]
-    return 0 < sum(sizes) == len(body) - end

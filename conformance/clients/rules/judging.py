@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from conformance.clients.miss import Judged
+from conformance.clients.rules.call_rules import CALL_RULES
+from conformance.clients.rules.http_rules import RULES
+from conformance.clients.rules.rule import judged_by
+from conformance.wire import taken_apart_call, taken_apart_request
 from conformance.wire.received import Received
+
+# What browsers and proxies ask of a path on their own account.
+_NO_INFERENCE: Final = frozenset({"OPTIONS", "HEAD"})
 
 
 def judged(received: Received) -> Judged:
@@ -11,4 +20,9 @@ def judged(received: Received) -> Judged:
 
     A request that asks for no inference is judged by nothing.
     """
-    return Judged()
+    if not received.is_inference or received.method in _NO_INFERENCE:
+        return Judged()
+    if received.is_over_grpc:
+        call = taken_apart_call.take_apart(received)
+        return Judged() if call is None else judged_by(CALL_RULES, call)
+    return judged_by(RULES, taken_apart_request.take_apart(received))

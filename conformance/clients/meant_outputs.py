@@ -1,0 +1,111 @@
+"""Whether a request asks for the outputs, forms and classes of its caller, and has the caller's id."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from conformance.clients.inference import AskedOutput, Inference
+from conformance.clients.rules.members import is_count
+from conformance.clients.rules.rule import Fault
+from conformance.wire.finding import shown, shown_name
+from conformance.wire.grpc_request import Pb
+from conformance.wire.request import Form
+
+
+class Asked(NamedTuple):
+    """What a request asks for of one output.
+
+    Attributes:
+        forms: in which it may come by what the request says; more than one where that has more than one reading.
+        classes: the count, as written; None asks for the tensor.
+    """
+
+    forms: frozenset[Form]
+    classes: Any = None
+
+
+class Asks(NamedTuple):
+    """What a request asks for: the listed outputs by their names, the forms of outputs that are not listed, the id."""
+
+    outputs: Mapping[str, Asked]
+    rest: frozenset[Form]
+    id: Any
+
+
+_EITHER: frozenset[Form] = frozenset(("binary", "json"))
+
+
+def of_request(document: Mapping[str, Any]) -> Asks:
+    """Return what the JSON of a request asks for."""
+    rest = _form_of(_parameters(document).get("binary_data_output"))
+    # Whether `binary_data_output` speaks for a listed output without a parameter of its own has two readings.
+    unsaid: frozenset[Form] = _EITHER if "binary" in rest else rest
+    listed = document.get("outputs")
+    outputs: dict[str, Asked] = {}
+    for item in listed if isinstance(listed, list) else ():
+        name = item.get("name") if isinstance(item, dict) else None
+        if isinstance(name, str):
+            given = _parameters(item)
+            own = given.get("binary_data")
+            outputs[name] = Asked(unsaid if own is None else _form_of(own), given.get("classification"))
+    return Asks(outputs, rest, document.get("id"))
+
+
+def of_call(message: Pb) -> Asks:
+    """Return what a call asks for; the server chooses the form of its contents."""
+    outputs = {
+        entry.name: Asked(_EITHER, entry.parameters["classification"].int64_param)
+        if "classification" in entry.parameters
+        else Asked(_EITHER)
+        for entry in message.outputs
+    }
+    return Asks(outputs, _EITHER, message.id)
+
+
+def _parameters(owner: Mapping[str, Any]) -> Mapping[str, Any]:
+    given = owner.get("parameters")
+    return given if isinstance(given, dict) else {}
+
+
+def _form_of(value: Any) -> frozenset[Form]:
+    """Return the form that a parameter asks for; of another type than it should be, it may mean either."""
+    if value is None or value is False:
+        return frozenset(("json",))
+    return frozenset(("binary",)) if value is True else _EITHER
+
+
+def output_faults(asks: Asks, inference: Inference) -> Iterator[Fault]:
+    """Yield how what a request asks for differs from what its caller asks for.
+
+    An id that is no string and classes that are no count are left to the rules, which say so.
+    """
+    if inference.id is not None and asks.id != inference.id and isinstance(asks.id, str | None):
+        yield Fault(f"the id {shown(inference.id)}", "none" if asks.id is None else shown(asks.id))
+    if inference.outputs:
+        yield from _of_names(asks, inference.outputs)
+        for output in inference.outputs:
+            if output.name in asks.outputs:
+                form = output.form or inference.all_outputs
+                yield from _of_one(output.name, asks.outputs[output.name], form, output.classes)
+        return
+    for name, asked in asks.outputs.items():
+        yield from _of_one(name, asked, inference.all_outputs, None)
+    if not asks.outputs and inference.all_outputs is not None and inference.all_outputs not in asks.rest:
+        yield Fault(f"all outputs as {inference.all_outputs}", f"as {'/'.join(sorted(asks.rest))}")
+
+
+def _of_names(asks: Asks, outputs: tuple[AskedOutput, ...]) -> Iterator[Fault]:
+    wanted = {output.name for output in outputs}
+    for name in sorted(wanted - asks.outputs.keys()):
+        yield Fault(f"the output {shown_name(name)}", "it is not asked for")
+    for name in sorted(asks.outputs.keys() - wanted):
+        yield Fault("the outputs of the caller alone", f"{shown_name(name)} asked for")
+
+
+def _of_one(name: str, asked: Asked, form: Form | None, classes: int | None) -> Iterator[Fault]:
+    if asked.classes != classes and (asked.classes is None or is_count(asked.classes)):
+        wanted = "the tensor" if classes is None else f"{classes} classes"
+        yield Fault(f"{wanted} of {shown_name(name)}", "the tensor" if asked.classes is None else shown(asked.classes))
+    if form is not None and form not in asked.forms:
+        yield Fault(f"{shown_name(name)} as {form}", f"as {'/'.join(sorted(asked.forms))}")

@@ -1,0 +1,102 @@
+"""The rules for calls over gRPC, as one table, and what they look at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from conformance.clients.rules.rule import Fault, Faults, Rule, of_kinds
+from conformance.clients.rules.tensors import NOT_IN_JSON, has_content
+from conformance.terms.text import safe
+from conformance.wire.datatypes import DATATYPES
+from conformance.wire.finding import shown
+from conformance.wire.taken_apart_call import TakenApartCall
+
+_CLASSIFICATION: Final = "classification"
+_OUTPUT: Final = "a requested output"
+
+
+def _named(call: TakenApartCall) -> Faults:
+    """The call names its model."""
+    return () if call.message.model_name else [Fault("a model_name", "none")]
+
+
+def _members(call: TakenApartCall) -> Iterator[Fault]:
+    """Inputs have a name, a datatype and a shape, requested outputs a name."""
+    for index, entry in enumerate(call.message.inputs):
+        if not entry.name:
+            yield Fault("a name", f"inputs[{index}]: none")
+        if entry.datatype not in DATATYPES:
+            yield Fault("a datatype of the protocol", f"inputs[{index}].datatype: {shown(entry.datatype)}")
+        if any(size < 0 for size in entry.shape):
+            yield Fault("dimensions from 0", f"inputs[{index}].shape: {shown(list(entry.shape))}")
+    for index, entry in enumerate(call.message.outputs):
+        if not entry.name:
+            yield Fault("a name", f"outputs[{index}]: none")
+
+
+def _classification(call: TakenApartCall) -> Faults:
+    """`classification` is a count of classes as int64_param, in the parameters of a requested output."""
+    message = call.message
+    asked = [
+        (f"outputs[{index}]", entry.parameters[_CLASSIFICATION])
+        for index, entry in enumerate(message.outputs)
+        if _CLASSIFICATION in entry.parameters
+    ]
+    found = [
+        Fault("an int64_param from 1", f"{field}: {_shown(value)}") for field, value in asked if not _is_count(value)
+    ]
+    owners = [("request", message), *((f"inputs[{index}]", entry) for index, entry in enumerate(message.inputs))]
+    found += [
+        Fault(f"{_CLASSIFICATION} in the parameters of {_OUTPUT}", f"in those of {field}")
+        for field, owner in owners
+        # A parameter of another kind is the server's own.
+        if _CLASSIFICATION in owner.parameters and _is_count(owner.parameters[_CLASSIFICATION])
+    ]
+    return found if found or asked else None
+
+
+def _is_count(parameter: Any) -> bool:
+    return parameter.WhichOneof("parameter_choice") == "int64_param" and int(parameter.int64_param) >= 1
+
+
+def _shown(parameter: Any) -> str:
+    kind = parameter.WhichOneof("parameter_choice")
+    return "no value" if kind is None else safe(f"{kind} {getattr(parameter, kind)}", 60)
+
+
+def _has_typed(call: TakenApartCall) -> bool:
+    return any(not one.binary and one.array is not None for one in call.inputs)
+
+
+def _has_half_precision(call: TakenApartCall) -> bool:
+    return any(one.datatype in NOT_IN_JSON and one.binary for one in call.inputs)
+
+
+def _has_numbers(call: TakenApartCall) -> bool:
+    return any(one.binary and one.native_size is not None for one in call.inputs)
+
+
+_Rule = Rule[TakenApartCall]
+
+CALL_RULES: Final[tuple[_Rule, ...]] = (
+    _Rule("CLIENT-SENDS-POST/grpc", _named),
+    _Rule("CLIENT-SENDS-MEMBERS/grpc", _members),
+    _Rule("CLIENT-SENDS-CLASSIFICATION/grpc", _classification),
+    _Rule("CLIENT-SENDS-DATA/grpc", of_kinds("data-count", "data-value", "field-of-another", where=_has_typed)),
+    _Rule("CLIENT-SENDS-FP16/grpc", of_kinds("half-precision-typed", where=_has_half_precision)),
+    _Rule("CLIENT-SENDS-SIZE/grpc", of_kinds("size-mismatch", where=_has_numbers)),
+    _Rule("CLIENT-SENDS-ORDER/grpc", of_kinds("order", "entry-count", where=lambda call: len(call.entries) > 1)),
+    _Rule(
+        "CLIENT-SENDS-BYTES/grpc",
+        of_kinds(
+            *("bytes-prefix-truncated", "bytes-past-end", "bytes-count", "bytes-stray"),
+            where=lambda call: has_content("BYTES", [one for one in call.inputs if one.binary]),
+        ),
+    ),
+    _Rule(
+        "CLIENT-SENDS-BOOL/grpc",
+        of_kinds("bool-byte", where=lambda call: has_content("BOOL", [one for one in call.inputs if one.binary])),
+    ),
+    _Rule("CLIENT-SENDS-ONE-FORM", of_kinds("raw-and-typed", where=lambda call: bool(call.message.inputs))),
+)

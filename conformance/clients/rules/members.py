@@ -1,0 +1,149 @@
+"""The members of a request's JSON, and its parameters: types and places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from conformance.clients.rules.rule import Fault, Faults, faulty
+from conformance.wire.finding import shown
+from conformance.wire.taken_apart_request import TakenApart
+
+# Findings about what `inputs` and its elements are. A name is judged here, since an empty one is a string.
+_MEMBERS: Final = frozenset(
+    {"inputs-missing", "inputs-invalid", "input-invalid", "datatype-unknown", "shape-no-integers"}
+)
+_LARGEST_DIMENSION: Final = 2**64 - 1
+
+# Where each parameter of the extensions stands.
+_BINARY: Final[Mapping[str, str]] = {
+    "binary_data_size": "an input",
+    "binary_data": "a requested output",
+    "binary_data_output": "the request",
+}
+_BOOLEANS: Final = frozenset({"binary_data", "binary_data_output"})
+CLASSIFICATION: Final = "classification"
+_OUTPUT: Final = "a requested output"
+
+
+def members(request: TakenApart) -> Faults:
+    """Inputs, requested outputs and the id are what the protocol says."""
+    return None if request.document is None else _members(request, request.document)
+
+
+def _members(request: TakenApart, document: Mapping[str, Any]) -> Iterator[Fault]:
+    yield from (faulty(finding) for finding in request.findings if finding.kind in _MEMBERS)
+    for index, item in request.items().items():
+        yield from _string(f"inputs[{index}].name", item.get("name"))
+        shape = item.get("shape")
+        if not _is_shape(shape):
+            yield Fault("an array of unsigned integers", f"inputs[{index}].shape: {_shown(shape)}")
+    outputs = document.get("outputs")
+    if outputs is not None and not isinstance(outputs, list):
+        yield Fault("an array", f"outputs: {shown(outputs)}")
+    for index, item in enumerate(outputs if isinstance(outputs, list) else ()):
+        if isinstance(item, dict):
+            yield from _string(f"outputs[{index}].name", item.get("name"))
+        else:
+            yield Fault("an object", f"outputs[{index}]: {shown(item)}")
+    if document.get("id") is not None:
+        yield from _string("id", document["id"])
+
+
+def _string(field: str, value: Any) -> Iterator[Fault]:
+    if not isinstance(value, str):
+        yield Fault("a string", f"{field}: {_shown(value)}")
+
+
+def _shown(value: Any) -> str:
+    return "nothing" if value is None else shown(value)
+
+
+def _is_shape(value: Any) -> bool:
+    """Whether these are dimensions. 3.0 is the integer 3 to JSON, which knows one kind of number."""
+    return isinstance(value, list) and all(_is_integer(size) and 0 <= size <= _LARGEST_DIMENSION for size in value)
+
+
+def _is_integer(value: Any) -> bool:
+    return type(value) is int or (type(value) is float and value.is_integer())
+
+
+# --- parameters ------------------------------------------------------------------------------------------------------
+
+
+def parameters(request: TakenApart) -> Faults:
+    """The parameters of the binary tensor data extension are of their types and in their places."""
+    if request.document is None:
+        return None
+    found = [faulty(finding) for finding in request.findings if finding.kind in _OF_SIZES]
+    found += _not_objects(request.document)
+    named = [(owner, field, given) for owner, field, given in _given(request.document) if _BINARY.keys() & given.keys()]
+    for owner, field, given in named:
+        for name in sorted(_BINARY.keys() & given.keys()):
+            found += _binary_parameter(owner, field, name, given[name])
+    return found if found or named else None
+
+
+_OF_SIZES: Final = frozenset({"size-missing", "size-not-integer"})
+
+
+def _binary_parameter(owner: str, field: str, name: str, value: Any) -> Iterator[Fault]:
+    if value is None:
+        return
+    if _BINARY[name] != owner:
+        yield Fault(f"{name} in the parameters of {_BINARY[name]}", f"{field}.{name}")
+    elif name in _BOOLEANS and not isinstance(value, bool):
+        yield Fault("a boolean", f"{field}.{name}: {shown(value)}")
+
+
+def _not_objects(document: Mapping[str, Any]) -> Iterator[Fault]:
+    for _, field, value in _owners(document):
+        given = value.get("parameters")
+        if given is not None and not isinstance(given, dict):
+            yield Fault("an object", f"{field}parameters: {shown(given)}")
+
+
+def classification(request: TakenApart) -> Faults:
+    """`classification` is a count of classes, in the parameters of a requested output."""
+    if request.document is None:
+        return None
+    named = [place for place in _given(request.document) if place[2].get(CLASSIFICATION) is not None]
+    found: list[Fault] = []
+    for owner, field, given in named:
+        count = given[CLASSIFICATION]
+        if owner == _OUTPUT and not is_count(count):
+            found.append(Fault("a number of classes", f"{field}.{CLASSIFICATION}: {shown(count)}"))
+        elif owner != _OUTPUT and is_count(count):  # else a parameter of the server's own
+            found.append(Fault(f"{CLASSIFICATION} in the parameters of {_OUTPUT}", f"{field}.{CLASSIFICATION}"))
+    return found if found or any(owner == _OUTPUT for owner, _, _ in named) else None
+
+
+def is_count(value: Any) -> bool:
+    """Whether a JSON value is a number of classes; 2.0 is the number 2."""
+    return _is_integer(value) and value >= 1
+
+
+Owned = tuple[str, str, Mapping[str, Any]]
+
+
+def _given(document: Mapping[str, Any]) -> Iterator[Owned]:
+    """Yield what is given as parameters: whose it is, where, and the values by their names.
+
+    Members beside `parameters` are nobody's: a parameter of an extension among them is out of its place.
+    """
+    for owner, field, value in _owners(document):
+        given = value.get("parameters")
+        if isinstance(given, dict):
+            yield owner, f"{field}parameters", given
+        yield "nobody", field.rstrip(".") or "the request", value
+
+
+def _owners(document: Mapping[str, Any]) -> Iterator[Owned]:
+    """Yield the objects of a request that have parameters: what each is, where it stands, itself."""
+    yield "the request", "", document
+    for member, owner in (("inputs", "an input"), ("outputs", _OUTPUT)):
+        items = document.get(member)
+        objects: Sequence[Any] = items if isinstance(items, list) else ()
+        yield from (
+            (owner, f"{member}[{index}].", item) for index, item in enumerate(objects) if isinstance(item, dict)
+        )

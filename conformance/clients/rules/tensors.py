@@ -1,0 +1,84 @@
+"""The tensors of a request over HTTP: as JSON, as binary data, raw."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any, Final
+
+from conformance.clients.rules.rule import Fault, Faults, faulty
+from conformance.wire.finding import shown
+from conformance.wire.outputs import Output
+from conformance.wire.request import INFERENCE_HEADER
+from conformance.wire.taken_apart_request import TakenApart
+
+NOT_IN_JSON: Final = frozenset({"FP16", "BF16"})
+_DATA: Final = frozenset({"data-missing", "data-value", "data-count", "bool-number"})
+
+
+def header_once(request: TakenApart) -> Faults:
+    """With binary data, the inference header is there, once."""
+    count = len(request.received.values(INFERENCE_HEADER))
+    if count > 1:
+        return [Fault(f"one {INFERENCE_HEADER}", f"{count} of them")]
+    missing = [faulty(finding) for finding in request.findings if finding.kind == "inference-header-missing"]
+    return missing if missing or request.has_binary_data else None
+
+
+def in_json(request: TakenApart) -> list[Output]:
+    """Return the inputs that are given as JSON."""
+    items = request.items()
+    return [one for one in request.inputs if not one.binary and items[one.index].get("data") is not None]
+
+
+def data(request: TakenApart) -> Faults:
+    """An input that is not binary has its elements in `data`, flat or nested as its shape says."""
+    found = [faulty(finding) for finding in request.findings if finding.kind in _DATA]
+    given = in_json(request)
+    items = request.items()
+    found += [fault for one in given if one.array is not None for fault in _nesting(one, items[one.index]["data"])]
+    return found if found or given else None
+
+
+def _nesting(one: Output, given: Any) -> Iterator[Fault]:
+    if one.shape and one.array is not None and one.array.size and not is_nested_as(given, one.shape):
+        expected = f"elements in one array, or nested as {shown(list(one.shape))}"
+        yield Fault(expected, f"{one.place}.data: {shown(given)}")
+
+
+def is_nested_as(values: Any, shape: Sequence[int]) -> bool:
+    """Whether values are one flat list, or lists in each other as a shape has it; their number is right."""
+    if not isinstance(values, list) or list not in set(map(type, values)):
+        return True
+    level = [values]
+    for size, _ in pairwise((*shape, 0)):
+        if any(not isinstance(one, list) or len(one) != size for one in level):
+            return False
+        level = [inner for one in level for inner in one]
+    return not any(isinstance(one, list) for one in level)
+
+
+def half_precision(request: TakenApart) -> Faults:
+    """FP16 and BF16 are not sent as JSON."""
+    given = [one for one in in_json(request) if one.datatype in NOT_IN_JSON]
+    if given:
+        return [Fault(f"{one.datatype} as binary data", f"{one.place}.data: JSON") for one in given]
+    return () if any(one.datatype in NOT_IN_JSON for one in request.binary) else None
+
+
+def has_content(datatype: str, inputs: Sequence[Output]) -> bool:
+    """Whether an input of a datatype has elements as binary data, which could be read."""
+    return any(one.datatype == datatype and one.array is not None and one.array.size for one in inputs)
+
+
+def order_is_told(request: TakenApart) -> bool:
+    """Whether contents tell in which order the binary data stand."""
+    filled = [one for one in request.binary if one.span is not None and one.span[0] < one.span[1]]
+    return len(filled) > 1 and has_content("BYTES", filled)
+
+
+def raw(request: TakenApart) -> Faults:
+    """A raw binary request says so by a header of 0."""
+    if not request.is_raw:
+        return None
+    return [faulty(finding) for finding in request.findings if finding.kind == "raw-without-header"]

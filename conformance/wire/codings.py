@@ -1,0 +1,114 @@
+"""Content codings of a request: undone within a limit, and whether they are those that it announces. Never raises.
+
+Source: RFC 9110, 8.4 "Content-Encoding" and 8.4.1 "Content Codings".
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from conformance.wire.finding import Finding, shown
+
+LIMIT: Final = 256 * 1024 * 1024
+MEMBERS: Final = 64  # of one gzip body, at most; each costs a copy of what is left
+HEADER: Final = "Content-Encoding"
+IDENTITY: Final = "identity"
+
+# Window bits of zlib: with a gzip header, with that of zlib (which HTTP calls deflate), with neither.
+_GZIP, _ZLIB, _BARE = 31, 15, -15
+_WINDOWS: Final[Mapping[str, int]] = {"gzip": _GZIP, "x-gzip": _GZIP, "deflate": _ZLIB}
+
+
+class Uncoded(NamedTuple):
+    """A body before its content codings; None where it cannot be had. Whether any coding was announced."""
+
+    body: bytes | None
+    findings: tuple[Finding, ...] = ()
+    is_announced: bool = False
+
+
+class _Inflated(NamedTuple):
+    body: bytes
+    is_whole: bool  # it has its end, and nothing stands behind it
+
+
+class _TooLargeError(Exception):
+    """There is more than the limits allow: nothing that can be judged, and nothing that is wrong."""
+
+
+def uncoded(body: bytes, announced: str | None, *, is_text: bool) -> Uncoded:
+    """Return a body before the codings that Content-Encoding announces, and what is wrong with them.
+
+    What is in none of gzip and deflate, or larger than `LIMIT`, cannot be had, which is no fault.
+
+    Args:
+        body: as it came.
+        announced: the value of Content-Encoding.
+        is_text: whether JSON has to come of it; only then can it be told that one coding more is applied.
+    """
+    names = [name for part in (announced or "").split(",") if (name := part.strip().lower()) not in ("", IDENTITY)]
+    findings: list[Finding] = []
+    try:
+        for name in reversed(names):
+            if name not in _WINDOWS:
+                return Uncoded(None, tuple(findings), is_announced=True)
+            undone, found = _undone(body, name)
+            findings += found
+            if undone is None:
+                return Uncoded(None, tuple(findings), is_announced=True)
+            body = undone
+        if is_text and not findings and (more := _coded_once_more(body)) is not None:
+            kind = "coding-applied-twice" if names else "coding-not-announced"
+            findings.append(Finding(kind, HEADER, None, "the body in this coding", shown(", ".join(names) or "none")))
+            body = more
+    except _TooLargeError:
+        return Uncoded(None, tuple(findings), is_announced=bool(names))
+    return Uncoded(body, tuple(findings), is_announced=bool(names))
+
+
+def _undone(body: bytes, name: str) -> tuple[bytes | None, list[Finding]]:
+    """Return a body before one coding, None where not even a part of it is in that coding's form."""
+    wanted = f"a body in {name}"
+    inflated = _inflate(body, _WINDOWS[name])
+    if inflated is not None and inflated.is_whole:
+        return inflated.body, []
+    if inflated is not None:
+        return None, [Finding("coding-cut", HEADER, None, f"{wanted}, whole", "no end, or more behind it")]
+    if name == "deflate" and (bare := _inflate(body, _BARE)) is not None and bare.is_whole:
+        return bare.body, [Finding("coding-bare", HEADER, None, wanted, "deflate without the zlib format")]
+    return body, [Finding("coding-not-applied", HEADER, None, wanted, f"{len(body)} bytes that are not")]
+
+
+def _coded_once_more(body: bytes) -> bytes | None:
+    """Return what a body holds that is itself gzip or zlib, whole; None for any other, such as JSON."""
+    for window in (_GZIP, _ZLIB):
+        inflated = _inflate(body, window)
+        if inflated is not None and inflated.is_whole:
+            return inflated.body
+    return None
+
+
+def _inflate(body: bytes, window: int) -> _Inflated | None:
+    """Return what a coded body holds; None where it does not begin as one.
+
+    Raises:
+        _TooLargeError: it holds more than the limits.
+    """
+    parts: list[bytes] = []
+    left, rest = LIMIT, body
+    while len(parts) < MEMBERS:
+        unpacker = zlib.decompressobj(wbits=window)
+        try:
+            parts.append(unpacker.decompress(rest, left + 1))
+        except zlib.error:
+            return _Inflated(b"", is_whole=False) if parts else None
+        left -= len(parts[-1])
+        if left < 0:
+            raise _TooLargeError
+        rest = unpacker.unused_data
+        if not unpacker.eof or not rest or window != _GZIP:
+            return _Inflated(b"".join(parts), is_whole=unpacker.eof and not rest)
+        # RFC 1952, 2.2: a gzip file is one member or several behind each other.
+    raise _TooLargeError
