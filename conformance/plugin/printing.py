@@ -62,7 +62,7 @@ def _sections(run: BaseRun, conclusion: Conclusion, *, is_quiet: bool) -> Iterat
         checks = [check for check in checks if label(check) in new]
         yield "gate", terminal.gate(gate)
     if is_whole:
-        yield "summary", terminal.summary(results, run.survey, conclusion.missing)
+        yield "summary", terminal.summary(results, run.survey, conclusion.missing, run.party)
     if not options.shows_no_failures:
         yield "failures", terminal_findings.failures(checks, run.rerun(), most=most)
     if is_whole:

@@ -72,7 +72,10 @@ def render(view: View) -> str:
         words=WORDS,
         marks=MARKS,
         titles=TITLES,
-        legend={outcome: (words.long, words.meaning) for outcome, words in OUTCOME_WORDS.items()},
+        legend={
+            outcome: (words.long, view.words.meanings.get(outcome, words.meaning))
+            for outcome, words in OUTCOME_WORDS.items()
+        },
         most_first=MOST_FIRST,
         most_blocks=MOST_BLOCKS,
         few_rows=FEW_ROWS,

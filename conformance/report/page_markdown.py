@@ -112,8 +112,8 @@ def _facts(view: View) -> list[tuple[str, str]]:
     options, target = report["options"], report["target"]
     profile = [options["profile"], *(["strict"] if options["strict"] else [])]
     return [
-        ("target", " and ".join(map(code, view.addresses))),
-        ("offers", ", ".join(map(code, target["extensions_offered"])) or "none of the extensions"),
+        (view.words.target, " and ".join(map(code, view.addresses))),
+        (view.words.offers, ", ".join(map(code, target["extensions_offered"])) or "none of the extensions"),
         ("judged by", f"oip-conformance {code(report['suite']['version'])}, profile {code(', '.join(profile))}"),
         ("run", f"{code(report['started'])} to {code(report['finished'])}"),
         (
@@ -150,7 +150,8 @@ def _sections(view: View) -> Sequence[Section]:
         Section("Advice", "", list(map(_in_short, view.advice)), ("piece of advice", "pieces of advice")),
         Section(
             "Observations",
-            "What the documents leave open, and which way this server goes. None of it counts against it.",
+            f"What the documents leave open, and which way this {view.words.judged} goes. "
+            "None of it counts against it.",
             list(map(_observed, view.observations)),
             ("observation", "observations"),
         ),
@@ -202,7 +203,7 @@ def _evidence(view: View, row: Entry) -> Iterator[str]:
         yield from (f"| {line.removeprefix('| ')}" for line in trace)
         yield f"Rerun     {view.rerun(row['id'])}"
         return
-    lines = (("Sent", "sent"), ("Expected", "expected"), ("Actual", "actual"))
+    lines = ((view.words.sent, "sent"), ("Expected", "expected"), ("Actual", "actual"))
     yield from (f"{name:<9} {failure[key]}" for name, key in lines if failure[key])
     yield from failure["bytes"]
     if failure["repeat"]:

@@ -15,7 +15,7 @@ from conformance.terms.extensions import CHOICES, PROTOCOL
 from conformance.terms.ledger import Party
 from conformance.terms.outcome import WORDS, Outcome, ReasonKind
 from conformance.terms.result import CheckResult
-from conformance.terms.tally import tally
+from conformance.terms.tally import ABSENT, tally
 from conformance.terms.text import safe
 from conformance.terms.verdict import Missing, Verdict, of_extensions, of_requirements
 
@@ -46,7 +46,12 @@ def header(url: str, survey: Survey, profile: str, seed: int | None, grpc: str =
     ]
 
 
-def summary(results: Sequence[CheckResult], survey: Survey, missing: Missing = MappingProxyType({})) -> Iterator[str]:
+def summary(
+    results: Sequence[CheckResult],
+    survey: Survey,
+    missing: Missing = MappingProxyType({}),
+    party: Party = Party.SERVER,
+) -> Iterator[str]:
     """Yield the table of outcomes by extension and area; `missing` are the rows that were not run, by extension."""
     outcomes = {result.outcome for result in results}
     columns = [outcome for outcome in COLUMNS if outcome in outcomes or outcome not in ONLY_WITH_BASELINE]
@@ -55,7 +60,7 @@ def summary(results: Sequence[CheckResult], survey: Survey, missing: Missing = M
         own = [result for result in results if result.extension == name]
         if not own:
             continue
-        yield f"{name:34}" + _counts(own, columns) + f"   {'not offered' if not entry['offered'] else entry['verdict']}"
+        yield f"{name:34}" + _counts(own, columns) + f"   {entry['verdict'] if entry['offered'] else ABSENT[party]}"
         for area in dict.fromkeys(result.area for result in own):
             if entry["offered"]:
                 yield f"  {area:32}" + _counts([result for result in own if result.area == area], columns)
@@ -79,7 +84,7 @@ def gate(found: Gate | None) -> Iterator[str]:
 
 
 def observations(results: Sequence[CheckResult]) -> Iterator[str]:
-    """Yield how the server decides what the documents leave open: a line for each requirement and way."""
+    """Yield how who is judged decides what the documents leave open: a line for each requirement and way."""
     ways: dict[tuple[str, str], list[str]] = {}
     for result in results:
         if result.outcome is Outcome.OBSERVED and result.observation:
@@ -149,7 +154,7 @@ def verdict_line(
     if not results:
         return f"{verdict.verdict}{why}"
     scope = " in the protocol beneath the extensions" if set(offered) == {PROTOCOL} else ""
-    musts = tally("MUST", of_requirements(results, party), offered, asked)
+    musts = tally("MUST", of_requirements(results, party), offered, asked, party)
     line = f"{safe(name)} is {verdict.verdict}{scope}{why} ({musts.sentence})"
     if found is None:
         return line

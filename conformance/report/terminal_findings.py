@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from conformance.judging.failure import word_of_sent
 from conformance.likeness.naming import lines as likeness_lines
 from conformance.likeness.naming import looks_like
 from conformance.report.blocks import Block, blocks
@@ -16,10 +17,8 @@ MOST_BLOCKS = 10  # that are shown whole, unless all are asked for
 FIRST = 5  # requirements that are named above the verdict
 LISTED = 6
 COLUMN = 16  # where the texts of a block begin
-# What a block shows of its first row, in this order.
-MEMBERS = (
-    ("Sent", "sent"), ("Request", "request"), ("Expected", "expected"), ("Actual", "actual"), ("Answer", "answer"),
-)  # fmt: skip
+# What a block shows of its first row, in this order, behind what the suite did.
+MEMBERS = (("Request", "request"), ("Expected", "expected"), ("Actual", "actual"), ("Answer", "answer"))
 
 
 def failures(checks: Sequence[Entry], rerun: str, *, most: int | None = MOST_BLOCKS) -> Iterator[Line]:
@@ -96,7 +95,8 @@ def _block(number: int, block: Block, rerun: str) -> Iterator[Line]:
     if block.first.page:
         yield _member("Page", block.first.page, style=Style.ASIDE)
     yield _member("Check", label(first))
-    yield from (_member(name, failure[key]) for name, key in MEMBERS if failure.get(key))
+    members = ((word_of_sent(block.requirement), "sent"), *MEMBERS)
+    yield from (_member(name, failure[key]) for name, key in members if failure.get(key))
     yield from (Line(f"      {row}", is_whole=True) for row in failure["bytes"])
     if failure["repeat"]:
         yield _member("Repeat", failure["repeat"], is_whole=True)

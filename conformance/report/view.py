@@ -15,8 +15,10 @@ from typing import Any
 
 from conformance.report.blocks import Block, blocks
 from conformance.report.findings import Entry, Group, Observation, brief, by, groups, observations, unjudged
+from conformance.report.party_words import PartyWords, party_of, words_of
 from conformance.terms import ledger
 from conformance.terms.documents import Sentence
+from conformance.terms.ledger import Party
 from conformance.terms.outcome import WORDS, Outcome
 from conformance.terms.tally import Tally, absence, counted, of_report
 from conformance.terms.text import safe
@@ -100,12 +102,14 @@ class View:
 
     Attributes:
         report: the JSON report itself.
+        words: for who was judged.
         blocks: what to fix, the first first; `advised`: what should be met and is not, likewise.
         unjudged: why rows do not apply -> those rows.
         not_run: what is known of checks that were not run; empty where all were.
     """
 
     report: Report
+    words: PartyWords
     title: str
     musts: Tally
     counts: dict[str, int]
@@ -126,6 +130,11 @@ class View:
         return str(self.report["verdict"])
 
     @property
+    def is_of_client(self) -> bool:
+        """Whether a client was judged."""
+        return party_of(self.report) is Party.CLIENT
+
+    @property
     def gate(self) -> Mapping[str, Any] | None:
         """How the run differs from its baseline, where it has one."""
         return self.report.get("gate")
@@ -138,6 +147,8 @@ class View:
 
     def rerun(self, check: str) -> str:
         """Return the command that runs one check alone; "..." is what a report does not keep."""
+        if self.is_of_client:
+            return f"pytest --client-adapter=... -k {shlex.quote(check)}"
         options, roles = self.report["options"], self.report["target"]["roles"]
         headers = [f"{name}: ..." for name in options["headers"]]
         words = ["pytest", *[_option(address) for address in self.addresses]]
@@ -159,6 +170,7 @@ def view(report: Report) -> View:
     complete = report["footer"]["complete"]
     return View(
         report,
+        words_of(party_of(report)),
         safe(" ".join(part for part in (target["name"], target["version"]) if part) or target["url"], LONGEST_TITLE),
         of_report(report),
         _counts(checks),

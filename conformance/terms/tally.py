@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from conformance.terms.extensions import OVER_GRPC, PROTOCOL, TRANSPORTS, transport_of
+from conformance.terms.ledger import Party
 from conformance.terms.outcome import Outcome
 
 Entry = Mapping[str, Any]
 
+ABSENT: Mapping[Party, str] = {Party.SERVER: "not offered", Party.CLIENT: "not used"}
 MET = (Outcome.PASS, Outcome.FIXED, Outcome.OBSERVED)
 NOT_MET = (Outcome.FAIL, Outcome.KNOWN_FAILURE, Outcome.ADVISORY)
 
@@ -25,7 +27,8 @@ class Tally:
         met: judged and met; `failed`: judged and not met.
         stuck: blocked or in error.
         unseen: the extension is offered, and nothing was there to judge them on.
-        not_offered: the extension is not offered, so that they do not apply.
+        not_offered: the extension is not offered, or not used by a client, so that they do not apply.
+        absent: how that is said.
     """
 
     level: str
@@ -34,6 +37,7 @@ class Tally:
     stuck: int
     unseen: int
     not_offered: int
+    absent: str = "not offered"
 
     @property
     def applying(self) -> int:
@@ -53,11 +57,17 @@ class Tally:
     @property
     def _rest(self) -> str:
         others = ((self.failed, "not met"), (self.stuck, "in doubt"), (self.unseen, "not judged"))
-        absent = f"; {self.not_offered} not offered" if self.not_offered else ""
+        absent = f"; {self.not_offered} {self.absent}" if self.not_offered else ""
         return "".join(f", {count} {what}" for count, what in others if count) + absent
 
 
-def tally(level: str, requirements: Iterable[Entry], offered: Collection[str], asked: Collection[str] = ()) -> Tally:
+def tally(
+    level: str,
+    requirements: Iterable[Entry],
+    offered: Collection[str],
+    asked: Collection[str] = (),
+    party: Party = Party.SERVER,
+) -> Tally:
     """Count the requirements of a level.
 
     Args:
@@ -65,6 +75,7 @@ def tally(level: str, requirements: Iterable[Entry], offered: Collection[str], a
         requirements: all of them, as the report has them.
         offered: the extensions that the target offers.
         asked: the extensions that the user asked for; empty where none were named.
+        party: who is judged.
     """
     entries = [entry for entry in counted(requirements, asked) if entry["level"] == level]
     applying = [entry for entry in entries if is_judged(entry) or entry["extension"] in (PROTOCOL, *offered)]
@@ -72,20 +83,26 @@ def tally(level: str, requirements: Iterable[Entry], offered: Collection[str], a
     met, failed = (sum(verdicts[outcome] for outcome in outcomes) for outcomes in (MET, NOT_MET))
     unseen = verdicts[Outcome.NOT_APPLICABLE]
     stuck = len(applying) - met - failed - unseen
-    return Tally(level, met, failed, stuck, unseen, len(entries) - len(applying))
+    return Tally(level, met, failed, stuck, unseen, len(entries) - len(applying), ABSENT[party])
 
 
 def of_report(report: Entry, level: str = "MUST") -> Tally:
     """Count the requirements of a level in a report that has the form of `schemas/report.schema.json`."""
     offered = [name for name, entry in report["extensions"].items() if entry["offered"]]
-    return tally(level, report["requirements"], offered, report["options"]["extensions"])
+    return tally(level, report["requirements"], offered, report["options"]["extensions"], _party(report))
 
 
 def absence(report: Entry, extension: str) -> str:
     """Return what is said of an extension that a report does not judge: nobody asked for it, or it is not offered."""
-    asked = report["options"]["extensions"]
+    party, asked = _party(report), report["options"]["extensions"]
+    if party is Party.CLIENT:
+        return ABSENT[party]
     is_unasked = extension not in asked if asked else extension in OVER_GRPC and "grpc" not in report["target"]
-    return "not asked for" if is_unasked else "not offered"
+    return "not asked for" if is_unasked else ABSENT[party]
+
+
+def _party(report: Entry) -> Party:
+    return Party(report.get("party", Party.SERVER))
 
 
 def counted(requirements: Iterable[Entry], asked: Collection[str] = ()) -> list[Entry]:

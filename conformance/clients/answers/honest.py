@@ -18,6 +18,7 @@ from conformance.wire.request import INFERENCE_HEADER, JSON, OCTET_STREAM, Form
 from conformance.wire.tensor import Tensor
 
 Document = dict[str, Any]
+HeaderUse = Literal["usual", "always", "never"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,8 @@ class Style:
         order: in which the outputs are listed, and their binary data follow.
         edit: changes the JSON, in a way that says the same.
         nested: whether `data` is nested as the shape is.
-        header: the inference header: with binary data, or always, also where the answer is JSON alone.
+        header: the inference header: with binary data, or always, also where the answer is JSON alone, or never, where
+            all binary data are empty.
     """
 
     form: Form | None = None
@@ -38,12 +40,12 @@ class Style:
     writing: JsonWriting = COMPACT
     delivery: Delivery = PLAIN
     nested: bool = False
-    header: Literal["usual", "always"] = "usual"
+    header: HeaderUse = "usual"
 
     def __call__(self, received: Received, inference: Inference, tensors: Tensors) -> HttpAnswer:
         """Return the answer: a script over HTTP."""
         parts = self.parts(received, inference, tensors)
-        headers = framing_headers(parts, always=self.header == "always")
+        headers = framing_headers(parts, self.header)
         return self.delivery.answer(200, headers, parts.json + parts.binary, version=received.version)
 
     def parts(self, received: Received, inference: Inference, tensors: Tensors) -> Parts:
@@ -84,10 +86,11 @@ def document_of(inference: Inference, outputs: list[Document]) -> Document:
     return {**named, **({} if inference.id is None else {"id": inference.id}), "outputs": outputs}
 
 
-def framing_headers(parts: Parts, *, always: bool = False) -> tuple[tuple[str, str], ...]:
+def framing_headers(parts: Parts, use: HeaderUse = "usual") -> tuple[tuple[str, str], ...]:
     """Return content type and inference header, which an answer of JSON alone may have as well."""
     kind = ("Content-Type", OCTET_STREAM if parts.blobs else JSON)
-    return (kind, (INFERENCE_HEADER, str(len(parts.json)))) if parts.blobs or always else (kind,)
+    has_header = use == "always" or (use == "usual" and bool(parts.blobs))
+    return (kind, (INFERENCE_HEADER, str(len(parts.json)))) if has_header else (kind,)
 
 
 def asked_form(name: str, received: Received, inference: Inference) -> Form:

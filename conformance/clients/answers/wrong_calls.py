@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from conformance.clients.answers import protobuf
+from conformance.clients.answers import message_fields as fields
 from conformance.clients.answers.encoding import binary_of
 from conformance.clients.answers.honest_calls import CONTENTS, CallStyle
 from conformance.clients.answers.script import CallAnswer, CallScript, Tensors
@@ -69,7 +69,7 @@ def of_shape(change: int, style: CallStyle) -> CallScript:
 
     def answer(_received: Received, inference: Inference, tensors: Tensors) -> CallAnswer:
         is_raw = style.is_raw(tensors)
-        shapes = [tensors[0].shape[:-1] + (tensors[0].shape[-1] + change,), *(one.shape for one in tensors[1:])]
+        shapes = [(*tensors[0].shape[:-1], tensors[0].shape[-1] + change), *(one.shape for one in tensors[1:])]
         pairs = zip(tensors, shapes, strict=True)
         entries = [style.entry(one, b"" if is_raw else style.contents(one), shape) for one, shape in pairs]
         return CallAnswer(style.message(inference, entries, [binary_of(one) for one in tensors] if is_raw else []))
@@ -79,7 +79,7 @@ def of_shape(change: int, style: CallStyle) -> CallScript:
 
 def field_of_another_datatype(_received: Received, inference: Inference, tensors: Tensors) -> CallAnswer:
     """Typed contents of INT32 stand in the field of FP32."""
-    wrong = protobuf.delimited(CONTENTS, protobuf.delimited(6, binary_of(tensors[0])))
+    wrong = fields.delimited(CONTENTS, fields.delimited(6, binary_of(tensors[0])))
     entries = [TYPED.entry(tensors[0], wrong), *(TYPED.entry(one, TYPED.contents(one)) for one in tensors[1:])]
     return CallAnswer(TYPED.message(inference, entries, []))
 

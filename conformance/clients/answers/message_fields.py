@@ -13,7 +13,7 @@ DELIMITED: Final = 2
 
 
 def varint(value: int) -> bytes:
-    """Return an integer in groups of seven bits, the lowest first; one below zero as its two's complement of 64 bits."""
+    """Return an integer in groups of seven bits, the lowest first; below zero, two's complement of 64 bits."""
     rest = value % 2**64
     groups = bytearray()
     while rest > 0x7F:

@@ -1,0 +1,114 @@
+"""What clients read: the same answer in every JSON that RFC 8259 allows, however HTTP delivers it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from conformance.checks.support.client_rows import answering, small, tensor
+from conformance.clients.answers import json_edits
+from conformance.clients.answers.delivery import Delivery
+from conformance.clients.answers.honest import Style
+from conformance.clients.answers.json_writing import JsonWriting, ascii_text, escaped_text, exponent
+from conformance.clients.answers.script import Ending, Script, Tensors
+from conformance.clients.client import Client
+from conformance.clients.expectations.reading import expect_outputs
+from conformance.clients.inference import AskedOutput, Inference
+from conformance.terms.check import Row, check, rows
+from conformance.wire.request import Form
+from conformance.wire.tensor import Tensor
+
+FORMS: Sequence[Form] = ("binary", "json")
+BLANKS = " \t\r\n  "
+WRITTEN: Mapping[str, Style] = {
+    "white-space": Style(writing=JsonWriting(gap=BLANKS)),
+    "white-space-around": Style(writing=JsonWriting(around=BLANKS)),
+    "escaped-texts": Style(writing=JsonWriting(text=escaped_text)),
+    "escaped-member-names": Style(writing=JsonWriting(name=escaped_text)),
+    "ascii-alone": Style(writing=JsonWriting(text=ascii_text)),
+    "numbers-with-exponents": Style(writing=JsonWriting(number=exponent)),
+    "members-reversed": Style(edit=json_edits.members_reversed),
+    "outputs-first": Style(edit=json_edits.outputs_first),
+    "unknown-members": Style(edit=json_edits.unknown_members),
+    "size-last": Style(edit=json_edits.size_last),
+}
+TRAILERS = (("X-Checksum", "0"), ("Inference-Cost", "1"))
+GZIP = Delivery(coding="gzip")
+DELIVERED: Mapping[str, Delivery] = {
+    "names-in-lower-case": Delivery(spelled=str.lower),
+    "names-in-upper-case": Delivery(spelled=str.upper),
+    "no-blank-behind-the-colon": Delivery(colon=":"),
+    "chunks-of-1": Delivery(chunk=1),
+    "chunks-of-7": Delivery(chunk=7),
+    "one-chunk": Delivery(chunk=2**20),
+    "chunks-with-extension": Delivery(chunk=50, extension=";part=1"),
+    "chunks-with-trailers": Delivery(chunk=50, trailers=TRAILERS),
+    "dribbled": Delivery(dribbled=True),
+    "dribbled-chunks": Delivery(dribbled=True, chunk=60),
+    "connection-closes": Delivery(more=(("Connection", "close"),), ending=Ending.CLOSE),
+    "more-headers": Delivery(more=tuple((f"X-Own-{k}", "v" * 40) for k in range(40))),
+}
+CODED: Mapping[str, Delivery] = {
+    "gzip": GZIP,
+    "gzip-chunks": Delivery(coding="gzip", chunk=20),
+    "gzip-dribbled": Delivery(coding="gzip", dribbled=True),
+    "deflate": Delivery(coding="deflate"),
+}
+
+
+def outputs_of(row: str) -> Tensors:
+    """Return outputs whose texts and numbers tell a wrong reader."""
+    texts = Tensor.of("OUT1-é-猫", "BYTES", ['say "hi"\n', "é猫😀\\", f"{row}:/"])
+    return (tensor(row, "OUT0", "INT64", (3,)), texts, tensor(row, "OUT2", "FP64", (2,)))
+
+
+def reading(name: str, form: Form, style: Style, requirement: str, accepts: str | None = None) -> Row:
+    """Return a row that reads an honest answer, which is asked for in a form, in a style."""
+    outputs = outputs_of(name)
+    asked = tuple(AskedOutput(one.name, form) for one in outputs)
+    made = small(f"style-{name}", form, outputs=asked, accepts=accepts)
+    return Row(name, (made, answering(outputs, style)), answers=(requirement,))
+
+
+def written_rows() -> Iterator[Row]:
+    """Yield a row for each way to write the JSON, in each form."""
+    for name, style in WRITTEN.items():
+        yield from (reading(f"{name}-{form}", form, style, "CLIENT-READS-JSON") for form in FORMS)
+
+
+def delivered_rows() -> Iterator[Row]:
+    """Yield a row for each delivery, in each form; a coding is one that the request accepts."""
+    for name, delivery in (*DELIVERED.items(), *CODED.items()):
+        for form in FORMS:
+            style = Style(delivery=delivery)
+            yield reading(f"{name}-{form}", form, style, "CLIENT-READS-FRAMING", delivery.coding or None)
+
+
+@check("client.reads-any-json", answers="CLIENT-READS-JSON")
+@rows(*written_rows())
+def reads_any_json(client: Client, inference: Inference, script: Script) -> None:
+    """The same answer is read in any JSON that says it: white space, escapes, order, and members of the server's own."""
+    expect_outputs(client.infer(inference, script), through_json=True)
+
+
+@check("client.reads-any-delivery", answers="CLIENT-READS-FRAMING")
+@rows(*delivered_rows())
+def reads_any_delivery(client: Client, inference: Inference, script: Script) -> None:
+    """The same answer is read however HTTP delivers it: spelling of headers, chunks, pieces, codings it accepts."""
+    expect_outputs(client.infer(inference, script), through_json=True)
+
+
+def large_row(form: Form) -> Row:
+    """Return a row of an answer of about 1 MiB as binary data, and of 64 KiB as JSON."""
+    name = f"large-{form}"
+    count = 2**18 if form == "binary" else 2**13
+    made = Tensor.of("OUT0", "INT32", [(k * 2654435761 + 17) % 2**31 for k in range(count)])
+    inference = small(f"style-{name}", form, outputs=(AskedOutput("OUT0", form),))
+    style = Style(delivery=Delivery(chunk=40_000))
+    return Row(name, (inference, answering((made,), style)), answers=("CLIENT-READS-FRAMING",), thorough=True)
+
+
+@check("client.reads-large-answers", answers="CLIENT-READS-FRAMING")
+@rows(*map(large_row, FORMS))
+def reads_large_answers(client: Client, inference: Inference, script: Script) -> None:
+    """An answer of 1 MiB in chunks is read whole."""
+    expect_outputs(client.infer(inference, script))

@@ -1,0 +1,45 @@
+"""What a caller is given where the server answers with an error, and where it does not."""
+
+from __future__ import annotations
+
+from conformance.checks.support.client_rows import answering, small
+from conformance.clients.answers.errors import ERRORS, ErrorAnswer
+from conformance.clients.client import Client
+from conformance.clients.expectations.reading import expect_outputs
+from conformance.clients.expectations.refusing import expect_error, expect_text
+from conformance.clients.inference import AskedOutput
+from conformance.terms.check import check, rows
+from conformance.terms.extensions import GRPC
+from conformance.wire.tensor import Tensor
+
+
+@check("client.gives-errors-to-its-caller", answers="CLIENT-READS-ERROR")
+@rows(*ERRORS.items())
+@check("client-grpc.gives-errors-to-its-caller", answers="CLIENT-READS-ERROR/grpc", over=(GRPC,))
+@rows(*ERRORS.items())
+def gives_errors_to_its_caller(client: Client, error: ErrorAnswer) -> None:
+    """An answer with an error status reaches the caller as an error."""
+    seen = client.infer(small(f"error-{error.status}", "json"), error.script())
+    expect_error(seen, f"the status is {error.code if client.is_over_grpc else error.status}")
+
+
+@check("client.says-what-the-server-said", answers="CLIENT-READS-ERROR-TEXT")
+@rows(*ERRORS.items())
+@check("client-grpc.says-what-the-server-said", answers="CLIENT-READS-ERROR-TEXT/grpc", over=(GRPC,))
+@rows(*ERRORS.items())
+def says_what_the_server_said(client: Client, error: ErrorAnswer) -> None:
+    """The error that the caller is given holds the server's message, or the status where there is none."""
+    seen = client.infer(small(f"text-{error.status}", "json"), error.script())
+    expect_error(seen, f"the status is {error.code if client.is_over_grpc else error.status}")
+    expect_text(seen, error.message or (error.code if client.is_over_grpc else str(error.status)))
+
+
+@check("client.takes-no-success-for-an-error", answers="CLIENT-READS-ERROR")
+@rows("error", "status", "message")
+@check("client-grpc.takes-no-success-for-an-error", answers="CLIENT-READS-ERROR/grpc", over=(GRPC,))
+@rows("error", "status", "message")
+def takes_no_success_for_an_error(client: Client, name: str) -> None:
+    """An answer with success is none that failed, also where an output is called like an error and looks like one."""
+    output = Tensor.of(name, "BYTES", ['{"error":"out of memory"}', "error"])
+    made = small(f"no-{name}", "json", outputs=(AskedOutput(name, "json"),))
+    expect_outputs(client.infer(made, answering((output,))))
