@@ -13,7 +13,6 @@ from conformance.clients.meant_outputs import of_call, of_request, output_faults
 from conformance.clients.meant_tensors import order_fault, value_faults
 from conformance.clients.miss import Miss
 from conformance.clients.rules.rule import Fault
-from conformance.terms.text import safe
 from conformance.wire import taken_apart_call, taken_apart_request
 from conformance.wire.finding import shown
 from conformance.wire.path import place_of
@@ -66,9 +65,9 @@ def _addressed(path: str, inference: Inference) -> Iterator[Fault]:
         return  # the rules say so
     wanted = inference.model.encode("utf-8", "surrogatepass")
     if place.model != wanted:
-        yield Fault(f"the model {shown(inference.model)}", safe(path, 120))
+        yield Fault(f"the model {shown(inference.model)}", shown(path))
     if inference.version is not None and place.version != inference.version.encode("utf-8", "surrogatepass"):
-        yield Fault(f"the version {shown(inference.version)}", safe(path, 120))
+        yield Fault(f"the version {shown(inference.version)}", shown(path))
 
 
 def _of_raw(request: TakenApart, inference: Inference) -> Iterator[_Named]:

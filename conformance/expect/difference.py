@@ -124,7 +124,7 @@ def _first(expected: Tensor, actual: Array, *, approximate: bool) -> int | None:
 def _first_apart(expected: Array, actual: Array, tolerance: float) -> int | None:
     """Return the first element that is off by more than `tolerance` and more than one unit in the last place."""
     with np.errstate(invalid="ignore", over="ignore"):
-        unit = np.abs(np.spacing(expected)).astype("<f8")
+        unit = np.array(np.abs(np.spacing(expected)), dtype="<f8")  # of a tensor of rank 0, too, an array
     unit[~np.isfinite(unit)] = 0  # beyond the largest number there is none
     a, b = expected.astype("<f8").reshape(-1), actual.astype("<f8").reshape(-1)
     with np.errstate(invalid="ignore", over="ignore"):

@@ -59,9 +59,10 @@ def uncoded(body: bytes, announced: str | None, *, is_text: bool) -> Uncoded:
             if undone is None:
                 return Uncoded(None, tuple(findings), is_announced=True)
             body = undone
-        if is_text and not findings and (more := _coded_once_more(body)) is not None:
+        if is_text and (more := _coded_once_more(body)) is not None:
             kind = "coding-applied-twice" if names else "coding-not-announced"
-            findings.append(Finding(kind, HEADER, None, "the body in this coding", shown(", ".join(names) or "none")))
+            stated = shown(", ".join(names) or "none")
+            findings += [] if findings else [Finding(kind, HEADER, None, "the coding of the body", stated)]
             body = more
     except _TooLargeError:
         return Uncoded(None, tuple(findings), is_announced=bool(names))

@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from conformance.clients.rules.rule import Fault, Faults
-from conformance.terms.text import safe
+from conformance.wire.finding import shown
 from conformance.wire.path import place_of
 from conformance.wire.request import JSON, OCTET_STREAM
 from conformance.wire.taken_apart_request import TakenApart
 
-_SHOWN: Final = 120
 _PATHS: Final = "v2/models/NAME/infer or v2/models/NAME/versions/VERSION/infer"
 
 
@@ -20,16 +19,16 @@ def post(request: TakenApart) -> Iterator[Fault]:
     """An inference request is a POST to the path of the model."""
     received = request.received
     if received.method != "POST":
-        yield Fault("POST", safe(received.method, _SHOWN))
+        yield Fault("POST", shown(received.method))
     if place_of(received.path) is None:
-        yield Fault(f"{_PATHS}, percent-encoded", safe(received.path, _SHOWN))
+        yield Fault(f"{_PATHS}, percent-encoded", shown(received.path))
 
 
 def whole(request: TakenApart) -> Iterator[Fault]:
     """Content-Length counts the whole body."""
     received = request.received
     if received.trouble:
-        yield Fault("a whole request of HTTP", safe(received.trouble, _SHOWN))
+        yield Fault("a whole request of HTTP", shown(received.trouble))
         return
     wanted = str(len(received.body))
     # A list of equal values is as good as one (RFC 9110, 8.6).
@@ -38,7 +37,7 @@ def whole(request: TakenApart) -> Iterator[Fault]:
         value for value in stated if not re.fullmatch("[0-9]+", value) or value.lstrip("0") != wanted.lstrip("0")
     )
     if wrong:
-        yield Fault(f"Content-Length {wanted}", safe(wrong[0], _SHOWN))
+        yield Fault(f"Content-Length {wanted}", shown(wrong[0]))
 
 
 def content_type(request: TakenApart) -> Faults:
@@ -49,7 +48,7 @@ def content_type(request: TakenApart) -> Faults:
     wanted = _wanted_types(request)
     if given is not None and given.partition(";")[0].strip().lower() in wanted:
         return ()
-    return [Fault(" or ".join(wanted), "none" if given is None else safe(given, _SHOWN))]
+    return [Fault(" or ".join(wanted), "none" if given is None else shown(given))]
 
 
 def _wanted_types(request: TakenApart) -> tuple[str, ...]:

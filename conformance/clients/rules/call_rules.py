@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from conformance.clients.rules.rule import Fault, Faults, Rule, of_kinds
 from conformance.clients.rules.tensors import NOT_IN_JSON, has_content
-from conformance.terms.text import safe
 from conformance.wire.datatypes import DATATYPES
 from conformance.wire.finding import shown
 from conformance.wire.taken_apart_call import TakenApartCall
@@ -62,7 +61,7 @@ def _is_count(parameter: Any) -> bool:
 
 def _shown(parameter: Any) -> str:
     kind = parameter.WhichOneof("parameter_choice")
-    return "no value" if kind is None else safe(f"{kind} {getattr(parameter, kind)}", 60)
+    return "no value" if kind is None else f"{kind} {shown(getattr(parameter, kind))}"
 
 
 def _has_typed(call: TakenApartCall) -> bool:

@@ -186,7 +186,7 @@ def _given(entry: dict[str, Any], array: Any, inference: Inference) -> GivenOutp
     asked = next((one for one in inference.outputs or () if one.name == name), None)
     if asked is None or asked.classes is None:
         return GivenOutput(name, Tensor.of(name, entry["datatype"], array))
-    texts = [element.decode().split(":", 2) for element in array.reshape(-1).tolist()]
+    texts = [element.decode().split(":", 2) for element in Tensor.of(name, "BYTES", array).array.tolist()]
     return GivenOutput(name, classes=tuple(Class(one[0], int(one[1]), "".join(one[2:]) or None) for one in texts))
 
 
