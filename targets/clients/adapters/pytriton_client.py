@@ -1,7 +1,7 @@
 """Adapter: pytriton's ModelClient, over HTTP and gRPC.
 
-It is bound to one model, and asks for the outputs of the model's configuration, which a caller may hand to it instead
-of having it read from the server.
+It is bound to one model, and asks for the outputs of the model's configuration. It reads that from the server, unless its
+caller hands it one, which is the way to ask for some outputs alone.
 """
 
 from __future__ import annotations
@@ -32,23 +32,22 @@ class Client:
     def one(self, inference: Json) -> Json:
         """Make one inference."""
         expect_possible(inference)
-        names = [one["name"] for one in inference["outputs"]]
-        key = (inference["model"], inference.get("version", ""), *names)
+        wishes = inference.get("outputs")
+        names = None if wishes is None else [one["name"] for one in wishes]
+        key = (inference["model"], inference.get("version", ""), *(names or ()))
         client = self.clients.get(key) or self.clients.setdefault(key, self.connected(inference, names))
         arrays = client.infer_sample(**{one["name"]: array_of(one) for one in inference["inputs"]})
         return result([output(name, np_to_triton_dtype(array.dtype), array) for name, array in arrays.items()], None)
 
-    def connected(self, inference: Json, names: list[str]) -> Any:
-        """Make a client for a model with these outputs."""
+    def connected(self, inference: Json, names: list[str] | None) -> Any:
+        """Make a client for a model with these outputs, or with all that its configuration says."""
+        model, timeouts = inference["model"], {"init_timeout_s": self.timeout, "inference_timeout_s": self.timeout}
+        if names is None:
+            return ModelClient(self.url, model, inference.get("version"), **timeouts)
         outputs = [TensorSpec(name=name, shape=(-1,), dtype=bytes) for name in names]  # the names alone are used
+        handed = TritonModelConfig(model, batching=False, max_batch_size=0, outputs=outputs)
         return ModelClient(
-            self.url,
-            inference["model"],
-            inference.get("version"),
-            init_timeout_s=self.timeout,
-            inference_timeout_s=self.timeout,
-            model_config=TritonModelConfig(inference["model"], batching=False, max_batch_size=0, outputs=outputs),
-            ensure_model_is_ready=False,
+            self.url, model, inference.get("version"), model_config=handed, ensure_model_is_ready=False, **timeouts
         )
 
 
@@ -67,11 +66,12 @@ def expect_possible(inference: Json) -> None:
     )
     if any(one["form"] == "json" for one in inference["inputs"]):
         raise CannotError("ModelClient sends binary data alone")
-    if inference.get("outputs") is None:
-        raise CannotError("ModelClient always names outputs, those of the model's configuration")
-    if any("classes" in one for one in inference["outputs"]):
+    if inference.get("outputs") is None and any(not one["shape"] for one in inference["inputs"]):
+        raise CannotError("a configuration that ModelClient reads has no tensors of rank 0")
+    wishes = inference.get("outputs") or []
+    if any("classes" in one for one in wishes):
         raise CannotError("ModelClient has no classification")
-    if any((one.get("form") or inference.get("all_outputs")) == "json" for one in inference["outputs"]):
+    if "json" in (inference.get("all_outputs"), *(one.get("form") for one in wishes)):
         raise CannotError("ModelClient asks for binary data alone")
 
 
