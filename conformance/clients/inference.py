@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from conformance.wire import tensor as tensors
+from conformance.wire.finding import DecodeError
 from conformance.wire.tensor import Tensor
 
 PROTOCOL: Final = 1  # of the adapter protocol
@@ -174,6 +175,6 @@ def _given_output(said: Mapping[str, Any]) -> GivenOutput:
         array = tensors.decode(
             said["datatype"], tuple(said["shape"]), memoryview(b64decode(said["data"], validate=True))
         )
-    except (ValueError, KeyError) as error:
+    except (DecodeError, ValueError, KeyError) as error:
         return GivenOutput(name, trouble=str(error))
     return GivenOutput(name, Tensor(name, said["datatype"], tuple(said["shape"]), array))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from conformance.clients.adapter import Adapter
+from conformance.clients.adapter import Adapter, AdapterHangsError
 from conformance.clients.inference import Inference, Introduction, Result
 
 
@@ -32,10 +32,12 @@ class NotedAdapter:
 
     Attributes:
         asked: so far, in order.
+        hung: that the adapter did not answer in its time, where it did not.
     """
 
     adapter: Adapter
     asked: list[Asked] = field(default_factory=list)
+    hung: AdapterHangsError | None = None
 
     @property
     def introduction(self) -> Introduction:
@@ -48,7 +50,11 @@ class NotedAdapter:
         """Have the client make inferences; see `Adapter`."""
         noted = Asked(transport, address, tuple(inferences), at_once, timeout)
         self.asked.append(noted)
-        results = self.adapter.infer(transport, address, inferences, at_once=at_once, timeout=timeout)
+        try:
+            results = self.adapter.infer(transport, address, inferences, at_once=at_once, timeout=timeout)
+        except AdapterHangsError as error:
+            self.hung = error
+            raise
         noted.results = tuple(results)
         return results
 

@@ -15,6 +15,8 @@ from types import ModuleType
 from conformance import __version__
 from conformance.commands import (
     certify,
+    client,
+    client_run,
     compare,
     doctor,
     explain,
@@ -48,6 +50,8 @@ EXAMPLES = """examples:
   oip-conformance init --target-url http://host:8000 -o target.toml    a role map of that server
   oip-conformance models export --format triton DIR    all roles as models of a real server
   oip-conformance replay evidence                  the failed checks of a run, judged again
+  oip-conformance client run -- python adapter.py    a client led through scenarios; docs/clients.md
+  oip-conformance client watch -- pytest tests/integration    what these tests send, judged; serves on port 8000
   oip-conformance compare a.json b.json -o all.html    what their servers meet, side by side
   oip-conformance history reports -o history.html  a product over time: what got fixed, what broke, when
   oip-conformance report run.json -o run.html      pages and badges of a JSON report
@@ -65,6 +69,7 @@ COMMANDS: Mapping[str, ModuleType] = {
     "walk": walk,
     "init": init,
     "replay": replay,
+    "client": client,
     "certify": certify,
     "verify": verify,
     "models": models_export,
@@ -74,16 +79,18 @@ COMMANDS: Mapping[str, ModuleType] = {
     "serve": serve,
 }
 # Those that become another program, whose options are its own.
-OF_OTHERS: Mapping[str, ModuleType] = {"run": run, "serve": serve}
+OF_OTHERS: Mapping[tuple[str, ...], ModuleType] = {("run",): run, ("serve",): serve, ("client", "run"): client_run}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status; a usage error raises `SystemExit` with status 2."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
-        if arguments[:1] and arguments[0] in OF_OTHERS:
-            OF_OTHERS[arguments[0]].replace_process(arguments[1:])
-        options = _parser().parse_args(arguments)
+        for words, module in OF_OTHERS.items():
+            if tuple(arguments[: len(words)]) == words:
+                module.replace_process(arguments[len(words) :])
+        own, after = client.divided(arguments)
+        options = _parser().parse_args(own, argparse.Namespace(after=after))
         command: Callable[[argparse.Namespace], str | tuple[str, int]] = COMMANDS[options.command].run
         done = command(options)
     except UserError as error:

@@ -1,7 +1,8 @@
 """`oip-conformance replay DIR`: judges failed checks again, from what --conformance-evidence left of them.
 
 A check sends the same requests each time, so it is run again on its row, on the models that the survey of the failed
-run found. Nothing of the old answers is used.
+run found. Nothing of the old answers is used. A client is asked for the same inferences again, through its adapter. Of
+watched clients it is their requests that are judged again.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from conformance.commands import client_replay, watch_replay
 from conformance.commands.connection_options import add_connection, add_timeout
 from conformance.judging.selection import find_row
 from conformance.judging.session import Session
@@ -47,11 +49,13 @@ def add(commands: Any) -> None:
         "replay",
         help="judge failed checks again, from a folder of evidence",
         description="Run the checks again that --conformance-evidence left a folder of, and say of each: fixed, "
-        "failed or error. Exit status 0 when all are fixed, 1 when one still fails, 6 when one cannot be judged.",
+        "failed or error. Exit status 0 when all are fixed, 1 when one still fails, 6 when one cannot be judged. What "
+        "`client watch` left is judged as it was recorded, and has a verdict.",
     )
     parser.add_argument("folder", type=Path, metavar="DIR", help="a check's folder, or the folder of all of them")
     parser.add_argument("--target-url", metavar="URL", help="the server (default: the one that was judged)")
     parser.add_argument("--target-grpc", metavar="HOST:PORT", help="where it listens for gRPC (default: where it was)")
+    parser.add_argument("--client-adapter", metavar="COMMAND", help="of the client, where one was judged")
     add_connection(parser)
     add_timeout(parser)
 
@@ -62,6 +66,8 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     Raises:
         ReplayError: there is no evidence, it is of another suite, or the settings cannot be used.
     """
+    if recording := watch_replay.recording_of(options.folder):
+        return watch_replay.replay(recording)
     results = list(_results(options))
     lines = [_line(result) for result in results]
     words = {WORDS.get(result.outcome, "error") for result in results}
@@ -79,6 +85,9 @@ def _results(options: argparse.Namespace) -> Iterator[CheckResult]:
     )
     if not files:
         raise ReplayError(f"{options.folder}: no evidence of a failed check there")
+    if all(map(client_replay.is_of_client, files)):
+        yield from client_replay.results(files, options.client_adapter)
+        return
     for file in files:
         about = _read(file)
         check, row = _find(about, file)

@@ -27,6 +27,9 @@ from conformance.transport.call import Call
 
 Journal = Callable[[Call], None]
 
+# Where an adapter that hangs speaks for its client: the answer never comes, and the caller waits all the same.
+ENDS = {"CLIENT-ENDS", "CLIENT-ENDS/grpc"}
+
 
 @dataclass(slots=True)
 class ClientJudge:
@@ -83,6 +86,8 @@ class ClientJudge:
         try:
             observation = check.body(client, *row.values) or ""
         except Unmet as unmet:
+            if adapter.hung is not None and not ENDS & {*check.requirements(row)}:
+                return _stopped_by(adapter.hung)
             return self._unmet(check, row, unmet, adapter)
         except Exception as error:  # a fault of the suite's own must be seen, and must not end the run
             return _stopped_by(error)

@@ -8,14 +8,13 @@ from __future__ import annotations
 import json
 import shlex
 from base64 import b64encode
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
 from conformance.expect.unmet import Unmet
 from conformance.judging import grpc_call
 from conformance.judging.shown_exchange import shown_exchange
 from conformance.judging.shown_messages import answer_text, request_json
 from conformance.terms import ledger
-from conformance.terms.ledger import Party
 from conformance.terms.result import CheckResult, Failure
 from conformance.terms.text import safe
 from conformance.transport.credentials import hide, hide_bytes
@@ -32,7 +31,6 @@ EXPECTS = 1024 * 1024
 RULER = 118
 MESSAGE_ROWS = 8  # of eight bytes, of a gRPC message in which no place is known
 LONGEST_JSON = 500  # characters of a request, and of an answer
-SENT: Mapping[Party, str] = {Party.SERVER: "Sent", Party.CLIENT: "Asked"}  # what the suite did in a row
 LONGEST_COMMAND = 16 * 1024  # characters; more than any body that is part of it makes
 
 
@@ -82,17 +80,12 @@ def block(result: CheckResult, rerun: str, *, links: bool = True) -> list[str]:
     lines += [_line("Requires", failure.statement), _line("Source", failure.source)]
     if links:
         lines += [*(_line("", url) for url in failure.source_urls), link_line(failure.requirement)]
-    lines += [_line(word_of_sent(failure.requirement), failure.sent)] if failure.sent else []
+    lines += [_line("Asked", failure.asked)] if failure.asked else []
+    lines += [_line("Sent", failure.sent)] if failure.sent else []
     lines += [_line("Expected", failure.expected), _line("Actual", failure.actual)]
     lines += [f"      {row}" for row in failure.bytes]
     lines += [_line("Repeat", failure.repeat)] if failure.repeat else []
     return [*lines, _line("Rerun", f"{rerun} -k {result.id}")]
-
-
-def word_of_sent(requirement: str) -> str:
-    """Return the label of what the suite did in a row: it sends to servers, and asks clients."""
-    known = ledger.load().get(requirement)
-    return SENT[known.party if known else Party.SERVER]
 
 
 def link_line(requirement: str) -> str:

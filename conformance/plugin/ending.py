@@ -85,7 +85,7 @@ def _updated_baseline(baseline: Baseline, path: Path, results: Sequence[CheckRes
 def _merge_recordings(run: BaseRun) -> None:
     if run.options.evidence is not None:
         order = {key(check, row): place for (check, row), place in places_of_rows(run.subjects).items()}
-        har.merge(run.options.evidence, run.url, order, run.grpc_url)
+        har.merge(run.options.evidence, run.url, order, run.grpc_url, run.party)
 
 
 def _write_reports(run: BaseRun, conclusion: Conclusion) -> dict[str, Any] | None:

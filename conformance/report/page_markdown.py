@@ -203,8 +203,8 @@ def _evidence(view: View, row: Entry) -> Iterator[str]:
         yield from (f"| {line.removeprefix('| ')}" for line in trace)
         yield f"Rerun     {view.rerun(row['id'])}"
         return
-    lines = ((view.words.sent, "sent"), ("Expected", "expected"), ("Actual", "actual"))
-    yield from (f"{name:<9} {failure[key]}" for name, key in lines if failure[key])
+    lines = (("Asked", "asked"), ("Sent", "sent"), ("Expected", "expected"), ("Actual", "actual"))
+    yield from (f"{name:<9} {failure[key]}" for name, key in lines if failure.get(key))
     yield from failure["bytes"]
     if failure["repeat"]:
         yield f"Repeat    {failure['repeat']}"

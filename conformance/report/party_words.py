@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.judging.failure import SENT
 from conformance.terms.ledger import Party
 from conformance.terms.outcome import Outcome
 
@@ -20,7 +19,6 @@ class PartyWords:
         target: label of the addresses.
         offers: label of the extensions that count.
         title: of a page that compares several.
-        sent: label of what the suite did in a row.
         meanings: of outcomes, where they mean something else than of a server.
     """
 
@@ -28,20 +26,16 @@ class PartyWords:
     target: str
     offers: str
     title: str
-    sent: str
     meanings: Mapping[Outcome, str]
 
 
 _WORDS: Mapping[Party, PartyWords] = {
-    Party.SERVER: PartyWords(
-        "server", "target", "offers", "Conformance of model servers, side by side", SENT[Party.SERVER], {}
-    ),
+    Party.SERVER: PartyWords("server", "target", "offers", "Conformance of model servers, side by side", {}),
     Party.CLIENT: PartyWords(
         "client",
         "sent to",
         "uses",
         "Conformance of inference clients, side by side",
-        SENT[Party.CLIENT],
         {
             Outcome.ERROR: "the suite could not judge: the adapter broke, or a fault of the suite's own",
             Outcome.OBSERVED: "the documents leave it open; what the client does is recorded",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from conformance.judging.failure import word_of_sent
 from conformance.likeness.naming import lines as likeness_lines
 from conformance.likeness.naming import looks_like
 from conformance.report.blocks import Block, blocks
@@ -17,8 +16,15 @@ MOST_BLOCKS = 10  # that are shown whole, unless all are asked for
 FIRST = 5  # requirements that are named above the verdict
 LISTED = 6
 COLUMN = 16  # where the texts of a block begin
-# What a block shows of its first row, in this order, behind what the suite did.
-MEMBERS = (("Request", "request"), ("Expected", "expected"), ("Actual", "actual"), ("Answer", "answer"))
+# What a block shows of its first row, in this order.
+MEMBERS = (
+    ("Asked", "asked"),
+    ("Sent", "sent"),
+    ("Request", "request"),
+    ("Expected", "expected"),
+    ("Actual", "actual"),
+    ("Answer", "answer"),
+)
 
 
 def failures(checks: Sequence[Entry], rerun: str, *, most: int | None = MOST_BLOCKS) -> Iterator[Line]:
@@ -26,7 +32,7 @@ def failures(checks: Sequence[Entry], rerun: str, *, most: int | None = MOST_BLO
 
     Args:
         checks: of the run, as the report has them.
-        rerun: the command that runs the suite again.
+        rerun: the command that runs the suite again; empty where there is none.
         most: how many are shown whole, the others by name; None shows them all.
     """
     found = blocks(checks, Outcome.FAIL)
@@ -95,12 +101,12 @@ def _block(number: int, block: Block, rerun: str) -> Iterator[Line]:
     if block.first.page:
         yield _member("Page", block.first.page, style=Style.ASIDE)
     yield _member("Check", label(first))
-    members = ((word_of_sent(block.requirement), "sent"), *MEMBERS)
-    yield from (_member(name, failure[key]) for name, key in members if failure.get(key))
+    yield from (_member(name, failure[key]) for name, key in MEMBERS if failure.get(key))
     yield from (Line(f"      {row}", is_whole=True) for row in failure["bytes"])
     if failure["repeat"]:
         yield _member("Repeat", failure["repeat"], is_whole=True)
-    yield _member("Rerun", f"{rerun} -k {block.requirement}", is_whole=True)
+    if rerun:
+        yield _member("Rerun", f"{rerun} -k {block.requirement}", is_whole=True)
     yield from _rows(block)
 
 

@@ -44,6 +44,7 @@ class Failure:
         bytes: annotated rows of hexadecimal, the first of them holding the first wrong byte; may be empty.
         request: the JSON that was sent, shortened; `answer`: that of what came back, and what followed it.
         repeat: a shell command that sends the request again; empty where no request was sent.
+        asked: what a client was asked to do; empty of servers.
         evidence: the exchange itself, or None; a report keeps that of the first row of a check and a requirement.
     """
 
@@ -60,6 +61,7 @@ class Failure:
     request: str = ""
     answer: str = ""
     evidence: Evidence | None = None
+    asked: str = ""
 
 
 @dataclass(frozen=True, slots=True)

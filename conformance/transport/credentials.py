@@ -23,12 +23,17 @@ def of(headers: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     """Return the secrets in headers, the longest first: values without their scheme, cookies, and basic passwords."""
     found = set()
     for name, value in headers:
-        if _CREDENTIAL.search(name):
+        if is_credential(name):
             scheme, _, rest = value.partition(" ")
             found |= {rest or value, *(part.partition("=")[2] for part in value.split("; "))}
             if scheme.lower() == "basic":
                 found |= {_credentials(rest), _credentials(rest).partition(":")[2]}
     return tuple(sorted((secret for secret in found if len(secret) >= SHORTEST), key=len, reverse=True))
+
+
+def is_credential(name: str) -> bool:
+    """Say whether a header, or a parameter of a URL, carries a credential, by its name."""
+    return _CREDENTIAL.search(name) is not None
 
 
 def _credentials(encoded: str) -> str:

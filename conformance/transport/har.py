@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance import __version__
+from conformance.terms.ledger import Party
 from conformance.transport import credentials
 from conformance.transport.call import Call
 from conformance.transport.exchange import Exchange, FailureKind, GoAhead, TransportFailure
@@ -146,7 +147,7 @@ def _coded(body: bytes, encoding: str) -> dict[str, str]:
     return {"text": b64encode(body).decode(), encoding: "base64"}
 
 
-def merge(folder: Path, url: str, order: Mapping[str, int], grpc: str = "") -> None:
+def merge(folder: Path, url: str, order: Mapping[str, int], grpc: str = "", party: Party = Party.SERVER) -> None:
     """Make one archive of the files of all journals in a folder, and take them away.
 
     Args:
@@ -154,6 +155,7 @@ def merge(folder: Path, url: str, order: Mapping[str, int], grpc: str = "") -> N
         url: of the target.
         order: scope -> its place in the run; what is not there comes first.
         grpc: where gRPC was judged, as a URL; empty where it was not.
+        party: who was judged; a recording of a client says so.
     """
     parts = sorted(folder.glob(f"{PART}*"))
     lines = [line for part in parts for line in part.read_text(encoding="ascii").splitlines()]
@@ -161,9 +163,9 @@ def merge(folder: Path, url: str, order: Mapping[str, int], grpc: str = "") -> N
         "version": "1.2",
         "creator": {"name": "oip-conformance", "version": __version__},
         "_target": url,
+        **({"_grpc": grpc} if grpc else {}),
+        **({"_party": str(party)} if party is not Party.SERVER else {}),
     }
-    if grpc:
-        log["_grpc"] = grpc
     sorted_lines = ",\n".join(sorted(lines, key=lambda line: _place(line, order)))
     head = json.dumps({"log": log}).removesuffix("}}")
     with (folder / NAME).open("w", encoding="ascii") as file:
@@ -202,14 +204,18 @@ def load(path: Path) -> Recording:
     """Read an archive.
 
     Raises:
-        HarError: it cannot be read, or is no recording of a run.
+        HarError: it cannot be read, or is no recording of a run that judged a server.
     """
     try:
         log = json.loads(path.read_text(encoding="utf-8"))["log"]
+        if log.get("_party", Party.SERVER) != Party.SERVER:
+            raise HarError(f"{path} is a recording of a client, and no server can be judged by it")
         times = sorted(datetime.fromisoformat(entry["startedDateTime"]) for entry in log["entries"])
         return Recording(str(log["_target"]), _calls(log["entries"]), (times[0], times[-1]), str(log.get("_grpc", "")))
     except OSError as error:
         raise HarError(f"{path}: {error.strerror}") from error
+    except HarError:
+        raise
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise HarError(f"{path} is no recording of this suite: {type(error).__name__}: {error}") from error
 
@@ -225,13 +231,18 @@ def _calls(found: Sequence[Mapping[str, Any]]) -> dict[tuple[str, int], Call]:
 
 
 def _call(scope: str, index: int, found: Sequence[Mapping[str, Any]]) -> Call:
-    exchanges = tuple(map(_exchange, found))
+    exchanges = tuple(map(exchange_of, found))
     lost = found[0].get("_lost")
     has_died = found[0].get("_died") is True
     return Call(scope, index, tuple(one.message for one in exchanges), () if lost else exchanges, lost, has_died)
 
 
-def _exchange(entry: Mapping[str, Any]) -> Exchange:
+def exchange_of(entry: Mapping[str, Any]) -> Exchange:
+    """Return the exchange that an entry is.
+
+    Raises:
+        ValueError, LookupError, TypeError: it is none.
+    """
     sent, came = entry["request"], entry["response"]
     url = str(sent["url"])
     body = b64decode(sent["postData"]["text"], validate=True) if "postData" in sent else b""

@@ -10,9 +10,8 @@ import pytest
 from conformance import checks
 from conformance.clients.client import Client
 from conformance.clients.peer import Peer
-from conformance.expect.unmet import NotApplicable
 from conformance.terms.check import Check, Row, all_rows
-from conformance.terms.extensions import GRPC, HTTP
+from conformance.terms.extensions import HTTP
 from tests.clients.stage.plain_client import PlainClient
 
 OVER_HTTP = all_rows(checks.of_area("client"))

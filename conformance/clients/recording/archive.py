@@ -1,0 +1,133 @@
+"""A recording of clients in the HTTP Archive format 1.2: an entry for each request, written as soon as it is answered.
+
+The members are those of `transport.har`. Beside them `log` has `_watched`, `_strict` and `_stopped`, and an entry
+`_client`, the name of who sent it, and `_received`, what HAR has no member for. The end of a recording is written when
+the watch ends; one that was broken off is no HAR.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from conformance import __version__
+from conformance.clients.recording.exchanges import answered, exchange_of
+from conformance.clients.recording.recorded import Recorded
+from conformance.transport import har, settings
+from conformance.transport.call import Call
+from conformance.transport.har import NAME, HarError
+from conformance.wire.grpc_request import GRPC_METHOD
+from conformance.wire.received import Received
+from conformance.wire.request import Message
+
+_SCOPE: Final = "watched"
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """A recording that was read.
+
+    Attributes:
+        url: that clients were told; `grpc`: the same for gRPC, empty where there was none.
+        is_strict: whether advice failed.
+        stopped: why the watch was cut short; empty where it was not.
+        requests: in their order, each with the name of its client.
+    """
+
+    url: str
+    grpc: str
+    is_strict: bool
+    stopped: str
+    requests: tuple[tuple[str, Recorded], ...]
+
+
+class Writer:
+    """Writes a recording into a folder, which is made if need be.
+
+    Args:
+        folder: of the evidence.
+        url: that clients are told; `grpc`: the same for gRPC, or empty.
+        is_strict: whether advice fails.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+
+    def __init__(self, folder: Path, url: str, grpc: str, *, is_strict: bool) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._settings = settings.make(url, grpc=grpc or None)
+        self._file = (folder / NAME).open("w", encoding="ascii")
+        creator = {"name": "oip-conformance", "version": __version__}
+        log = {"version": "1.2", "creator": creator, "_target": url, "_grpc": grpc, "_watched": True}
+        self._file.write(json.dumps({"log": {**log, "_strict": is_strict}}).removesuffix("}}") + ', "entries": [\n')
+        self._separator = ""
+
+    def write(self, recorded: Recorded, client: str) -> None:
+        """Write a request and its answer down."""
+        received = recorded.received
+        message = Message(received.path, received.headers, received.body, received.method)
+        exchange = exchange_of(recorded, self._settings.where(message), message)
+        (entry,) = har.entries(Call(_SCOPE, recorded.number, (message,), (exchange,)), self._settings)
+        seen = {
+            "path": received.path,
+            "version": received.version,
+            "chunked": received.is_chunked,
+            "trouble": received.trouble,
+            "whole": recorded.is_whole,
+        }
+        own = {"startedDateTime": recorded.started, "_client": client, "_received": seen}
+        self._file.write(f"{self._separator}{json.dumps({**entry, **own})}")
+        self._separator = ",\n"
+
+    def close(self, stopped: str = "") -> None:
+        """End the recording; `stopped` says why the watch was cut short, where it was."""
+        self._file.write(f'\n], "_stopped": {json.dumps(stopped)}}}}}\n')
+        self._file.close()
+
+
+def is_of_clients(path: Path) -> bool:
+    """Say whether a file is a recording of clients, by its first line."""
+    try:
+        with path.open("rb") as file:
+            first = file.readline(4096)
+        return bool(json.loads(first.decode() + "]}}")["log"]["_watched"])
+    except (OSError, ValueError, LookupError, TypeError):
+        return False
+
+
+def load(path: Path) -> Archive:
+    """Read a recording of clients.
+
+    Raises:
+        HarError: it cannot be read, or is none.
+    """
+    try:
+        log = json.loads(path.read_text(encoding="utf-8"))["log"]
+        requests = sorted((_read(entry) for entry in log["entries"]), key=lambda pair: pair[1].number)
+        return Archive(
+            str(log["_target"]), str(log["_grpc"]), log["_strict"] is True, str(log["_stopped"]), tuple(requests)
+        )
+    except OSError as error:
+        raise HarError(f"{path}: {error.strerror}") from error
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise HarError(f"{path} is no recording of clients: {type(error).__name__}: {error}") from error
+
+
+def _read(entry: Mapping[str, Any]) -> tuple[str, Recorded]:
+    exchange, seen = har.exchange_of(entry), entry["_received"]
+    message = exchange.message
+    received = Received(
+        GRPC_METHOD if "_grpc" in entry else message.method,
+        str(seen["path"]),
+        message.headers,
+        message.body,
+        str(seen["version"]),
+        seen["chunked"] is True,
+        str(seen["trouble"]),
+    )
+    number, started = int(entry["_call"]), str(entry["startedDateTime"])
+    recorded = Recorded(number, received, seen["whole"] is True, answered(exchange), exchange.elapsed, started)
+    return str(entry["_client"]), recorded

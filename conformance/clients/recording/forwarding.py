@@ -1,0 +1,145 @@
+"""Forwards one connection, byte for byte, and gives copies of what passes to a tap.
+
+A tap is told before bytes go on, so that it knows a request before its answer can come. Ends and resets go on as they
+come: a half-closed connection is half closed on the other side, too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+from asyncio import StreamReader, StreamWriter
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from conformance.clients.recording.tap import Tap
+from conformance.clients.recording.upstream import Upstream
+
+CONNECT_LIMIT: Final = 10.0  # seconds until a connection to the server counts as impossible
+LAST_WORDS: Final = 5.0  # seconds for what a client sends to a server that is not there
+CLOSE_LIMIT: Final = 2.0
+_PIECE: Final = 64 * 1024
+_RESET: Final = struct.pack("ii", 1, 0)
+
+TLS_LINGER: Final = 30.0  # seconds for an answer to a client that has closed its half, which TLS cannot pass on
+
+
+class Connection:
+    """One connection of a client.
+
+    Args:
+        tap: gets the copies.
+        heard: waited for behind each piece of the client's, so that judging what it sends holds back what follows;
+            says how many requests have been heard.
+        trouble: told what keeps the connection from being forwarded, or read.
+    """
+
+    def __init__(self, tap: Tap, heard: Callable[[], Awaitable[int]], trouble: Callable[[str], None]) -> None:
+        self._tap: Tap | None = tap
+        self._heard = heard
+        self._trouble = trouble
+
+    async def forward(self, reader: StreamReader, writer: StreamWriter, upstream: Upstream) -> None:
+        """Forward until both sides have ended; the tap is told of the end whatever happens."""
+        try:
+            server = await _connected(upstream)
+            if isinstance(server, str):
+                self._trouble(server)
+                await self._listen_alone(reader)
+                _reset(writer)
+            else:
+                await self._both(reader, writer, *server)
+        finally:
+            self._read_along(lambda tap: tap.ended())
+            await self._heard()
+            await _closed(writer)
+
+    async def _both(self, reader: StreamReader, writer: StreamWriter, back: StreamReader, forth: StreamWriter) -> None:
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._guarded(self._forth(reader, forth), writer, forth))
+                tasks.create_task(self._guarded(self._back(back, writer), writer, forth))
+        finally:
+            await _closed(forth)
+
+    async def _forth(self, reader: StreamReader, forth: StreamWriter) -> None:
+        while piece := await reader.read(_PIECE):
+            self._read_along(lambda tap, piece=piece: tap.sent(piece))  # type: ignore[misc]
+            forth.write(piece)
+            await forth.drain()
+            await self._heard()
+        _pass_end_on(forth)
+
+    async def _back(self, back: StreamReader, writer: StreamWriter) -> None:
+        while piece := await back.read(_PIECE):
+            self._read_along(lambda tap, piece=piece: tap.came(piece))  # type: ignore[misc]
+            writer.write(piece)
+            await writer.drain()
+        _pass_end_on(writer)
+
+    async def _guarded(self, direction: Awaitable[None], *both: StreamWriter) -> None:
+        """Forward one direction; a reset of either end is a reset of the other."""
+        try:
+            await direction
+        except OSError:
+            for writer in both:
+                _reset(writer)
+
+    def _read_along(self, take: Callable[[Tap], None]) -> None:
+        """Let the tap read; whatever becomes of it, what passes goes on."""
+        if self._tap is None:
+            return
+        try:
+            take(self._tap)
+        except Exception as error:  # a fault of the suite's own must not reach the connection
+            self._tap = None
+            self._trouble(f"a connection is not read any further: {type(error).__name__}: {error}")
+
+    async def _listen_alone(self, reader: StreamReader) -> None:
+        """Read what a client sends to a server that is not there: it is judged for that, too."""
+        try:
+            async with asyncio.timeout(LAST_WORDS):
+                while piece := await reader.read(_PIECE):
+                    self._read_along(lambda tap, piece=piece: tap.sent(piece))  # type: ignore[misc]
+                    if await self._heard():
+                        return
+        except (OSError, TimeoutError):
+            return
+
+
+def _pass_end_on(writer: StreamWriter) -> None:
+    """Half-close a connection whose other side is half closed."""
+    if writer.can_write_eof():
+        writer.write_eof()
+    else:
+        asyncio.get_running_loop().call_later(TLS_LINGER, writer.transport.abort)
+
+
+async def _connected(upstream: Upstream) -> tuple[StreamReader, StreamWriter] | str:
+    """Return a connection to the server, or why there is none."""
+    name = upstream.host if upstream.tls else None
+    try:
+        async with asyncio.timeout(CONNECT_LIMIT):
+            return await asyncio.open_connection(upstream.host, upstream.port, ssl=upstream.tls, server_hostname=name)
+    except TimeoutError:
+        return f"{upstream.url} cannot be reached: no connection within {CONNECT_LIMIT:g} s"
+    except OSError as error:
+        return f"{upstream.url} cannot be reached: {error.strerror or error}"
+
+
+def _reset(writer: StreamWriter) -> None:
+    """Close a connection so that the other end learns of a reset."""
+    found = writer.get_extra_info("socket")
+    if found is not None and found.fileno() >= 0:
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+    writer.transport.abort()
+
+
+async def _closed(writer: StreamWriter) -> None:
+    writer.close()
+    try:
+        async with asyncio.timeout(CLOSE_LIMIT):
+            await writer.wait_closed()
+    except (OSError, TimeoutError):
+        writer.transport.abort()

@@ -1,0 +1,161 @@
+"""Reads along on a connection of gRPC: which calls a client makes, message by message, and how each ends.
+
+It is HTTP/2 that passes, so nothing is changed: neither metadata nor deadlines, compression or the order of frames.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+from urllib.parse import unquote
+
+from conformance.clients.recording.grpc_frames import Event, FrameReader, Headers, NotHttp2Error
+from conformance.clients.recording.grpc_messages import Messages, decompressed
+from conformance.clients.recording.kept import Body
+from conformance.clients.recording.recorded import Answered
+from conformance.clients.recording.recorder import Asked, Recorder
+from conformance.transport.grpc_ending import CODES, RESETS
+from conformance.wire.grpc_request import GRPC_METHOD
+from conformance.wire.received import Received
+
+MOST_STREAMS: Final = 10_000  # that are open on one connection at a time
+MOST_KEPT: Final = 1000  # messages of one call
+
+
+@dataclass(slots=True)
+class _Call:
+    """One call.
+
+    Attributes:
+        asked: its messages, as they came; `bodies`: those of the answer.
+        trouble: what kept it from ending with a status; None while it goes on. A server may end a call before the
+            client has said all, which is recorded nevertheless.
+    """
+
+    headers: Headers
+    requests: Messages
+    answers: Messages
+    asked: list[Asked] = field(default_factory=list)
+    bodies: list[bytes] = field(default_factory=list)
+    answered: Headers = ()
+    trouble: str | None = None
+    is_said: bool = False
+
+
+class GrpcTap:
+    """Reads one connection; see `tap.Tap`."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._sent = FrameReader(is_of_client=True)
+        self._came = FrameReader(is_of_client=False)
+        self._calls: dict[int, _Call] = {}
+        self._is_stuck = False
+
+    def sent(self, data: bytes) -> None:
+        """Take bytes of the client."""
+        self._read(self._sent, data, is_of_client=True)
+
+    def came(self, data: bytes) -> None:
+        """Take bytes of the server."""
+        self._read(self._came, data, is_of_client=False)
+
+    def ended(self) -> None:
+        """End the calls that are open."""
+        for call in self._calls.values():
+            _release(call)
+            if call.trouble is None:
+                self._end(call, "the connection ended before the call")
+
+    def _read(self, reader: FrameReader, data: bytes, *, is_of_client: bool) -> None:
+        if self._is_stuck:
+            return
+        try:
+            for event in reader.feed(data):
+                (self._take_sent if is_of_client else self._take_came)(event)
+        except NotHttp2Error as error:
+            self._is_stuck = True
+            self._recorder.unread(str(error))
+
+    # --- the client's side ---
+
+    def _take_sent(self, event: Event) -> None:
+        if event.headers is not None and event.stream not in self._calls:
+            if len(self._calls) >= MOST_STREAMS:
+                raise NotHttp2Error("a connection of gRPC has more open calls than are read")
+            store = self._recorder.store
+            self._calls[event.stream] = _Call(event.headers, Messages(store), Messages(store))
+        call = self._calls.get(event.stream)
+        if call is None:
+            return
+        for is_compressed, body in call.requests.feed(event.data):
+            if len(call.asked) < MOST_KEPT:
+                self._ask(call, body, is_compressed=is_compressed)
+            else:
+                body.release()
+        call.is_said = call.is_said or event.has_ended
+        if event.reset is not None and call.trouble is None:
+            self._end(call, f"the client gave the call up: {RESETS.get(event.reset, event.reset)}")
+        self._forget(event.stream, call)
+
+    def _ask(self, call: _Call, body: Body, *, is_compressed: bool) -> None:
+        is_whole, data = body.is_whole, body.release()
+        if is_whole and is_compressed:
+            coding = _value(call.headers, "grpc-encoding") or ""
+            plain = decompressed(data, coding, self._recorder.store.longest)
+            is_whole, data = plain is not None, plain or b""
+        metadata = tuple(pair for pair in call.headers if not pair[0].startswith(":"))
+        received = Received(GRPC_METHOD, _value(call.headers, ":path") or "", metadata, data, "HTTP/2")
+        asked = self._recorder.asked(received, is_whole=is_whole)
+        call.asked.append(asked)
+        if call.trouble is not None:
+            self._recorder.answered(asked, _answered(call.answered, b"", call.trouble))
+
+    # --- the server's side ---
+
+    def _take_came(self, event: Event) -> None:
+        call = self._calls.get(event.stream)
+        if call is None:
+            return
+        for is_compressed, body in call.answers.feed(event.data):
+            data = body.release()
+            if is_compressed:
+                coding = _value(call.answered, "grpc-encoding") or ""
+                data = decompressed(data, coding, self._recorder.store.longest) or b""
+            if len(call.bodies) < MOST_KEPT:
+                call.bodies.append(data)
+        call.answered += tuple(pair for pair in event.headers or () if pair != (":status", "200"))
+        if event.has_ended and call.trouble is None:
+            self._end(call, "" if event.reset is None else f"reset: {RESETS.get(event.reset, event.reset)}")
+        self._forget(event.stream, call)
+
+    def _end(self, call: _Call, trouble: str) -> None:
+        """End a call: its messages are answered in their order, and all with how it ended."""
+        call.trouble = trouble
+        for place, asked in enumerate(call.asked):
+            body = call.bodies[place] if place < len(call.bodies) else b""
+            self._recorder.answered(asked, _answered(call.answered, body, trouble))
+
+    def _forget(self, stream: int, call: _Call) -> None:
+        """Let go of a call that has ended on both sides."""
+        if call.is_said and call.trouble is not None:
+            _release(call)
+            del self._calls[stream]
+
+
+def _release(call: _Call) -> None:
+    call.requests.close()
+    call.answers.close()
+
+
+def _answered(headers: Headers, body: bytes, trouble: str) -> Answered:
+    number = _value(headers, "grpc-status")
+    if number is None or not number.isdecimal() or int(number) >= len(CODES):
+        return Answered(None, headers, body, "HTTP/2", trouble=trouble or "the call ended without a status")
+    code, status = CODES[int(number)]
+    details = unquote(_value(headers, "grpc-message") or "", errors="replace")
+    return Answered(status, headers, body, "HTTP/2", code, details)
+
+
+def _value(headers: Headers, name: str) -> str | None:
+    return next((value for key, value in headers if key == name), None)

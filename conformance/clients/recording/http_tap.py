@@ -1,0 +1,134 @@
+"""Reads along on a connection of HTTP/1: which requests a client sends, and which answer belongs to which."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import deque
+from typing import Final
+
+from conformance.clients.recording.http_reading import Read, answer_reader, request_reader
+from conformance.clients.recording.recorded import Answered
+from conformance.clients.recording.recorder import Asked, Recorder
+from conformance.wire.received import Received
+from conformance.wire.request import INFERENCE_HEADER
+
+_NO_ANSWER: Final = "the connection ended without an answer"
+_BEGINS_LIKE_A_REQUEST: Final = re.compile(rb"[A-Z]{1,12}(?: |\Z)")
+
+
+class HttpTap:
+    """Reads one connection; see `tap.Tap`."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._requests = request_reader(recorder.store)
+        self._answers = answer_reader(recorder.store, self._next_method)
+        self._waiting: deque[Asked] = deque()
+        self._early: deque[Answered] = deque()  # answers to requests that have not come whole
+        self._last: Received | None = None
+
+    def sent(self, data: bytes) -> None:
+        """Take bytes of the client."""
+        for read in self._requests.feed(data):
+            self._take_request(read)
+
+    def came(self, data: bytes) -> None:
+        """Take bytes of the server."""
+        for read in self._answers.feed(data):
+            self._take_answer(_answered(read))
+        if self._answers.is_stuck and not self._requests.is_stuck:
+            self._requests.is_stuck = True
+            self._recorder.unread("a connection went on with what is not HTTP/1")
+
+    def ended(self) -> None:
+        """Read what was left open: an answer that ends with its connection, a request that has not come whole."""
+        if read := self._answers.end():
+            self._take_answer(_answered(read))
+        if (current := self._requests.current) is not None:
+            self._take_open(current)
+        elif begun := self._requests.begun:
+            self._take_rest(begun)
+        while self._waiting:
+            self._recorder.answered(self._waiting.popleft(), Answered(trouble=_NO_ANSWER))
+
+    # --- requests ---
+
+    def _take_request(self, read: Read) -> None:
+        is_whole, body = read.body.is_whole, read.body.release()
+        if read.trouble and not read.method:
+            self._take_rest(body)
+        elif read.is_beyond_reader:
+            self._recorder.unread(read.trouble)
+        else:
+            self._record(_received(read, body, _trouble(read)), is_whole=is_whole)
+
+    def _record(self, received: Received, *, is_whole: bool = True) -> None:
+        self._last = received
+        asked = self._recorder.asked(received, is_whole=is_whole)
+        if self._early:
+            self._recorder.answered(asked, self._early.popleft())
+        else:
+            self._waiting.append(asked)
+
+    def _take_open(self, read: Read) -> None:
+        """Take a request whose body has not ended. It may have been given up, which is no fault of its framing."""
+        body = read.body.release()
+        length = len(body)
+        missing = "the last chunk" if read.is_chunked else "the rest of what Content-Length counts"
+        trouble = f"a body that has all it speaks of with {length} bytes, and for which {missing} never came"
+        received = _received(read, body, trouble)
+        if is_whole_by_its_own_account(received):
+            self._record(received)
+        else:
+            self._recorder.unread("a request was given up before it was whole")
+
+    def _take_rest(self, rest: bytes) -> None:
+        """Take bytes that begin no request of HTTP: what follows a request may be more of its body."""
+        last = self._last
+        if last is None or last.is_chunked or not last.is_inference or _BEGINS_LIKE_A_REQUEST.match(rest):
+            self._recorder.unread("what came is no request of HTTP/1")
+            return
+        trouble = f"a body that goes on behind the {len(last.body)} bytes which Content-Length counts"
+        self._record(Received(last.method, last.path, last.headers, rest, last.version, trouble=trouble))
+
+    # --- answers ---
+
+    def _next_method(self) -> str:
+        """Return the method of the request that the next answer is for."""
+        if self._waiting:
+            return self._waiting[0].recorded.received.method
+        return self._requests.current.method if self._requests.current else "GET"
+
+    def _take_answer(self, answer: Answered) -> None:
+        if self._waiting:
+            self._recorder.answered(self._waiting.popleft(), answer)
+        elif self._requests.current is not None:
+            self._early.append(answer)
+
+
+def is_whole_by_its_own_account(received: Received) -> bool:
+    """Say whether a body has all that its JSON says it has, whatever its framing says."""
+    header = received.header(INFERENCE_HEADER)
+    try:
+        end = len(received.body) if header is None else int(header)
+        document = json.loads(received.body[:end])
+        sizes = [item.get("parameters", {}).get("binary_data_size", 0) for item in document["inputs"]]
+        return 0 < end <= len(received.body) and end + sum(sizes) == len(received.body)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return False
+
+
+def _received(read: Read, body: bytes, trouble: str) -> Received:
+    return Received(read.method, read.path, read.headers, body, read.version, bool(read.is_chunked), trouble)
+
+
+def _trouble(read: Read) -> str:
+    """Return why a request is none of HTTP; empty where it is."""
+    part = "a head" if read.is_chunked is None else "chunks"
+    return f"{part} that cannot be read: {read.trouble}" if read.trouble else ""
+
+
+def _answered(read: Read) -> Answered:
+    body = read.body.release()
+    return Answered(read.status, read.headers, body, read.version, trouble=read.trouble)

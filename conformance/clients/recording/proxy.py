@@ -1,0 +1,168 @@
+"""The recording peer: listens where clients are told to go, and forwards what they send, in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from asyncio import StreamReader, StreamWriter
+from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from itertools import count
+from typing import Any, Final
+
+from conformance.clients.recording.forwarding import Connection
+from conformance.clients.recording.kept import Store
+from conformance.clients.recording.recorded import Listener, Recorded
+from conformance.clients.recording.recorder import Recorder
+from conformance.clients.recording.tap import Tap
+from conformance.clients.recording.upstream import Upstream
+
+STOP_LIMIT: Final = 3.0  # seconds that open connections have at the end
+_BACKLOG: Final = 512
+
+
+class PortError(OSError):
+    """Nobody can listen there; the message is one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A port, what stands behind it, and how it is read.
+
+    Attributes:
+        port: 0 for a free one.
+        tap: makes what reads a connection.
+    """
+
+    port: int
+    upstream: Upstream
+    tap: Callable[[Recorder], Tap]
+
+
+class Proxy:
+    """A recording peer with a port for each route.
+
+    Attributes:
+        ports: where it listens, in the order of the routes.
+        fault: what the listener raised first; None where it did not. Forwarding goes on.
+
+    Args:
+        routes: at least one.
+        host: where to listen.
+    """
+
+    def __init__(self, routes: Sequence[Route], host: str = "127.0.0.1") -> None:
+        self.ports: list[int] = []
+        self.fault: BaseException | None = None
+        self._routes = routes
+        self._host = host
+        self._store = Store()
+        self._numbers = count(1)
+        self._loop = asyncio.new_event_loop()
+        self._judge = ThreadPoolExecutor(1, "judge")
+        self._thread = threading.Thread(target=self._loop.run_forever, name="recording", daemon=True)
+        self._servers: list[asyncio.Server] = []
+        self._open: set[asyncio.Task[None]] = set()
+        self._listener: Listener | None = None
+
+    def listen(self) -> None:
+        """Take the ports; nobody is answered before `serve`.
+
+        Raises:
+            PortError: a port cannot be listened at.
+        """
+        self._thread.start()
+        for route in self._routes:
+            try:
+                self._wait(self._listen(route))
+            except OSError as error:
+                raise PortError(
+                    f"cannot listen at {self._host}:{route.port}: {os.strerror(error.errno or 0)}"
+                ) from error
+
+    def serve(self, listener: Listener) -> None:
+        """Forward what comes, and tell the listener of it, in one thread of its own."""
+        self._listener = listener
+        for server in self._servers:
+            self._wait(server.start_serving())
+
+    def close(self) -> None:
+        """Listen no more, end what is open, and tell of the rest; once is enough."""
+        if self._loop.is_closed():
+            return
+        if self._thread.is_alive():
+            self._wait(self._stop())
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+        self._judge.shutdown()
+        self._loop.close()
+
+    def _wait(self, what: Coroutine[Any, Any, None]) -> None:
+        asyncio.run_coroutine_threadsafe(what, self._loop).result()
+
+    async def _listen(self, route: Route) -> None:
+        server = await asyncio.start_server(
+            partial(self._accept, route), self._host, route.port, backlog=_BACKLOG, start_serving=False
+        )
+        self._servers.append(server)
+        self.ports.append(server.sockets[0].getsockname()[1])
+
+    async def _accept(self, route: Route, reader: StreamReader, writer: StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - for the type checker
+        assert self._listener is not None  # noqa: S101 - likewise: nobody is served before
+        self._open.add(task)
+        told = _Told(self._listener, self._judge, self._keep_fault)
+        recorder = Recorder(told, self._store, self._numbers)
+        try:
+            await Connection(route.tap(recorder), told.wait, told.unread).forward(reader, writer, route.upstream)
+        except asyncio.CancelledError:  # at the end of the recording
+            writer.transport.abort()
+        finally:
+            self._open.discard(task)
+
+    def _keep_fault(self, fault: BaseException) -> None:
+        self.fault = self.fault or fault
+
+    async def _stop(self) -> None:
+        for server in self._servers:
+            server.close()
+        for task in self._open:
+            task.cancel()
+        if self._open:
+            await asyncio.wait(self._open, timeout=STOP_LIMIT)
+
+
+class _Told:
+    """Hands what one connection has to tell over to the thread of the listener, in its order."""
+
+    def __init__(self, listener: Listener, judge: ThreadPoolExecutor, failed: Callable[[BaseException], None]) -> None:
+        self._listener = listener
+        self._judge = judge
+        self._failed = failed
+        self._pending: list[Future[None]] = []
+        self._count = 0
+
+    def asked(self, recorded: Recorded) -> None:
+        """Take a request."""
+        self._count += 1
+        self._pending.append(self._judge.submit(self._listener.asked, recorded))
+
+    def answered(self, recorded: Recorded) -> None:
+        """Take its answer."""
+        self._pending.append(self._judge.submit(self._listener.answered, recorded))
+
+    def unread(self, why: str) -> None:
+        """Take what cannot be read."""
+        self._pending.append(self._judge.submit(self._listener.unread, why))
+
+    async def wait(self) -> int:
+        """Wait until all that was told has been taken; return how many requests that were so far."""
+        pending, self._pending = self._pending, []
+        for fault in await asyncio.gather(*map(asyncio.wrap_future, pending), return_exceptions=True):
+            if isinstance(fault, Exception):
+                self._failed(fault)
+        return self._count

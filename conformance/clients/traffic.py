@@ -1,0 +1,201 @@
+"""What watched clients have sent, by client, judged as it comes: from requests to results as a run has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from conformance.clients.miss import Judged, Miss
+from conformance.clients.recording.recorded import Recorded
+from conformance.clients.rules import judged
+from conformance.clients.watched import check_of, requirements
+from conformance.terms.extensions import GRPC, HTTP
+from conformance.terms.ledger import Requirement
+from conformance.terms.outcome import UNMET, Outcome, Reason, ReasonKind
+from conformance.terms.result import CheckResult, Failure
+from conformance.terms.text import safe
+
+UNNAMED: Final = "unnamed"
+OTHERS: Final = "others"
+MOST_CLIENTS: Final = 100  # that are told apart
+LONGEST_NAME: Final = 80
+# What is judged of a request whose body was too long to be kept.
+BY_HEAD: Final = ("CLIENT-SENDS-POST",)
+
+Describe = Callable[[Recorded, Miss], Failure]
+
+
+@dataclass(slots=True)
+class Tally:
+    """What became of one requirement with one client.
+
+    Attributes:
+        judged: requests that say something about it; `missed`: those that do not meet it.
+        number: of the first of these; `failure`: as it is shown, once it has been answered.
+    """
+
+    judged: int = 0
+    missed: int = 0
+    number: int = 0
+    failure: Failure | None = None
+
+
+@dataclass(slots=True)
+class Sender:
+    """One client.
+
+    Attributes:
+        requests: of inference, over each transport.
+        by_head: how many of them were too long to be judged whole.
+        tallies: by requirement.
+    """
+
+    name: str
+    requests: dict[str, int] = field(default_factory=dict)
+    by_head: int = 0
+    tallies: dict[str, Tally] = field(default_factory=dict)
+
+    @property
+    def count(self) -> int:
+        """How many requests of inference it sent."""
+        return sum(self.requests.values())
+
+
+@dataclass(frozen=True, slots=True)
+class FirstMiss:
+    """The first request of a client that misses a requirement."""
+
+    client: str
+    recorded: Recorded
+    miss: Miss
+    failure: Failure | None = None
+
+
+class Traffic:
+    """Requests of any number of clients, judged one after the other.
+
+    Attributes:
+        clients: by name, in the order in which they came.
+
+    Args:
+        describe: makes the failure that a miss is shown as.
+        header: that names a client instead of its user agent.
+        strict: advice fails, too.
+    """
+
+    def __init__(self, describe: Describe, header: str | None = None, *, strict: bool = False) -> None:
+        self.clients: dict[str, Sender] = {}
+        self._describe = describe
+        self._header = header or "user-agent"
+        self._strict = strict
+        self._open: dict[int, list[FirstMiss]] = {}  # by the number of the request
+
+    def name_of(self, recorded: Recorded) -> str:
+        """Return the name of the client that sent a request."""
+        return safe(recorded.received.header(self._header) or UNNAMED, LONGEST_NAME)
+
+    def asked(self, recorded: Recorded, client: str | None = None) -> list[FirstMiss]:
+        """Judge a request, if it is one of an inference.
+
+        Args:
+            recorded: the request.
+            client: its client's name, where that is known otherwise.
+
+        Returns:
+            What it misses that no request of this client missed before.
+        """
+        received = recorded.received
+        if not received.is_inference:
+            return []
+        sender = self._sender(client or self.name_of(recorded))
+        transport = GRPC if received.is_over_grpc else HTTP
+        sender.requests[transport] = sender.requests.get(transport, 0) + 1
+        sender.by_head += not recorded.is_whole
+        first = [FirstMiss(sender.name, recorded, miss) for miss in _counted(sender, recorded)]
+        if first:
+            self._open[recorded.number] = first
+        return first
+
+    def answered(self, recorded: Recorded) -> list[FirstMiss]:
+        """Describe what a request missed first, now that its answer is there; return that with the failures."""
+        described = []
+        for first in self._open.pop(recorded.number, ()):
+            failure = self._describe(recorded, first.miss)
+            self.clients[first.client].tallies[first.miss.requirement].failure = failure
+            described.append(replace(first, failure=failure))
+        return described
+
+    def results(self) -> Sequence[CheckResult]:
+        """Return a result for each client and each requirement of those transports that it used."""
+        for found in [first[0].recorded for first in self._open.values()]:
+            self.answered(found)
+        return [
+            self._result(sender, entry)
+            for sender in self.clients.values()
+            for transport in (HTTP, GRPC)
+            if transport in sender.requests
+            for entry in requirements(transport)
+        ]
+
+    def _sender(self, name: str) -> Sender:
+        if name not in self.clients and len(self.clients) >= MOST_CLIENTS:
+            name = OTHERS
+        return self.clients.setdefault(name, Sender(name))
+
+    def _result(self, sender: Sender, entry: Requirement) -> CheckResult:
+        tally = sender.tallies.get(entry.id, Tally())
+        found = CheckResult(
+            check_of(entry.id),
+            sender.name,
+            entry.statement,
+            entry.area,
+            entry.extension,
+            Outcome.PASS,
+            [entry.id],
+            exchanges=0,
+        )
+        if not tally.judged:
+            reason = Reason(ReasonKind.NOT_FOR_THIS_TARGET)
+            message = "no request of this client says anything about it"
+            return replace(found, outcome=Outcome.NOT_APPLICABLE, message=message, reason=reason)
+        if not tally.missed or tally.failure is None:
+            return found
+        outcome = UNMET[entry.level]
+        return replace(
+            found,
+            outcome=Outcome.FAIL if self._strict and outcome is Outcome.ADVISORY else outcome,
+            message=_message(tally, tally.failure),
+            failure=tally.failure,
+        )
+
+
+def _message(tally: Tally, failure: Failure) -> str:
+    requests = f"{tally.judged} request{'' if tally.judged == 1 else 's'}"
+    return (
+        f"expected {failure.expected}, got {failure.actual} "
+        f"({tally.missed} of {requests}, request {tally.number} the first of them)"
+    )
+
+
+def _counted(sender: Sender, recorded: Recorded) -> Iterator[Miss]:
+    """Count what a request meets and misses; yield what this client misses for the first time."""
+    found = _judged(recorded)
+    missed = {miss.requirement for miss in found.misses}
+    for requirement in dict.fromkeys([*found.met, *missed]):
+        tally = sender.tallies.setdefault(requirement, Tally())
+        tally.judged += 1
+        tally.missed += requirement in missed
+    for miss in found.misses:
+        tally = sender.tallies[miss.requirement]
+        if not tally.number:
+            tally.number = recorded.number
+            yield miss
+
+
+def _judged(recorded: Recorded) -> Judged:
+    found = judged(recorded.received)
+    if recorded.is_whole:
+        return found
+    misses = tuple(miss for miss in found.misses if miss.requirement in BY_HEAD)
+    return Judged(tuple(name for name in found.met if name in BY_HEAD), misses)

@@ -1,0 +1,52 @@
+"""What is judged of clients that are watched: a check for each requirement that a request alone can miss."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from conformance.terms import ledger
+from conformance.terms.ledger import OVER_GRPC, Requirement
+
+_CHECK: Final = "client.watched-"
+_TWIN: Final = "-over-grpc"
+
+# What only the caller knows, or somebody who sees what the caller is given, is not here.
+CLAIMS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "CLIENT-SENDS-POST": "request-is-a-post-to-its-model",
+        "CLIENT-SENDS-WHOLE": "body-is-as-long-as-it-says",
+        "CLIENT-SENDS-CODING": "announced-coding-is-applied",
+        "CLIENT-SENDS-CONTENT-TYPE": "content-type-fits-the-form",
+        "CLIENT-SENDS-JSON": "json-is-valid",
+        "CLIENT-SENDS-MEMBER-ONCE": "members-stand-once",
+        "CLIENT-SENDS-MEMBERS": "request-has-its-members",
+        "CLIENT-SENDS-PARAMETERS": "parameters-stand-in-their-place",
+        "CLIENT-SENDS-CLASSIFICATION": "classification-is-a-count",
+        "CLIENT-SENDS-DATA": "data-fit-shape-and-datatype",
+        "CLIENT-SENDS-FP16": "half-floats-are-binary",
+        "CLIENT-SENDS-HEADER": "binary-data-have-the-header",
+        "CLIENT-SENDS-HEADER-LENGTH": "header-counts-the-json",
+        "CLIENT-SENDS-SIZE": "sizes-fit-shape-and-datatype",
+        "CLIENT-SENDS-SIZES-FILL": "sizes-fill-the-body",
+        "CLIENT-SENDS-ORDER": "binary-data-follow-the-json",
+        "CLIENT-SENDS-BYTES": "bytes-elements-have-their-lengths",
+        "CLIENT-SENDS-BOOL": "bool-elements-are-0-or-1",
+        "CLIENT-SENDS-DATA-OR-SIZE": "an-input-has-data-or-a-size",
+        "CLIENT-SENDS-RAW": "raw-request-is-one-tensor",
+        "CLIENT-SENDS-ONE-FORM": "contents-have-one-form",
+    }
+)
+
+
+def check_of(requirement: str) -> str:
+    """Return the id of the check that judges a requirement."""
+    name = requirement.removesuffix(OVER_GRPC)
+    return f"{_CHECK}{CLAIMS[name]}{_TWIN if requirement != name else ''}"
+
+
+def requirements(transport: str) -> list[Requirement]:
+    """Return what is judged over a transport, in the order of the ledger."""
+    watched = [entry for entry in ledger.of_party(ledger.Party.CLIENT) if entry.name in CLAIMS]
+    return [entry for entry in watched if entry.transport == transport]

@@ -1,0 +1,175 @@
+"""`oip-conformance client watch`: judges every request that any client sends, and forwards it unchanged."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from threading import Event
+from typing import Any
+
+from conformance.clients.recording import upstream
+from conformance.clients.recording.archive import Writer
+from conformance.clients.recording.http_tap import HttpTap
+from conformance.clients.recording.proxy import PortError, Proxy, Route
+from conformance.clients.traffic import Traffic
+from conformance.commands.watch_conclusion import Addresses, Watched, conclude, now
+from conformance.commands.watch_listener import WatchListener
+from conformance.commands.watch_options import WatchOptions, add_options, read_options
+from conformance.commands.watch_waiting import (
+    Ended,
+    for_command,
+    for_seconds,
+    interrupts,
+    until_idle,
+    until_interrupted,
+)
+from conformance.judging.wrong_request import describe
+from conformance.terms.user_error import UserError
+from conformance.transport.reference import ReferenceServer
+from conformance.transport.settings import Settings, make
+
+DESCRIPTION = """\
+Listen where clients are told to go, judge every inference request that they send, and forward all of it unchanged to
+the bundled server, or to the one of --upstream. End with Ctrl-C, after a time, or with a command:
+
+  oip-conformance client watch -- pytest tests/integration
+
+The command finds the addresses in OIP_TARGET_URL and OIP_TARGET_GRPC. Exit status: that of the command where it is not
+0 (128 and the number of the signal that ended it); else 0 where the clients are conformant, 1 where they are not, and 6
+where that cannot be said: no inference request came, or the watch was interrupted."""
+
+
+def add(commands: Any) -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "watch",
+        help="judge what clients send to a server, or to the bundled one",
+        description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        usage="%(prog)s [OPTION ...] [-- COMMAND ...]",
+    )
+    add_options(parser)
+
+
+def run(options: argparse.Namespace) -> tuple[str, int]:
+    """Watch until the end, and return what to print and the exit status.
+
+    Raises:
+        UserError: an option cannot be used, a port cannot be listened at, or the command not be run.
+    """
+    return watch(read_options(options, options.after))
+
+
+def watch(options: WatchOptions) -> tuple[str, int]:
+    """Watch until the end, and return what to print and the exit status.
+
+    Raises:
+        UserError: a port cannot be listened at, or the command not be run.
+    """
+    started = now()
+    with interrupts() as interrupted, _behind(options) as behind:
+        proxy = Proxy(_routes(options, behind), host=options.host)
+        with _listening(proxy):
+            addresses = _addresses(options, behind, proxy)
+            traffic = Traffic(partial(describe, url_of=addresses.of), options.header, strict=options.is_strict)
+            with _listener(options, traffic, addresses) as listener:
+                proxy.serve(listener)
+                _say(_ready(options, behind, addresses))
+                ended = _wait(options, addresses, listener, interrupted)
+                proxy.close()  # what is still open is judged, too
+                stopped = ended.stopped or (f"judging broke off: {proxy.fault}" if proxy.fault else "")
+                listener.stopped = stopped
+    watched = Watched(traffic, addresses, started, stopped, listener.unread_reasons)
+    text, status = conclude(watched, options.files, is_strict=options.is_strict, shows_all=options.shows_all)
+    return text, ended.status or status
+
+
+@contextmanager
+def _behind(options: WatchOptions) -> Iterator[Settings]:
+    """Yield how the server behind is reached; the bundled one is started where no other is named."""
+    if options.upstream is not None:
+        yield options.upstream
+        return
+    server = ReferenceServer(grpc=options.grpc_port is not None)
+    try:
+        yield make(server.url, grpc=server.grpc)
+    finally:
+        server.stop()
+
+
+def _routes(options: WatchOptions, behind: Settings) -> list[Route]:
+    """Return what is listened at: HTTP first, then gRPC."""
+    routes = []
+    if options.port is not None:
+        routes.append(Route(options.port, upstream.over_http(behind), HttpTap))
+    if options.grpc_port is not None:
+        from conformance.clients.recording.grpc_tap import GrpcTap  # its packages come with an extra
+
+        routes.append(Route(options.grpc_port, upstream.over_grpc(behind), GrpcTap))
+    return routes
+
+
+@contextmanager
+def _listening(proxy: Proxy) -> Iterator[None]:
+    try:
+        proxy.listen()
+    except PortError as error:
+        proxy.close()
+        raise UserError(f"{error}; take another port with --port or --grpc-port, 0 for a free one") from error
+    try:
+        yield
+    finally:
+        proxy.close()
+
+
+def _addresses(options: WatchOptions, behind: Settings, proxy: Proxy) -> Addresses:
+    ports = iter(proxy.ports)
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(options.host, options.host)  # noqa: S104 - where it listens
+    name = f"[{host}]" if ":" in host else host
+    http = f"http://{name}:{next(ports)}{behind.base_path}" if options.port is not None else ""
+    return Addresses(http, f"grpc://{name}:{next(ports)}" if options.grpc_port is not None else "")
+
+
+@contextmanager
+def _listener(options: WatchOptions, traffic: Traffic, addresses: Addresses) -> Iterator[WatchListener]:
+    """Yield what listens to the recording; what it writes is whole afterwards."""
+    folder = options.files.evidence
+    if folder is None:
+        yield WatchListener(traffic, _say)
+        return
+    try:
+        writer = Writer(folder, addresses.http, addresses.grpc, is_strict=options.is_strict)
+    except OSError as error:
+        raise UserError(f"--conformance-evidence {folder}: {error.strerror}") from error
+    listener = WatchListener(traffic, _say, folder, writer)
+    try:
+        yield listener
+    finally:
+        writer.close(listener.stopped)
+
+
+def _ready(options: WatchOptions, behind: Settings, addresses: Addresses) -> str:
+    where = " and ".join(address for address in (addresses.http, addresses.grpc) if address)
+    servers = [behind.url, *([behind.grpc.url] if behind.grpc else [])]
+    server = "the bundled server" if options.upstream is None else " and ".join(dict.fromkeys(servers))
+    ends = any((options.command, options.seconds, options.idle))
+    return f"watching {where} in front of {server}{'' if ends else '; Ctrl-C ends it'}"
+
+
+def _wait(options: WatchOptions, addresses: Addresses, listener: WatchListener, interrupted: Event) -> Ended:
+    if options.command:
+        return for_command(options.command, addresses.environment(), interrupted)
+    if options.seconds is not None:
+        return for_seconds(options.seconds, interrupted)
+    if options.idle is not None:
+        return until_idle(options.idle, lambda: listener.last, interrupted)
+    return until_interrupted(interrupted)
+
+
+def _say(line: str) -> None:
+    """Show a line at once."""
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()

@@ -1,0 +1,114 @@
+"""The files of a run that is not one of pytest: reports, evidence, a baseline, named as pytest's options name them."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from conformance.judging import baseline_file
+from conformance.judging.baseline import Baseline, unapplied
+from conformance.judging.baseline_file import BaselineError
+from conformance.report import formats
+from conformance.terms.result import CheckResult
+from conformance.terms.user_error import UserError
+
+
+@dataclass(frozen=True, slots=True)
+class RunFiles:
+    """What a run is to write, and the failures that are known.
+
+    Attributes:
+        baseline: None where no file lists them.
+        updates_baseline: the file is written anew.
+    """
+
+    reports: tuple[Path, ...] = ()
+    evidence: Path | None = None
+    baseline: Baseline | None = None
+    baseline_path: Path | None = None
+    updates_baseline: bool = False
+
+
+def add_files(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    known = ", ".join(formats.FORMATS)
+    parser.add_argument(
+        "--conformance-report", metavar="PATH", type=Path, action="append", default=[],
+        help=f"write a report (repeatable); by its suffix: {known}",
+    )  # fmt: skip
+    parser.add_argument(
+        "--conformance-evidence", metavar="DIR", type=Path,
+        help="write run.har, a recording of every request, and a folder for each requirement that is not met",
+    )  # fmt: skip
+    parser.add_argument(
+        "--conformance-baseline", metavar="FILE", type=Path,
+        help="failures that this TOML file lists do not fail the run; new ones do, and listed ones that are fixed",
+    )  # fmt: skip
+    parser.add_argument(
+        "--conformance-update-baseline", action="store_true",
+        help="write that file anew from this run, and keep its comments",
+    )  # fmt: skip
+
+
+def read_files(options: argparse.Namespace) -> RunFiles:
+    """Return what the options say.
+
+    Raises:
+        UserError: a path cannot be used, or the baseline not be read.
+    """
+    for path in options.conformance_report:
+        if formats.suffix(path) is None:
+            known = ", ".join(formats.FORMATS)
+            raise UserError(f"--conformance-report {path}: unknown suffix {path.suffix!r}, known are {known}")
+        if not path.absolute().parent.is_dir():
+            raise UserError(f"--conformance-report {path}: no folder {path.absolute().parent}")
+    path, updates = options.conformance_baseline, options.conformance_update_baseline
+    if updates and path is None:
+        raise UserError("--conformance-update-baseline: give --conformance-baseline FILE, too")
+    reports, evidence = tuple(options.conformance_report), options.conformance_evidence
+    return RunFiles(reports, evidence, _baseline(path, updates=updates), path, updates)
+
+
+def _baseline(path: Path | None, *, updates: bool) -> Baseline | None:
+    if path is None or (updates and not path.exists()):
+        return None if path is None else Baseline()
+    try:
+        return baseline_file.load(path)
+    except BaselineError as error:
+        raise UserError(str(error)) from error
+
+
+def with_baseline(
+    files: RunFiles, results: Sequence[CheckResult], *, is_whole: bool
+) -> tuple[Baseline | None, Sequence[CheckResult]]:
+    """Return the baseline, brought up to date where that is asked for, and the results as it has them."""
+    baseline, path = files.baseline, files.baseline_path
+    if baseline is None or path is None:
+        return None, results
+    if files.updates_baseline and not is_whole:
+        sys.stderr.write(f"{path} is as it was: only a whole run can update it\n")
+    elif files.updates_baseline:
+        found = [baseline.applied(result) for result in results]
+        text = baseline_file.updated(path.read_text(encoding="utf-8") if path.exists() else "", found)
+        attempt(f"the baseline {path}", partial(baseline_file.write, path, text))
+        baseline = baseline_file.of_text(text)
+    return baseline, [baseline.applied(unapplied(result)) for result in results]
+
+
+def write_reports(files: RunFiles, report: dict[str, Any]) -> None:
+    """Write every report that is asked for; say of each that cannot be written why."""
+    for path in files.reports:
+        attempt(f"the report {path}", partial(formats.write, report, path))
+
+
+def attempt(what: str, write: Callable[[], None]) -> None:
+    """Write something; say why where that cannot be done."""
+    try:
+        write()
+    except OSError as error:
+        sys.stderr.write(f"cannot write {what}: {error.strerror}\n")

@@ -1,0 +1,152 @@
+"""The end of a watch: the baseline is updated, reports are written, and all that was not met is shown."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from conformance.clients.recording.recorded import Recorded
+from conformance.clients.traffic import Sender, Traffic
+from conformance.commands.run_files import RunFiles, with_baseline, write_reports
+from conformance.judging.conclusion import Conclusion
+from conformance.judging.watched_conclusion import of_watch, survey_of
+from conformance.report import json_report, terminal, terminal_findings
+from conformance.report.findings import label
+from conformance.report.lines import Line
+from conformance.survey.survey import Survey
+from conformance.terms.extensions import GRPC, HTTP
+from conformance.terms.ledger import Party
+from conformance.transport.settings import Settings
+
+RULER = 78
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """Where clients are told to go, as URLs; empty for a transport that is not watched."""
+
+    http: str = ""
+    grpc: str = ""
+
+    def of(self, recorded: Recorded) -> str:
+        """Return the address that a request came to."""
+        return self.grpc if recorded.received.is_over_grpc else self.http
+
+    def environment(self) -> dict[str, str]:
+        """Return the variables in which a command finds them."""
+        grpc = self.grpc.removeprefix("grpc://")
+        return {name: value for name, value in (("OIP_TARGET_URL", self.http), ("OIP_TARGET_GRPC", grpc)) if value}
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What was watched.
+
+    Attributes:
+        started: a UTC time in ISO 8601.
+        stopped: why it was cut short; empty where it was not.
+        unread: why something was not read -> how often.
+    """
+
+    traffic: Traffic
+    addresses: Addresses
+    started: str
+    stopped: str = ""
+    unread: Mapping[str, int] | None = None
+
+
+def conclude(watched: Watched, files: RunFiles, *, is_strict: bool, shows_all: bool) -> tuple[str, int]:
+    """Write what is to be written; return what to print and the exit status."""
+    found = watched.traffic.results()
+    baseline, results = with_baseline(files, found, is_whole=bool(found) and not watched.stopped)
+    conclusion = of_watch(results, baseline, watched.stopped)
+    survey = survey_of(results, list(watched.traffic.clients))
+    if files.reports:
+        write_reports(files, _report(watched, conclusion, survey, is_strict=is_strict))
+    lines = _shown(watched, conclusion, survey, shows_all=shows_all)
+    verdict, gate = conclusion.verdict, conclusion.gate
+    return "\n".join(lines), verdict.exit_status if gate is None else gate.exit_status(verdict)
+
+
+def _report(watched: Watched, conclusion: Conclusion, survey: Survey, *, is_strict: bool) -> dict[str, Any]:
+    addresses = watched.addresses
+    url = addresses.http or addresses.grpc
+    options = json_report.asked(
+        profile="certify",
+        dangerous=False,
+        strict=is_strict,
+        extensions=(),
+        models=(),
+        settings=Settings(url),
+    )
+    return json_report.build(
+        conclusion.results,
+        survey,
+        conclusion.verdict,
+        url=url,
+        grpc=addresses.grpc,
+        options=options,
+        seed=None,
+        started=watched.started,
+        finished=now(),
+        complete=conclusion.is_complete,
+        gate=conclusion.gate,
+        party=Party.CLIENT,
+    )
+
+
+def now() -> str:
+    """Return the time as reports have it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+# --- shown ------------------------------------------------------------------------------------------------------------
+
+
+def _shown(watched: Watched, conclusion: Conclusion, survey: Survey, *, shows_all: bool) -> Iterator[str]:
+    """Yield what the terminal shows; under a baseline the difference alone."""
+    results, gate = conclusion.results, conclusion.gate
+    checks = [result.to_dict() for result in results]
+    most = None if shows_all else terminal_findings.MOST_BLOCKS
+    yield from _section("clients", _clients(watched.traffic.clients.values()))
+    yield from _section("not read", [f"{count:>6}  {why}" for why, count in (watched.unread or {}).items()])
+    if gate:
+        new = set(gate.new)
+        checks = [check for check in checks if label(check) in new]
+        yield from _section("gate", terminal.gate(gate))
+    elif results:
+        yield from _section("summary", terminal.summary(results, survey))
+    yield from _section("failures", terminal_findings.failures(checks, "", most=most))
+    yield from _section("advice", terminal_findings.advice(checks, most=most))
+    yield from _section("fix first", terminal_findings.fix_first(checks))
+    subject = f"What {_named(list(watched.traffic.clients))} sent"
+    yield terminal.verdict_line(conclusion.verdict, subject, results, gate, offered=survey.offered, party=Party.CLIENT)
+
+
+def _named(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{len(names)} clients"
+
+
+def _clients(clients: Iterable[Sender]) -> Iterator[str]:
+    for sender in clients:
+        counts = [f"{sender.requests[name]} over {word}" for name, word in _OVER.items() if name in sender.requests]
+        missed = sum(tally.missed > 0 for tally in sender.tallies.values())
+        too_long = f"; {sender.by_head} too long to be judged but by their heads" if sender.by_head else ""
+        not_met = f"{missed} requirement{'' if missed == 1 else 's'} not met" if missed else "nothing missed"
+        yield f"{sender.name}: requests {', '.join(counts)}; {not_met}{too_long}"
+
+
+_OVER = {HTTP: "HTTP", GRPC: "gRPC"}
+
+
+def _section(title: str, lines: Iterable[Line | str]) -> Iterator[str]:
+    """Yield a title and what stands below it, wrapped on a terminal; nothing where that is nothing."""
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    shown = [line if isinstance(line, Line) else Line(line, is_whole=True) for line in lines]
+    if shown:
+        yield f" {title} ".center(RULER, "=")
+        yield from (piece for line in shown for piece in line.wrapped(width))

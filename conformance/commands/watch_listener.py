@@ -1,0 +1,79 @@
+"""What is done with each request while it is watched: judged, shown where it is the first of its kind, written down."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+from conformance.clients.recording.archive import Writer
+from conformance.clients.recording.recorded import Recorded
+from conformance.clients.traffic import FirstMiss, Traffic
+from conformance.clients.watched import check_of
+from conformance.judging import watched_evidence
+from conformance.terms.text import safe
+
+MOST_REASONS = 100
+
+
+class WatchListener:
+    """Listens to a recording; see `recorded.Listener`.
+
+    Attributes:
+        unread_reasons: why something was not read -> how often.
+        last: when the last request came, by the monotonic clock.
+        stopped: why the watch was cut short; empty where it was not.
+
+    Args:
+        traffic: judges.
+        show: takes a line for the terminal.
+        evidence: a folder for what is not met, or None; `writer`: of the recording.
+    """
+
+    def __init__(
+        self,
+        traffic: Traffic,
+        show: Callable[[str], None],
+        evidence: Path | None = None,
+        writer: Writer | None = None,
+    ) -> None:
+        self.traffic = traffic
+        self.unread_reasons: Counter[str] = Counter()
+        self.last = time.monotonic()
+        self.stopped = ""
+        self._show = show
+        self._evidence = evidence
+        self._writer = writer
+
+    def asked(self, recorded: Recorded) -> None:
+        """Judge a request; show what it misses first."""
+        self.last = time.monotonic()
+        for first in self.traffic.asked(recorded):
+            self._show(_line(first))
+
+    def answered(self, recorded: Recorded) -> None:
+        """Write a request and its answer down."""
+        self.last = time.monotonic()
+        described = self.traffic.answered(recorded)
+        if self._writer is not None:
+            self._writer.write(recorded, self.traffic.name_of(recorded))
+        for first in described:
+            if self._evidence is not None and first.failure is not None:
+                check = check_of(first.miss.requirement)
+                watched_evidence.write(self._evidence, check, first.client, recorded, first.failure)
+
+    def unread(self, why: str) -> None:
+        """Count what was not read; show it where that is new."""
+        line = safe(why)
+        if line not in self.unread_reasons and len(self.unread_reasons) < MOST_REASONS:
+            self._show(f"not read: {line}")
+            self.unread_reasons[line] = 0
+        if line in self.unread_reasons:
+            self.unread_reasons[line] += 1
+
+
+def _line(first: FirstMiss) -> str:
+    miss = first.miss
+    text = f"expected {safe(miss.expected, 200)}, got {safe(miss.actual, 200)}"
+    return f"request {first.recorded.number} of {first.client} misses {miss.requirement}: {text}"

@@ -1,0 +1,136 @@
+"""What the user asks of `client watch`: declared, and read once."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from conformance.commands.run_files import RunFiles, add_files, read_files
+from conformance.terms.user_error import UserError
+from conformance.transport import settings
+from conformance.transport.credentials import is_credential
+from conformance.transport.grpc_packages import INSTALL_GRPC, has_grpc
+from conformance.transport.settings import Settings, SettingsError
+
+PORT, GRPC_PORT = 8000, 8001
+
+
+@dataclass(frozen=True, slots=True)
+class WatchOptions:
+    """Everything that a user asks.
+
+    Attributes:
+        port: for HTTP, 0 for a free one; None where HTTP is not watched. So is `grpc_port`.
+        upstream: the server behind it; None for the bundled one.
+        seconds: until the end; `idle`: without a request until the end.
+        command: to be run meanwhile; empty for none.
+        header: that names a client instead of its user agent.
+        shows_all: every requirement that is not met is shown whole.
+    """
+
+    host: str
+    port: int | None
+    grpc_port: int | None
+    upstream: Settings | None
+    seconds: float | None
+    idle: float | None
+    command: tuple[str, ...]
+    header: str | None
+    is_strict: bool
+    shows_all: bool
+    files: RunFiles
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declare them."""
+    add = parser.add_argument
+    add("--host", default="127.0.0.1", help="where to listen (default: 127.0.0.1)")
+    add("--port", type=int, metavar="N", help=f"for HTTP; 0 is a free one (default: {PORT})")
+    add("--grpc-port", type=int, metavar="N", help=f"for gRPC; 0 is a free one (default: {GRPC_PORT})")
+    add("--upstream", metavar="URL", help="the server that answers over HTTP (default: the bundled one)")
+    add("--upstream-grpc", metavar="HOST:PORT", help="the server that answers over gRPC; grpcs://HOST:PORT for TLS")
+    add("--upstream-ca", metavar="FILE", help="verify the server's TLS with these certificates")
+    add("--upstream-insecure", action="store_true", help="do not verify the server's TLS certificates")
+    ends = parser.add_mutually_exclusive_group()
+    ends.add_argument("--for", dest="seconds", type=float, metavar="S", help="end after so many seconds")
+    ends.add_argument("--until-idle", type=float, metavar="S", help="end after so many seconds without a request")
+    add("--client-header", metavar="NAME", help="the header that tells clients apart (default: User-Agent)")
+    add("--conformance-strict", action="store_true", help="advice (SHOULD) fails, too")
+    add(
+        "--conformance-show", choices=("first", "all"), default="first",
+        help="first: the ten requirements to be fixed first, the others by name and count (default); all: every one",
+    )  # fmt: skip
+    add_files(parser)
+
+
+def read_options(options: argparse.Namespace, command: Sequence[str]) -> WatchOptions:
+    """Return what the options say.
+
+    Raises:
+        UserError: one cannot be used.
+    """
+    for name in ("seconds", "until_idle"):
+        if (given := getattr(options, name)) is not None and not (0 < given < math.inf):
+            raise UserError(f"--{'for' if name == 'seconds' else 'until-idle'} {given:g}: give a number of seconds")
+    if command and (options.seconds or options.until_idle):
+        raise UserError("a command ends the watch by its own end: leave --for and --until-idle out")
+    if options.client_header and is_credential(options.client_header):
+        raise UserError(f"--client-header {options.client_header} carries a credential: take another one for names")
+    upstream = _upstream(options)
+    port, grpc_port = _ports(options, upstream)
+    return WatchOptions(
+        options.host,
+        port,
+        grpc_port,
+        upstream,
+        options.seconds,
+        options.until_idle,
+        tuple(command),
+        options.client_header,
+        options.conformance_strict,
+        options.conformance_show == "all",
+        read_files(options),
+    )
+
+
+def _upstream(options: argparse.Namespace) -> Settings | None:
+    """Return how the server is reached, or None for the bundled one."""
+    if not (options.upstream or options.upstream_grpc):
+        return None
+    try:
+        made = settings.make(
+            options.upstream or "",
+            ca_file=options.upstream_ca,
+            insecure=options.upstream_insecure,
+            grpc=options.upstream_grpc,
+        )
+        if made.headers:
+            raise UserError("--upstream: leave user and password out; what clients send is not changed")
+        made.ssl_context()
+    except SettingsError as error:
+        raise UserError(str(error).replace("--target-url", "--upstream").replace("--target-", "--upstream-")) from error
+    return made
+
+
+def _ports(options: argparse.Namespace, upstream: Settings | None) -> tuple[int | None, int | None]:
+    """Return where to listen for HTTP and for gRPC; None for what is not watched."""
+    over_http = upstream is None or bool(options.upstream)
+    over_grpc = has_grpc() if upstream is None else upstream.grpc is not None
+    if options.grpc_port is not None and not over_grpc:
+        why = f"install the extra: {INSTALL_GRPC}" if upstream is None else "give --upstream-grpc HOST:PORT, too"
+        raise UserError(f"--grpc-port: {why}")
+    if options.port is not None and not over_http:
+        raise UserError("--port: give --upstream URL, too")
+    if over_grpc and not has_grpc():
+        raise UserError(f"--upstream-grpc needs the extra grpc: {INSTALL_GRPC}")
+    port = _port("--port", options.port, PORT) if over_http else None
+    return port, _port("--grpc-port", options.grpc_port, GRPC_PORT) if over_grpc else None
+
+
+def _port(name: str, given: int | None, default: int) -> int:
+    port = default if given is None else given
+    if not 0 <= port <= 65535:
+        raise UserError(f"{name} {port}: give a number from 0 to 65535")
+    return port

@@ -1,0 +1,102 @@
+"""How long a watch goes on: for a command, for a time, until nothing comes any more, or until somebody ends it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Event
+from typing import Final
+
+from conformance.terms.user_error import UserError
+
+TOLD_IN: Final = ("OIP_TARGET_URL", "OIP_TARGET_GRPC")
+_TICK: Final = 0.1  # seconds between two looks at a command
+# Seconds that a command has to end by itself, as after Ctrl-C, which reaches it, too; and then to end when asked to.
+_OWN_END, _ASKED_END = 2.0, 5.0
+_BY_SIGNAL: Final = 128  # what a shell adds to the number of the signal that ended a command
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a watch ended.
+
+    Attributes:
+        status: the exit status of the command; 0 without one.
+        stopped: why it was cut short; empty where it was not.
+    """
+
+    status: int = 0
+    stopped: str = ""
+
+
+@contextmanager
+def interrupts() -> Iterator[Event]:
+    """Yield what is set by SIGINT and SIGTERM meanwhile."""
+    happened = Event()
+    before = {number: signal.signal(number, lambda *_: happened.set()) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield happened
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def for_seconds(seconds: float, interrupted: Event) -> Ended:
+    """Wait for a time."""
+    return Ended(stopped="interrupted") if interrupted.wait(seconds) else Ended()
+
+
+def until_idle(seconds: float, last: Callable[[], float], interrupted: Event) -> Ended:
+    """Wait until no request has come for a time; `last` says when the last one came, by the monotonic clock."""
+    while (left := last() + seconds - time.monotonic()) > 0:
+        if interrupted.wait(left):
+            return Ended(stopped="interrupted")
+    return Ended()
+
+
+def until_interrupted(interrupted: Event) -> Ended:
+    """Wait for the signal that is the end where nothing else is."""
+    interrupted.wait()
+    return Ended()
+
+
+def for_command(command: Sequence[str], addresses: Mapping[str, str], interrupted: Event) -> Ended:
+    """Run a command and wait for its end.
+
+    Args:
+        command: a program and its arguments.
+        addresses: variables of its environment, of those in `TOLD_IN`.
+        interrupted: ends it.
+
+    Raises:
+        UserError: it cannot be started.
+    """
+    own = {name: value for name, value in os.environ.items() if name not in TOLD_IN}
+    try:
+        child = subprocess.Popen(list(command), env={**own, **addresses})
+    except OSError as error:
+        raise UserError(f"cannot run {command[0]}: {error.strerror}") from error
+    while child.poll() is None:
+        if interrupted.wait(_TICK):
+            _end(child)
+            return Ended(_status(child), "interrupted")
+    return Ended(_status(child))
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    for limit, ask in ((_OWN_END, child.terminate), (_ASKED_END, child.kill)):
+        try:
+            child.wait(limit)
+        except subprocess.TimeoutExpired:
+            ask()
+    child.wait()
+
+
+def _status(child: subprocess.Popen[bytes]) -> int:
+    """Return the exit status as a shell has it."""
+    return _BY_SIGNAL - child.returncode if child.returncode < 0 else child.returncode

@@ -1,0 +1,1 @@
+"""The way in of a client: its adapter, a run, its reports."""

@@ -1,0 +1,214 @@
+"""Clients that give their caller other outputs than those of the answer, over HTTP."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from tests.clients.alterations import Original, fault
+from tests.clients.honest import answer, tensors
+from tests.clients.honest.answer import Answer
+from tests.clients.honest.asked import Asked, MalformedError, Tensor
+
+Tensors = tuple[Tensor, ...]
+
+
+@fault("answer.read_outputs", "answer.expect_own", misses="CLIENT-READS-VALUES")
+def outputs_by_position(original: Original, *arguments: Any) -> Any:
+    """The outputs of an answer have the names that the caller asked for, in that order."""
+    asked, _, read = arguments
+    if not isinstance(read, bytes):
+        return None
+    found: Tensors = original(*arguments)
+    names = [output.name for output in asked.outputs or ()]
+    return tuple(replace(one, name=names[place]) if place < len(names) else one for place, one in enumerate(found))
+
+
+@fault("lines.shown", misses="CLIENT-READS-VALUES CLIENT-READS-VALUES/grpc")
+def first_output_only(original: Original, asked: Asked, outputs: Sequence[Tensor]) -> Any:
+    """The caller is given the first output alone."""
+    return original(asked, outputs[:1])
+
+
+@fault("lines.shown", misses="CLIENT-READS-VALUES CLIENT-READS-VALUES/grpc")
+def empty_output_left_out(original: Original, asked: Asked, outputs: Sequence[Tensor]) -> Any:
+    """The caller is not given an output without elements."""
+    return original(asked, [output for output in outputs if output.data])
+
+
+@fault("lines.shown_tensor", misses="CLIENT-READS-VALUES CLIENT-READS-VALUES/grpc")
+def shape_flattened(original: Original, output: Tensor) -> Any:
+    """The caller is given every output with one dimension."""
+    return original(replace(output, shape=(tensors.count(output.shape),)))
+
+
+@fault("lines.shown_tensor", misses="CLIENT-READS-VALUES CLIENT-READS-VALUES/grpc")
+def int8_as_uint8(original: Original, output: Tensor) -> Any:
+    """The caller is given INT8 as UINT8."""
+    return original(replace(output, datatype="UINT8") if output.datatype == "INT8" else output)
+
+
+@fault("lines.shown_tensor", misses="CLIENT-READS-VALUES CLIENT-READS-VALUES/grpc")
+def trailing_nul_stripped_from_answers(original: Original, output: Tensor) -> Any:
+    """The caller is given elements of BYTES without the NULs at their end."""
+    if output.datatype != "BYTES":
+        return original(output)
+    data = b"".join(tensors.framed(one.rstrip(b"\0")) for one in tensors.strings(output.data))
+    return original(replace(output, data=data))
+
+
+@fault("lines.shown_tensor", misses="CLIENT-READS-VALUES CLIENT-READS-VALUES/grpc")
+def bytes_read_as_text(original: Original, output: Tensor) -> Any:
+    """The caller is given bytes that are no UTF-8 as replacement characters."""
+    if output.datatype != "BYTES":
+        return original(output)
+    found = (one.decode(errors="replace").encode() for one in tensors.strings(output.data))
+    return original(replace(output, data=b"".join(map(tensors.framed, found))))
+
+
+@fault("lines.shown_tensor", misses="CLIENT-READS-VALUES CLIENT-READS-VALUES/grpc")
+def nan_payload_lost(original: Original, output: Tensor) -> Any:
+    """The caller is given every NaN as the one of the platform."""
+    if output.datatype not in ("FP32", "FP64"):
+        return original(output)
+    found = tensors.elements(output.datatype, output.data)
+    canonical = [float("nan") if one != one else one for one in found]
+    return original(replace(output, data=tensors.packed(output.datatype, canonical)))
+
+
+@fault("lines.shown_tensor", misses="CLIENT-READS-VALUES CLIENT-READS-VALUES/grpc")
+def fp64_as_fp32(original: Original, output: Tensor) -> Any:
+    """The caller is given the elements of FP64 with the precision of FP32."""
+    if output.datatype != "FP64":
+        return original(output)
+    found = tensors.elements("FP64", output.data)
+    rounded = [one if abs(one) > 1e38 else struct.unpack("<f", struct.pack("<f", one))[0] for one in found]
+    return original(replace(output, data=tensors.packed("FP64", rounded)))
+
+
+@fault("answer.from_binary", misses="CLIENT-READS-VALUES")
+def answers_read_big_endian(original: Original, datatype: str, shape: Sequence[int], piece: bytes) -> bytes:
+    """Binary data of an answer are read as big-endian."""
+    made = bytes(original(datatype, shape, piece))
+    if datatype == "BYTES":
+        return made
+    size = tensors.element_size(datatype)
+    return b"".join(made[at : at + size][::-1] for at in range(0, len(made), size))
+
+
+@fault("answer.flattened", misses="CLIENT-READS-VALUES")
+def nested_data_unread(_original: Original, data: list[Any]) -> list[Any]:
+    """Data of an answer that are nested are an error to the caller."""
+    if any(isinstance(one, list) for one in data):
+        raise MalformedError("an element that is an array")
+    return data
+
+
+@fault("answer.flattened", misses="CLIENT-READS-VALUES")
+def nested_data_read_by_column(original: Original, data: list[Any]) -> list[Any]:
+    """Data of an answer that are nested are read column by column."""
+    if data and all(isinstance(one, list) and one and not isinstance(one[0], list) for one in data):
+        return [element for column in zip(*data, strict=True) for element in column]
+    return list(original(data))
+
+
+@fault("answer.cut", misses="CLIENT-READS-ORDER")
+def binary_data_in_reverse(_original: Original, data: bytes, sizes: Sequence[int]) -> list[bytes]:
+    """Binary data of an answer are taken from its end."""
+    ends = [len(data) - sum(sizes[:place]) for place in range(len(sizes))]
+    return [data[end - size : end] for end, size in zip(ends, sizes, strict=True)]
+
+
+@fault("answer.read_outputs", misses="CLIENT-READS-ORDER")
+def order_of_asking(original: Original, asked: Asked, entries: Any, data: bytes) -> Tensors:
+    """Binary data of an answer are read in the order in which the outputs were asked for."""
+    order = {output.name: place for place, output in enumerate(asked.outputs or ())}
+    return tuple(original(asked, sorted(entries, key=lambda one: order.get(one.get("name"), len(order))), data))
+
+
+@fault("answer.read_outputs", misses="CLIENT-READS-ORDER")
+def order_of_names(original: Original, asked: Asked, entries: Any, data: bytes) -> Tensors:
+    """Binary data of an answer are read in the order of the names of the outputs."""
+    return tuple(original(asked, sorted(entries, key=lambda one: str(one.get("name"))), data))
+
+
+@fault("answer.read_outputs", misses="CLIENT-READS-FORM")
+def reads_form_it_asked_for(original: Original, asked: Asked, entries: Any, data: bytes) -> Tensors:
+    """An output that was asked for as binary data has to be binary, any other has to be JSON."""
+    wanted = {output.name: output.form or asked.all_outputs for output in asked.outputs or ()}
+    for entry in entries:
+        form = "json" if answer.announced_size(entry) is None else "binary"
+        if wanted.get(entry.get("name"), asked.all_outputs) not in (None, form):
+            raise MalformedError(f"an output as {form}")
+    return tuple(original(asked, entries, data))
+
+
+@fault("answer.json_length", misses="CLIENT-READS-FORM")
+def header_needed_on_every_answer(original: Original, found: Answer) -> int | None:
+    """An answer without the inference header is an error to the caller."""
+    length = original(found)
+    if length is None:
+        raise MalformedError("no inference header")
+    return int(length)
+
+
+@fault("answer.read_outputs", misses="CLIENT-READS-FORM")
+def all_binary_or_none(original: Original, asked: Asked, entries: Any, data: bytes) -> Tensors:
+    """JSON outputs beside binary ones are an error to the caller."""
+    sizes = [answer.announced_size(entry) for entry in entries]
+    if None in sizes and any(size is not None for size in sizes):
+        raise MalformedError("an output without a size")
+    return tuple(original(asked, entries, data))
+
+
+@fault("tensors.packed", misses="CLIENT-READS-JSON")
+def int64_read_through_a_double(original: Original, datatype: str, values: Sequence[Any]) -> bytes:
+    """A 64-bit integer of an answer in JSON goes through a double."""
+    if datatype in ("INT64", "UINT64"):
+        top = (1 << 63) - 1 if datatype == "INT64" else (1 << 64) - 1
+        return bytes(original(datatype, [min(int(float(one)), top) for one in values]))
+    return bytes(original(datatype, values))
+
+
+@fault("answer.parsed", misses="CLIENT-READS-JSON")
+def white_space_unread(original: Original, text: bytes) -> dict[str, Any]:
+    """The JSON of an answer is read only where no white space stands between its parts."""
+    said = dict(original(text))
+    if any(mark in text for mark in (b'" :', b": [", b'{ "', b"\n", b"\t")):
+        raise MalformedError("white space")
+    return said
+
+
+@fault("answer.parsed", misses="CLIENT-READS-JSON")
+def escapes_unread(original: Original, text: bytes) -> dict[str, Any]:
+    """Escapes in the JSON of an answer are left as they are."""
+    return dict(original(text.replace(b"\\u", b"\\\\u")))
+
+
+@fault("answer.parsed", misses="CLIENT-READS-JSON")
+def members_in_one_order_only(original: Original, text: bytes) -> dict[str, Any]:
+    """An output of an answer is read only where its name comes first."""
+    said = dict(original(text))
+    for entry in said.get("outputs", ()):
+        if list(entry)[:1] != ["name"]:
+            raise MalformedError("no name")
+    return said
+
+
+@fault("answer.parsed", misses="CLIENT-READS-JSON")
+def unknown_members_refused(original: Original, text: bytes) -> dict[str, Any]:
+    """A member of an answer that the client does not know is an error to the caller."""
+    said = dict(original(text))
+    unknown = set(said) - {"model_name", "model_version", "id", "parameters", "outputs", "error"}
+    if unknown:
+        raise MalformedError(f"members {sorted(unknown)}")
+    return said
+
+
+@fault("answer.announced_size", misses="CLIENT-READS-JSON")
+def only_parameter_read(original: Original, entry: dict[str, Any]) -> int | None:
+    """The size of an output is read only where its parameters hold nothing else."""
+    size: int | None = original(entry)
+    return size if len(entry.get("parameters") or ()) < 2 else None

@@ -1,0 +1,149 @@
+"""Clients that take wrong answers for tensors, wait for ever, or do not recover, over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Any
+
+from tests.clients.alterations import Original, fault
+from tests.clients.honest import tensors
+from tests.clients.honest.answer import Answer
+from tests.clients.honest.asked import Asked, Given, MalformedError, RefusedError, Tensor
+from tests.clients.honest.connection import Connection
+from tests.clients.honest.http_client import HttpClient
+
+
+@fault("answer.json_length", misses="CLIENT-REFUSES-WRONG")
+def header_past_the_end_cut(original: Original, found: Answer) -> int | None:
+    """An inference header that leads past the end is taken for the length of the body."""
+    length: int | None = original(found)
+    return None if length is None else min(length, len(found.body))
+
+
+@fault("answer.cut", misses="CLIENT-REFUSES-WRONG")
+def leftover_bytes_passed_over(original: Original, data: bytes, sizes: Sequence[int]) -> list[bytes]:
+    """Bytes behind the last output are passed over."""
+    return list(original(data[: sum(sizes)], sizes))
+
+
+@fault("answer.cut", misses="CLIENT-REFUSES-WRONG")
+def missing_bytes_made_zero(original: Original, data: bytes, sizes: Sequence[int]) -> list[bytes]:
+    """Binary data that are too short are filled up with zeros."""
+    return list(original(data + bytes(max(0, sum(sizes) - len(data))), sizes))
+
+
+@fault("answer.from_binary", misses="CLIENT-REFUSES-WRONG")
+def shape_not_compared(_original: Original, datatype: str, shape: Sequence[int], piece: bytes) -> bytes:
+    """Binary data of numbers that do not fit their shape are cut, or filled up with zeros."""
+    if datatype == "BYTES":
+        tensors.expect_fit(datatype, shape, piece)
+        return piece
+    length = tensors.count(shape) * tensors.element_size(datatype)
+    return piece[:length] + bytes(length - len(piece[:length]))
+
+
+@fault("answer.from_binary", misses="CLIENT-REFUSES-WRONG")
+def shape_made_to_fit(_original: Original, datatype: str, shape: Sequence[int], piece: bytes) -> bytes:
+    """Binary data that do not fit their shape are given as they are."""
+    with suppress(MalformedError):
+        tensors.expect_fit(datatype, shape, piece)
+    return piece
+
+
+@fault("tensors.strings", misses="CLIENT-REFUSES-WRONG CLIENT-REFUSES-WRONG/grpc")
+def prefix_past_the_end_cut(_original: Original, data: bytes) -> Iterator[bytes]:
+    """An element of BYTES whose length leads past the end is what is left."""
+    at = 0
+    while at + 4 <= len(data):
+        length = int.from_bytes(data[at : at + 4], "little")
+        yield data[at + 4 : at + 4 + length]
+        at += 4 + length
+
+
+@fault("answer.expect_own", misses="CLIENT-REFUSES-WRONG")
+def missing_output_passed_over(_original: Original, _asked: Asked, _said: Any, _outputs: Sequence[Tensor]) -> None:
+    """An output that is asked for and missing is passed over."""
+
+
+@fault("answer.from_json", misses="CLIENT-REFUSES-WRONG")
+def missing_elements_made_zero(original: Original, datatype: str, shape: Sequence[int], data: Any) -> bytes:
+    """Elements that are missing in the JSON of an answer are zero."""
+    count = tensors.count(shape)
+    if isinstance(data, list) and len(data) < count and datatype != "BYTES" and not any(map(_is_list, data)):
+        return bytes(original(datatype, shape, [*data, *([False if datatype == "BOOL" else 0] * (count - len(data)))]))
+    return bytes(original(datatype, shape, data))
+
+
+def _is_list(one: Any) -> bool:
+    return isinstance(one, list)
+
+
+@fault("connection.read_exactly", misses="CLIENT-REFUSES-WRONG")
+def swallows_short_body(_original: Original, connection: Connection, length: int) -> bytes:
+    """A body that is cut short is filled up with zeros."""
+    found = connection.received
+    while len(found) < length and (piece := connection.receive()):
+        found += piece
+    connection.received = found[length:]
+    return found[:length] + bytes(length - len(found[:length]))
+
+
+@fault("connection.read_chunks", misses="CLIENT-REFUSES-WRONG")
+def last_chunk_unneeded(original: Original, connection: Connection) -> bytes:
+    """An answer in chunks may end before its last chunk."""
+    received: list[bytes] = [connection.received]
+    receive = connection.receive
+
+    def counted() -> bytes:
+        piece = receive()
+        received.append(piece)
+        return piece or b"\r\n0\r\n\r\n"
+
+    vars(connection)["receive"] = counted
+    try:
+        return bytes(original(connection))
+    finally:
+        del vars(connection)["receive"]
+
+
+@fault("connection.Connection.left", misses="CLIENT-ENDS")
+def hangs_on_silence(_original: Original, _connection: Connection) -> float:
+    """The time that the caller gives is not kept: silence is waited for."""
+    return 3600.0
+
+
+@fault("connection.Connection.left", misses="CLIENT-ENDS")
+def time_begins_anew_with_each_piece(original: Original, connection: Connection) -> float:
+    """The time that the caller gives is that of each read."""
+    kept = vars(connection)
+    kept.setdefault("given", original(connection))
+    return float(kept["given"])
+
+
+@fault("http_client.HttpClient.put_back", "connection.Connection.is_usable", misses="CLIENT-GOES-ON")
+def keeps_connection_after_cut(_original: Original, found: HttpClient | Connection, *kept: Connection) -> bool:
+    """A connection is used again whatever became of the answer before."""
+    if isinstance(found, HttpClient):
+        found.idle += kept
+    return True
+
+
+@fault("connection.Connection.close", "http_client.HttpClient.put_back", misses="CLIENT-GOES-ON")
+def reads_on_where_it_stopped(_original: Original, found: HttpClient | Connection, *kept: Connection) -> None:
+    """A connection on which an answer was refused or came too late is used again, and read on where that ended."""
+    if isinstance(found, HttpClient):
+        found.idle += kept
+
+
+@fault("http_client.HttpClient.infer", misses="CLIENT-GOES-ON")
+def stays_broken_after_an_error(original: Original, client: HttpClient, asked: Asked, timeout: float) -> Given:
+    """After its first error every inference of a client is an error."""
+    if vars(client).get("is_broken"):
+        raise RefusedError("the client is closed")
+    try:
+        given: Given = original(client, asked, timeout)
+    except RefusedError:
+        vars(client)["is_broken"] = True
+        raise
+    return given

@@ -1,0 +1,160 @@
+"""Clients that do not read the answers to their calls over gRPC."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tests.clients.alterations import Original, fault
+from tests.clients.honest import tensors
+from tests.clients.honest.asked import Asked, Given, MalformedError, RefusedError, Tensor
+from tests.clients.honest.grpc_answer import Output, Response
+from tests.clients.honest.grpc_client import GrpcClient
+from tests.clients.honest.grpc_request import CONTENTS
+from tests.clients.honest.protobuf import fields, message, varint
+
+Tensors = tuple[Tensor, ...]
+
+
+@fault("grpc_answer.read_outputs", "grpc_answer.expect_own", misses="CLIENT-READS-VALUES/grpc")
+def outputs_of_calls_by_position(original: Original, asked: Asked, said: Response, *outputs: Any) -> Any:
+    """The outputs of a call have the names that the caller asked for, in that order."""
+    if outputs:
+        return None
+    for output, wanted in zip(said.outputs, asked.outputs or (), strict=False):
+        output.name = wanted.name
+    return original(asked, said)
+
+
+@fault("grpc_answer.typed_elements", misses="CLIENT-READS-VALUES/grpc")
+def int64_of_calls_through_a_double(original: Original, datatype: str, numbers: list[int]) -> list[int]:
+    """A 64-bit integer in typed contents of an answer goes through a double."""
+    found = original(datatype, numbers)
+    if datatype not in ("INT64", "UINT64"):
+        return list(found)
+    top = (1 << 63) - 1 if datatype == "INT64" else (1 << 64) - 1
+    return [min(int(float(one)), top) for one in found]
+
+
+@fault("grpc_answer.in_order", misses="CLIENT-READS-ORDER/grpc")
+def raw_outputs_in_reverse(_original: Original, entries: list[bytes]) -> list[bytes]:
+    """The entries of raw_output_contents are read in reverse."""
+    return entries[::-1]
+
+
+@fault("grpc_answer.read_outputs", misses="CLIENT-READS-ORDER/grpc")
+def raw_outputs_in_order_of_asking(original: Original, asked: Asked, said: Response) -> Tensors:
+    """The entries of raw_output_contents are read in the order in which the outputs were asked for."""
+    order = {output.name: place for place, output in enumerate(asked.outputs or ())}
+    said.outputs.sort(key=lambda one: order.get(one.name, len(order)))
+    return tuple(original(asked, said))
+
+
+@fault("grpc_answer.read_outputs", misses="CLIENT-READS-FORM/grpc")
+def raw_contents_only(original: Original, asked: Asked, said: Response) -> Tensors:
+    """An answer in typed contents is an error to the caller."""
+    if any(output.contents for output in said.outputs):
+        raise MalformedError("no raw_output_contents")
+    return tuple(original(asked, said))
+
+
+@fault("grpc_answer.read_outputs", misses="CLIENT-READS-FORM/grpc")
+def typed_contents_only(original: Original, asked: Asked, said: Response) -> Tensors:
+    """An answer in raw contents is an error to the caller."""
+    if any(said.raw):
+        raise MalformedError("no contents")
+    return tuple(original(asked, said))
+
+
+@fault("grpc_answer.read_outputs", misses="CLIENT-READS-CLASSES/grpc")
+def classes_of_calls_unread(original: Original, asked: Asked, said: Response) -> Tensors:
+    """An output of classes in the answer to a call is an error to the caller."""
+    classified = {output.name for output in asked.outputs or () if output.classes is not None}
+    if any(output.name in classified for output in said.outputs):
+        raise MalformedError("datatype BYTES of an output of numbers")
+    return tuple(original(asked, said))
+
+
+@fault("grpc_client.refused", misses="CLIENT-READS-ERROR/grpc")
+def status_unread(_original: Original, _error: Any) -> bytes:
+    """A call that ends with another status than OK gives the caller no outputs, and no error."""
+    return b""
+
+
+@fault("grpc_answer.given", "grpc_client.refused", misses="CLIENT-READS-ERROR/grpc")
+def some_statuses_unread(original: Original, *arguments: Any) -> Any:
+    """A call that ends with INVALID_ARGUMENT or NOT_FOUND gives the caller no outputs, and no error."""
+    if len(arguments) == 1:
+        unread = arguments[0].code().name in ("INVALID_ARGUMENT", "NOT_FOUND")
+        return b"" if unread else original(*arguments)
+    return Given(()) if not arguments[1] else original(*arguments)
+
+
+@fault("grpc_client.refused", misses="CLIENT-READS-ERROR-TEXT/grpc")
+def details_lost(_original: Original, error: Any) -> bytes:
+    """The caller is told that a call failed, and neither with which text nor with which status."""
+    raise RefusedError("call failed") from error
+
+
+@fault("grpc_client.GrpcClient.infer", misses="CLIENT-READS-OWN/grpc")
+def reuses_last_answer_of_calls(original: Original, client: GrpcClient, asked: Asked, timeout: float) -> Given:
+    """From the second call on, the caller is given the answer before."""
+    given: Given = original(client, asked, timeout)
+    earlier: Given = vars(client).get("earlier", given)
+    vars(client)["earlier"] = given
+    return earlier
+
+
+@fault("grpc_answer.expect_fit", misses="CLIENT-REFUSES-WRONG/grpc")
+def shape_of_calls_not_compared(_original: Original, _datatype: str, _shape: Sequence[int], _data: bytes) -> None:
+    """Contents that do not fit their shape are given as they are."""
+
+
+@fault("grpc_answer.read_outputs", misses="CLIENT-REFUSES-WRONG/grpc")
+def raw_outputs_missing_made_zero(original: Original, asked: Asked, said: Response) -> Tensors:
+    """Outputs without an entry in raw_output_contents are zero."""
+    if said.raw and len(said.raw) < len(said.outputs):
+        for output in said.outputs[len(said.raw) :]:
+            size = 4 if output.datatype == "BYTES" else tensors.element_size(output.datatype)
+            said.raw.append(bytes(size * tensors.count(output.shape)))
+    return tuple(original(asked, said))
+
+
+@fault("grpc_answer.read_outputs", misses="CLIENT-REFUSES-WRONG/grpc")
+def raw_outputs_too_many_passed_over(original: Original, asked: Asked, said: Response) -> Tensors:
+    """Entries of raw_output_contents that are too many are passed over."""
+    del said.raw[len(said.outputs) :]
+    return tuple(original(asked, said))
+
+
+@fault("grpc_answer.from_typed", misses="CLIENT-REFUSES-WRONG/grpc")
+def contents_of_another_datatype_read(original: Original, output: Output) -> bytes:
+    """Typed contents in the field of another datatype are read as if they were in their own."""
+    key = CONTENTS.get(output.datatype, 0)
+    bodies = [value if isinstance(value, bytes) else varint(value) for _, value in fields(output.contents)]
+    output.contents = b"".join(message(key, body) for body in bodies)
+    return bytes(original(output))
+
+
+@fault("grpc_answer.expect_own", misses="CLIENT-REFUSES-WRONG/grpc")
+def missing_output_of_calls_passed_over(_original: Original, *_arguments: Any) -> None:
+    """An output that a call asks for and that is missing is passed over."""
+
+
+@fault("grpc_client.deadline", misses="CLIENT-ENDS/grpc")
+def calls_without_deadline(_original: Original, _timeout: float) -> float | None:
+    """A call has no deadline."""
+    return None
+
+
+@fault("grpc_client.GrpcClient.infer", misses="CLIENT-GOES-ON/grpc")
+def channel_closed_after_an_error(original: Original, client: GrpcClient, asked: Asked, timeout: float) -> Given:
+    """After its first error every call of a client is an error."""
+    if vars(client).get("is_broken"):
+        raise RefusedError("the channel is closed")
+    try:
+        given: Given = original(client, asked, timeout)
+    except RefusedError:
+        vars(client)["is_broken"] = True
+        raise
+    return given

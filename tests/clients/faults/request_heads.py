@@ -1,0 +1,195 @@
+"""Requests over HTTP whose head is wrong: path, headers, framing, content coding."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+from urllib.parse import quote
+
+from tests.clients.alterations import Original, fault
+from tests.clients.honest.asked import Asked
+from tests.clients.honest.connection import Connection, head
+from tests.clients.honest.request import LENGTH, Headers, Request
+
+
+@fault("request.json_length", misses="CLIENT-SENDS-HEADER-LENGTH")
+def counts_characters(_original: Original, text: bytes) -> str:
+    """The inference header counts the characters of the JSON."""
+    return str(len(text.decode()))
+
+
+@fault("request.json_length", misses="CLIENT-SENDS-HEADER-LENGTH")
+def counts_escaped_characters(_original: Original, text: bytes) -> str:
+    """The inference header counts the JSON as it is with ASCII escapes."""
+    return str(len(json.dumps(json.loads(text), separators=(",", ":"))))
+
+
+@fault("request.json_length", misses="CLIENT-SENDS-HEADER-LENGTH")
+def counts_a_nul(_original: Original, text: bytes) -> str:
+    """The inference header counts the NUL with which the JSON ends in memory."""
+    return str(len(text) + 1)
+
+
+@fault("request.json_length", misses="CLIENT-SENDS-HEADER-LENGTH")
+def header_in_hexadecimal(_original: Original, text: bytes) -> str:
+    """The inference header is a hexadecimal number."""
+    return hex(len(text))
+
+
+@fault("request.request", misses="CLIENT-SENDS-HEADER-LENGTH")
+def counts_after_coding(original: Original, asked: Asked) -> Request:
+    """The inference header of a compressed request counts the bytes of its compressed body."""
+    made: Request = original(asked)
+    if not asked.coding or asked.is_raw:
+        return made
+    headers = [(name, str(len(made.body)) if name == LENGTH else value) for name, value in made.headers]
+    return Request(made.method, made.target, headers, made.body)
+
+
+@fault("request.described", misses="CLIENT-SENDS-HEADER")
+def header_missing(original: Original, text: bytes, *, has_data: bool) -> Headers:
+    """A request with binary data has no inference header."""
+    return [(name, value) for name, value in original(text, has_data=has_data) if name != LENGTH]
+
+
+@fault("request.described", misses="CLIENT-SENDS-HEADER")
+def header_twice(original: Original, text: bytes, *, has_data: bool) -> Headers:
+    """The inference header is there twice."""
+    made: Headers = original(text, has_data=has_data)
+    return made + [field for field in made if field[0] == LENGTH]
+
+
+@fault("request.described", misses="CLIENT-SENDS-HEADER")
+def header_under_another_name(original: Original, text: bytes, *, has_data: bool) -> Headers:
+    """The inference header is called X-Inference-Header-Content-Length."""
+    made = original(text, has_data=has_data)
+    return [(f"X-{name}" if name == LENGTH else name, value) for name, value in made]
+
+
+@fault("request.raw", misses="CLIENT-SENDS-RAW")
+def header_on_raw_missing(original: Original, asked: Asked) -> tuple[Headers, bytes]:
+    """A raw binary request has no inference header."""
+    headers, body = original(asked)
+    return [(name, value) for name, value in headers if name != LENGTH], body
+
+
+@fault("request.raw", misses="CLIENT-SENDS-RAW")
+def header_on_raw_counts_the_body(original: Original, asked: Asked) -> tuple[Headers, bytes]:
+    """The inference header of a raw binary request is the length of the body."""
+    headers, body = original(asked)
+    return [(name, str(len(body)) if name == LENGTH else value) for name, value in headers], body
+
+
+@fault("request.described", misses="CLIENT-SENDS-CONTENT-TYPE")
+def json_type_on_binary(original: Original, text: bytes, *, has_data: bool) -> Headers:
+    """A request with binary data has the content type of JSON."""
+    made = original(text, has_data=has_data)
+    return [(name, "application/json" if name == "Content-Type" else value) for name, value in made]
+
+
+@fault("request.described", misses="CLIENT-SENDS-CONTENT-TYPE")
+def no_content_type(original: Original, text: bytes, *, has_data: bool) -> Headers:
+    """A request has no content type."""
+    return [(name, value) for name, value in original(text, has_data=has_data) if name != "Content-Type"]
+
+
+@fault("request.described", misses="CLIENT-SENDS-CONTENT-TYPE")
+def form_type(original: Original, text: bytes, *, has_data: bool) -> Headers:
+    """A request has the content type of a form."""
+    made = original(text, has_data=has_data)
+    return [(name, "application/x-www-form-urlencoded" if name == "Content-Type" else value) for name, value in made]
+
+
+@fault("request.method", misses="CLIENT-SENDS-POST")
+def inference_by_put(_original: Original) -> str:
+    """An inference is a PUT."""
+    return "PUT"
+
+
+@fault("request.in_path", misses="CLIENT-SENDS-POST")
+def slashes_left_in_names(_original: Original, name: str) -> str:
+    """A slash in the name of a model stands in the path as it is."""
+    return quote(name, safe="/")
+
+
+@fault("request.in_path", misses="CLIENT-SENDS-POST")
+def percent_signs_left_in_names(_original: Original, name: str) -> str:
+    """A percent sign in the name of a model stands in the path as it is."""
+    return quote(name, safe="%")
+
+
+@fault("request.in_path", misses="CLIENT-SENDS-POST")
+def blanks_as_plus_signs(original: Original, name: str) -> str:
+    """A blank in the name of a model becomes a plus sign, as in a form."""
+    return str(original(name)).replace("%20", "+")
+
+
+@fault("request.target", misses="CLIENT-SENDS-POST")
+def version_left_out(original: Original, asked: Asked) -> str:
+    """The version that the caller names is not asked for."""
+    return str(original(asked)).partition("/versions/")[0].removesuffix("/infer") + "/infer"
+
+
+@fault("connection.head", misses="CLIENT-SENDS-SIZES-FILL CLIENT-SENDS-WHOLE")
+def content_length_is_json_only(original: Original, connection: Connection, request: Request) -> bytes:
+    """Content-Length is the length of the JSON, without the binary data."""
+    length = dict(request.headers).get(LENGTH, "0")
+    made: bytes = original(connection, request)
+    whole = f"Content-Length: {len(request.body)}\r\n".encode()
+    return made if length == "0" else made.replace(whole, f"Content-Length: {length}\r\n".encode())
+
+
+@fault("connection.send_request", misses="CLIENT-SENDS-WHOLE")
+def content_length_counts_more(_original: Original, connection: Connection, request: Request) -> None:
+    """Content-Length is greater than the body, behind which the client ends its side of the connection."""
+    more = f"\r\nContent-Length: {len(request.body) + 4}".encode()
+    connection.send(re.sub(rb"\r\nContent-Length: [0-9]+", more, head(connection, request)) + request.body)
+    connection.socket.shutdown(socket.SHUT_WR)
+
+
+@fault("connection.send_request", misses="CLIENT-SENDS-WHOLE")
+def chunks_without_end(_original: Original, connection: Connection, request: Request) -> None:
+    """A body comes in chunks, and the last one is missing."""
+    in_chunks = re.sub(rb"\r\nContent-Length: [0-9]+", b"\r\nTransfer-Encoding: chunked", head(connection, request))
+    connection.send(in_chunks + b"%x\r\n%s\r\n" % (len(request.body), request.body))
+    connection.socket.shutdown(socket.SHUT_WR)
+
+
+@fault("request.coded", misses="CLIENT-SENDS-CODING")
+def announces_gzip_unapplied(_original: Original, body: bytes, _coding: str) -> bytes:
+    """A content coding is announced and not applied."""
+    return body
+
+
+@fault("request.coded", misses="CLIENT-SENDS-CODING")
+def gzip_cut_short(original: Original, body: bytes, coding: str) -> bytes:
+    """The checksum with which a compressed body ends is left out."""
+    return bytes(original(body, coding)[:-4])
+
+
+@fault("request.coded", misses="CLIENT-SENDS-CODING")
+def codings_mixed_up(original: Original, body: bytes, coding: str) -> bytes:
+    """What is announced as deflate is gzip, and the other way round."""
+    return bytes(original(body, "gzip" if coding == "deflate" else "deflate"))
+
+
+@fault("request.joined", "request.coded", misses="CLIENT-SENDS-CODING")
+def json_alone_compressed(original: Original, *arguments: object) -> bytes:
+    """Of a compressed request the JSON alone is compressed, with the binary data behind it as they are."""
+    if isinstance(arguments[1], list):
+        json_alone_lengths["last"] = len(arguments[0])  # type: ignore[arg-type]
+        return bytes(original(*arguments))
+    body, length = arguments[0], json_alone_lengths.get("last", 0)
+    assert isinstance(body, bytes)
+    return bytes(original(body[:length], arguments[1])) + body[length:]
+
+
+json_alone_lengths: dict[str, int] = {}
+
+
+@fault("request.negotiated", misses="CLIENT-SENDS-CODING")
+def announces_gzip_always(original: Original, asked: Asked) -> Headers:
+    """Content-Encoding says what the client accepts of the answer."""
+    made = original(asked)
+    return [*made, ("Content-Encoding", asked.accepts)] if asked.accepts and not asked.coding else made

@@ -1,0 +1,130 @@
+"""The adapter: commands of the suite, one JSON object a line, and the answers to them."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+from base64 import b64decode, b64encode
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Protocol, TextIO
+
+from tests.clients.honest.asked import Asked, AskedOutput, CannotError, Given, RefusedError, Tensor
+from tests.clients.honest.http_client import HttpClient
+
+HAS_GRPC = importlib.util.find_spec("grpc") is not None
+
+
+class Client(Protocol):
+    """What both clients are."""
+
+    def infer(self, asked: Asked, timeout: float) -> Given:
+        """Return what the server answers."""
+
+    def close(self) -> None:
+        """Let go of the server."""
+
+
+class Adapter:
+    """Keeps a client for each address."""
+
+    def __init__(self) -> None:
+        self.clients: dict[tuple[str, str], Client] = {}
+
+    def answered(self, command: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the answer to a command."""
+        if command["command"] == "hello":
+            return {"seq": command["seq"], "client": introduction()}
+        client = self._client(command["transport"], command["address"])
+        inferences = [asked(one) for one in command["inferences"]]
+        timeout = command["timeout_s"]
+        if not command["at_once"]:
+            return {"seq": command["seq"], "results": [result(client, one, timeout) for one in inferences]}
+        with ThreadPoolExecutor(len(inferences)) as pool:
+            results = list(pool.map(lambda one: result(client, one, timeout), inferences))
+        return {"seq": command["seq"], "results": results}
+
+    def _client(self, transport: str, address: str) -> Client:
+        if (transport, address) not in self.clients:
+            self.clients[transport, address] = made(transport, address)
+        return self.clients[transport, address]
+
+    def close(self) -> None:
+        """Close every client."""
+        for client in self.clients.values():
+            client.close()
+
+
+def made(transport: str, address: str) -> Client:
+    """Return a new client."""
+    if transport == "http":
+        return HttpClient(address)
+    client: Client = importlib.import_module("tests.clients.honest.grpc_client").GrpcClient(address)
+    return client
+
+
+def introduction() -> dict[str, Any]:
+    """Return who the client is."""
+    transports = ["http", "grpc"] if HAS_GRPC else ["http"]
+    return {"name": "honest", "version": "1", "language": "Python", "transports": transports}
+
+
+def asked(said: Mapping[str, Any]) -> Asked:
+    """Return an inference as the client takes it."""
+    outputs = said.get("outputs")
+    return Asked(
+        said["model"],
+        tuple(tensor(one) for one in said["inputs"]),
+        None if outputs is None else tuple(asked_output(one) for one in outputs),
+        said.get("all_outputs"),
+        said.get("id"),
+        said.get("version"),
+        said.get("raw", False),
+        said.get("coding"),
+        said.get("accepts"),
+    )
+
+
+def tensor(said: Mapping[str, Any]) -> Tensor:
+    """Return an input as the client takes it."""
+    data = b64decode(said["data"], validate=True)
+    return Tensor(said["name"], said["datatype"], tuple(said["shape"]), data, said["form"])
+
+
+def asked_output(said: Mapping[str, Any]) -> AskedOutput:
+    """Return an output that is asked for as the client takes it."""
+    return AskedOutput(said["name"], said.get("form"), said.get("classes"))
+
+
+def result(client: Client, one: Asked, timeout: float) -> dict[str, Any]:
+    """Return what came of one inference."""
+    try:
+        found = client.infer(one, timeout)
+    except CannotError as error:
+        return {"cannot": str(error)}
+    except RefusedError as error:
+        status = {"status": error.status} if error.status else {}
+        return {"error": {"message": str(error), **status}}
+    identity = {"id": found.id} if found.id is not None else {}
+    return {"outputs": shown(one, found.outputs), **identity}
+
+
+def shown(_asked: Asked, outputs: Sequence[Tensor]) -> list[dict[str, Any]]:
+    """Return the outputs as the suite reads them."""
+    return [shown_tensor(output) for output in outputs]
+
+
+def shown_tensor(output: Tensor) -> dict[str, Any]:
+    """Return an output as the suite reads it."""
+    data = b64encode(output.data).decode()
+    return {"name": output.name, "datatype": output.datatype, "shape": list(output.shape), "data": data}
+
+
+def serve(commands: TextIO, answers: TextIO) -> None:
+    """Answer each line, until there are no more."""
+    adapter = Adapter()
+    for line in commands:
+        answers.write(json.dumps(adapter.answered(json.loads(line))) + "\n")
+        answers.flush()
+    adapter.close()

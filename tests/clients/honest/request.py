@@ -1,0 +1,175 @@
+"""A request over HTTP: the JSON, the binary data behind it, and the headers. No sockets."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from tests.clients.honest import tensors
+from tests.clients.honest.asked import Asked, AskedOutput, CannotError, Tensor
+
+LENGTH = "Inference-Header-Content-Length"
+OCTETS, JSON = "application/octet-stream", "application/json"
+
+Headers = list[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request as HTTP sends it; what says how the body is framed is added on the way."""
+
+    method: str
+    target: str
+    headers: Headers
+    body: bytes
+
+
+def request(asked: Asked) -> Request:
+    """Return the request for an inference; raises CannotError."""
+    if asked.is_raw:
+        headers, body = raw(asked)
+    else:
+        pieces = [binary_data(tensor) for tensor in asked.inputs if tensor.is_binary]
+        text = written(document(asked))
+        headers = described(text, has_data=bool(pieces))
+        body = joined(text, in_order(pieces))
+    body = coded(body, asked.coding) if asked.coding else body
+    return Request(method(), target(asked), [*headers, *negotiated(asked)], body)
+
+
+def method() -> str:
+    """Return the method of an inference."""
+    return "POST"
+
+
+def target(asked: Asked) -> str:
+    """Return the path of an inference."""
+    version = f"/versions/{in_path(asked.version)}" if asked.version is not None else ""
+    return f"/v2/models/{in_path(asked.model)}{version}/infer"
+
+
+def in_path(name: str) -> str:
+    """Return a name as one segment of a path."""
+    return quote(name, safe="")
+
+
+def raw(asked: Asked) -> tuple[Headers, bytes]:
+    """Return headers and body of a raw binary request."""
+    if len(asked.inputs) != 1:
+        raise CannotError("a raw binary request has one input")
+    return [("Content-Type", OCTETS), (LENGTH, "0")], raw_data(asked.inputs[0])
+
+
+def raw_data(tensor: Tensor) -> bytes:
+    """Return the body of a raw binary request."""
+    return binary_data(tensor)
+
+
+def document(asked: Asked) -> dict[str, Any]:
+    """Return the JSON of a request."""
+    said: dict[str, Any] = {}
+    if asked.id is not None:
+        said["id"] = asked.id
+    if asked.all_outputs is not None:
+        said["parameters"] = for_all_outputs(asked.all_outputs)
+    said["inputs"] = [described_input(tensor) for tensor in asked.inputs]
+    if asked.outputs is not None:
+        said["outputs"] = [described_output(output) for output in asked.outputs]
+    return said
+
+
+def for_all_outputs(form: str) -> dict[str, Any]:
+    """Return the parameters that ask for a form of all outputs."""
+    return {"binary_data_output": form == "binary"}
+
+
+def described_input(tensor: Tensor) -> dict[str, Any]:
+    """Return an input in the JSON."""
+    said = {"name": tensor.name, "shape": list(tensor.shape), "datatype": tensor.datatype}
+    if tensor.is_binary:
+        return {**said, "parameters": {"binary_data_size": data_size(tensor)}}
+    return {**said, "data": arranged(json_elements(tensor), tensor.shape)}
+
+
+def data_size(tensor: Tensor) -> int:
+    """Return the size that an input announces."""
+    return len(binary_data(tensor))
+
+
+def arranged(elements: list[Any], _shape: Sequence[int]) -> list[Any]:
+    """Return the elements as `data` has them: flat."""
+    return elements
+
+
+def json_elements(tensor: Tensor) -> list[Any]:
+    """Return the elements as JSON has them; raises CannotError for what JSON has not."""
+    if tensor.datatype in ("FP16", "BF16"):
+        raise CannotError(f"{tensor.datatype} has no form in JSON")
+    found = tensors.elements(tensor.datatype, tensor.data)
+    if tensor.datatype == tensors.BYTES:
+        try:
+            return [element.decode() for element in found]
+        except UnicodeDecodeError:
+            raise CannotError("bytes that are no UTF-8 have no form in JSON") from None
+    if tensor.datatype in ("FP32", "FP64") and not all(map(math.isfinite, found)):
+        raise CannotError("NaN and infinity have no form in JSON")
+    return found
+
+
+def described_output(output: AskedOutput) -> dict[str, Any]:
+    """Return an output that is asked for in the JSON."""
+    parameters: dict[str, Any] = {}
+    if output.classes is not None:
+        parameters["classification"] = output.classes
+    if output.form is not None:
+        parameters["binary_data"] = output.form == "binary"
+    return {"name": output.name, **({"parameters": parameters} if parameters else {})}
+
+
+def binary_data(tensor: Tensor) -> bytes:
+    """Return the binary data of an input."""
+    return tensor.data
+
+
+def in_order(pieces: list[bytes]) -> list[bytes]:
+    """Return the binary data of all inputs, in the order of the JSON."""
+    return pieces
+
+
+def joined(text: bytes, pieces: list[bytes]) -> bytes:
+    """Return the body."""
+    return text + b"".join(pieces)
+
+
+def written(said: dict[str, Any]) -> bytes:
+    """Return the JSON as text."""
+    return json.dumps(said, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def described(text: bytes, *, has_data: bool) -> Headers:
+    """Return the headers that describe the body."""
+    if has_data:
+        return [("Content-Type", OCTETS), (LENGTH, json_length(text))]
+    return [("Content-Type", JSON)]
+
+
+def json_length(text: bytes) -> str:
+    """Return the value of the inference header."""
+    return str(len(text))
+
+
+def coded(body: bytes, coding: str) -> bytes:
+    """Return the body in a content coding."""
+    return gzip.compress(body, mtime=0) if coding == "gzip" else zlib.compress(body)
+
+
+def negotiated(asked: Asked) -> Headers:
+    """Return the headers about content codings."""
+    announced = [("Content-Encoding", asked.coding)] if asked.coding else []
+    return [*announced, ("Accept-Encoding", asked.accepts or "identity")]

@@ -1,0 +1,87 @@
+"""`python -m tests.clients.matrix [NAME...]`: every fault and every variation of the honest client against all rows."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+from tests.clients import alterations
+from tests.clients.alterations import Alteration
+from tests.clients.seeing import Seen, Sighting, Stage, rows_of
+
+PROCESSES = 2
+
+
+def complaints(sighting: Sighting, fault: Alteration) -> list[str]:
+    """Return what is wrong with a fault or with the suite, one line each; empty where it is seen and named."""
+    named = sighting.named
+    wrong = [] if sighting.touched else ["void: no altered step was ever taken"]
+    wrong += [f"{identity}: missed, and no row says so" for identity in fault.misses[:1] if identity not in named]
+    for identity in sorted(named - set(fault.misses)):
+        first = next(miss for miss in sighting.of("fail", "advisory") if miss.requirement == identity)
+        wrong.append(f"{identity}: not missed, but {first.check} [{first.row}] says: {first.message}")
+    return wrong + _stopped(sighting)
+
+
+def strays(sighting: Sighting, variation: Alteration) -> list[str]:
+    """Return of what an honest client was wrongly accused, one line each: by a row, or by its requests alone."""
+    wrong = [] if sighting.touched else ["void: no altered step was ever taken"]
+    found = [miss for miss in sighting.of("fail", "advisory") if miss.requirement not in variation.misses]
+    wrong += [f"{miss.outcome}: {miss.requirement}, {miss.check} [{miss.row}]: {miss.message}" for miss in found]
+    wrong += [f"{identity}: seen by watching" for identity in sighting.watched if identity not in variation.misses]
+    return wrong + _stopped(sighting)
+
+
+def _stopped(sighting: Sighting) -> list[str]:
+    stopped = sighting.of("error", "blocked")
+    return [f"{miss.outcome}: {miss.check} [{miss.row}]: {miss.message}" for miss in stopped]
+
+
+def _whole(kind: str, name: str) -> Sighting:
+    altered = alterations.load(kind)[name]
+    with Stage() as stage:
+        return stage.see(altered, rows_of(altered.transports))
+
+
+def run(kind: str, names: Iterable[str]) -> dict[str, Sighting]:
+    """Run all rows against the named alterations of a kind, `faults` or `variations`, several at a time."""
+    with ProcessPoolExecutor(PROCESSES, mp_context=get_context("spawn")) as pool:
+        futures = {name: pool.submit(_whole, kind, name) for name in names}
+        return {name: future.result() for name, future in futures.items()}
+
+
+def main(names: Sequence[str]) -> int:
+    """Print what the suite sees of some alterations, or of all; return how many are not as they should be."""
+    unknown = set(names) - {*alterations.load("faults"), *alterations.load("variations")}
+    if unknown:
+        raise SystemExit(f"no fault and no variation: {', '.join(sorted(unknown))}")
+    misfits = 0
+    for kind, judge, praise in (
+        ("faults", complaints, "killed, and rightly named"),
+        ("variations", strays, "accused of nothing"),
+    ):
+        known = alterations.load(kind)
+        for name, sighting in run(kind, [name for name in names or known if name in known]).items():
+            wrong = judge(sighting, known[name])
+            misfits += bool(wrong)
+            _print(sighting, known[name], wrong or [praise])
+    return misfits
+
+
+def _print(sighting: Sighting, altered: Alteration, conclusions: Sequence[str]) -> None:
+    watched = ", ".join(sighting.watched) or "nothing"
+    print(f"{altered.name} ({sighting.rows} rows, {sighting.seconds} s): {', '.join(altered.misses)}")  # noqa: T201
+    print(f"    watched: {watched}")  # noqa: T201
+    rows: dict[tuple[str, str, str], list[Seen]] = {}
+    for miss in sighting.misses:
+        rows.setdefault((miss.outcome, miss.requirement, miss.check), []).append(miss)
+    for (outcome, requirement, check), found in rows.items():
+        first = found[0]
+        print(f"    {outcome:9} {requirement:24} {check} {len(found)} x [{first.row}]: {first.message[:180]}")  # noqa: T201
+    print(*[f"    => {line[:300]}" for line in conclusions[:6]], sep="\n")  # noqa: T201
+
+
+if __name__ == "__main__":
+    sys.exit(bool(main(sys.argv[1:])))

@@ -1,0 +1,199 @@
+"""What a recording peer forwards: every byte as it came, in both directions, however odd."""
+
+from __future__ import annotations
+
+import os
+import socket
+import ssl
+import struct
+from collections.abc import Callable
+from contextlib import suppress
+from queue import Queue
+
+import pytest
+import trustme
+
+from tests.support.recording import BINARY, TIMEOUT, Notes, heard, recording, request, said
+from tests.support.scripted import scripted
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+CHUNKED = b"POST /v2/models/m/infer HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+SENT = {
+    "a binary request": request(),
+    "odd spelling of headers": b"POST /a HTTP/1.1\r\nhOsT:h\r\ncontent-LENGTH: \t2 \r\nX:\r\nX: \xe4\xff\r\n\r\nab",
+    "folded header": b"GET /a HTTP/1.1\r\nHost: h\r\nX: a\r\n b\r\n\r\n",
+    "bare line feeds": b"POST /a HTTP/1.1\nHost: h\nContent-Length: 2\n\nab",
+    "odd chunks": CHUNKED + b'0002;x="y"\r\nab\r\nA\r\n0123456789\r\n000\r\nTrailer: t\r\n\r\n',
+    "HTTP/1.0": b"POST /a HTTP/1.0\r\nContent-Length: 2\r\n\r\nab",
+    "HTTP/0.9": b"GET /a\r\n",
+    "several in one piece": request() + request() + b"GET /v2 HTTP/1.1\r\nHost: h\r\n\r\n",
+    "empty lines between": b"\r\n\r\n" + request() + b"\r\n" + request(),
+    "no Host": b"POST /a HTTP/1.1\r\nContent-Length: 2\r\n\r\nab",
+    "a head that cannot be read": b"POST /\xff a HTTP/1.1\r\nBad Name: x\r\n\0: \r\n\r\nrest",
+    "two lengths": b"POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nabc",
+    "a chunk that is none": CHUNKED + b"xyz\r\nab\r\n0\r\n\r\n",
+    "a body too short": request(length=9999),
+    "a body too long": request(length=10),
+    "another protocol": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(range(256)),
+    "HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\x04\0\0\0\0\0",
+    "a head without end": b"POST /a HTTP/1.1\r\nX: " + b"x" * 600_000,
+    "noise": os.urandom(100_000),
+    "nothing": b"",
+}
+CAME = {
+    "an answer": OK,
+    "odd spelling": b"HTTP/1.1 200\r\ncontent-LENGTH:2\r\nSet-Cookie: a\r\nX:\xff\r\n\r\n{}",
+    "until the end": b"HTTP/1.0 500 No\r\n\r\n" + b"x" * 100_000,
+    "interim answers": b"HTTP/1.1 103 Early\r\nLink: x\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n" + OK,
+    "odd chunks": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n002;a=b\r\n{}\r\n0\r\nX: y\r\n\r\n",
+    "chunks that are none": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n",
+    "cut short": b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{",
+    "two for one": OK + OK,
+    "no HTTP": b"\0\1\2 hello",
+    "switching": b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n\0\1\2",
+    "noise": os.urandom(100_000),
+    "nothing": b"",
+}
+
+
+@pytest.mark.parametrize("sent", SENT.values(), ids=SENT)
+@pytest.mark.parametrize("size", [1 << 20, 7])
+def test_what_a_client_sends_arrives_as_it_is(sent: bytes, size: int) -> None:
+    if size == 7:
+        sent = sent[:2000]  # every place of a head or a chunk is cut somewhere
+    arrived: list[bytes] = []
+    with scripted(lambda connection: arrived.append(heard(connection))) as url, recording(url, Notes()) as address:
+        came = said(address, *[sent[at : at + size] for at in range(0, len(sent), size)])
+    assert b"".join(arrived) == sent
+    assert came == b""
+
+
+@pytest.mark.parametrize("came", CAME.values(), ids=CAME)
+def test_what_a_server_answers_arrives_as_it_is(came: bytes) -> None:
+    def script(connection: socket.socket) -> None:
+        heard(connection)
+        connection.sendall(came)
+
+    with scripted(script) as url, recording(url, Notes()) as address:
+        assert said(address, request()) == came
+
+
+def test_large_bodies_pass_unchanged_both_ways() -> None:
+    sent, came = request(os.urandom(3_000_000)), OK[:-2] + os.urandom(3_000_000)
+    arrived: list[bytes] = []
+
+    def script(connection: socket.socket) -> None:
+        arrived.append(heard(connection))
+        connection.sendall(came)
+
+    with scripted(script) as url, recording(url, Notes()) as address:
+        assert said(address, sent) == came
+    assert arrived == [sent]
+
+
+def test_a_body_is_held_back_behind_100_continue() -> None:
+    seen: list[bytes] = []
+
+    def script(connection: socket.socket) -> None:
+        seen.append(connection.recv(65536))
+        connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
+        seen.append(connection.recv(65536))
+        connection.sendall(OK)
+
+    notes = Notes()
+    whole = request(BINARY, "Expect: 100-continue")
+    head, body = whole[: -len(BINARY)], whole[-len(BINARY) :]
+    with (
+        scripted(script) as url,
+        recording(url, notes) as address,
+        socket.create_connection(address, TIMEOUT) as connection,
+    ):
+        connection.sendall(head)
+        assert connection.recv(65536) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        connection.sendall(body)
+        assert connection.recv(65536) == OK
+    assert seen == [head, body]
+    assert [one.received.body for one in notes.asked_for] == [BINARY]
+
+
+def test_a_half_that_is_closed_is_closed_behind_it_and_the_other_goes_on() -> None:
+    def script(connection: socket.socket) -> None:
+        connection.sendall(b"first")
+        assert heard(connection) == b"x"
+        connection.sendall(b" and last")
+
+    with (
+        scripted(script) as url,
+        recording(url, Notes()) as address,
+        socket.create_connection(address, TIMEOUT) as connection,
+    ):
+        assert connection.recv(5) == b"first"
+        connection.sendall(b"x")
+        connection.shutdown(socket.SHUT_WR)
+        assert heard(connection) == b" and last"
+
+
+def reset(connection: socket.socket) -> None:
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
+
+
+def end_of(connection: socket.socket) -> str:
+    try:
+        heard(connection)
+    except ConnectionResetError:
+        return "reset"
+    return "closed"
+
+
+@pytest.mark.parametrize(("end", "expected"), [(reset, "reset"), (socket.socket.close, "closed")])
+def test_a_reset_of_the_server_is_one_for_the_client(end: Callable[[socket.socket], None], expected: str) -> None:
+    def script(connection: socket.socket) -> None:
+        connection.recv(65536)
+        end(connection)
+
+    with (
+        scripted(script) as url,
+        recording(url, Notes()) as address,
+        socket.create_connection(address, TIMEOUT) as connection,
+    ):
+        connection.sendall(request())
+        assert end_of(connection) == expected
+
+
+def test_a_reset_of_the_client_is_one_for_the_server() -> None:
+    ends: Queue[str] = Queue()
+
+    def script(connection: socket.socket) -> None:
+        connection.sendall(b"go")
+        ends.put(end_of(connection))
+
+    with scripted(script) as url, recording(url, Notes()) as address:
+        connection = socket.create_connection(address, TIMEOUT)
+        assert connection.recv(2) == b"go"
+        reset(connection)
+        assert ends.get(timeout=TIMEOUT) == "reset"
+
+
+def test_a_server_behind_tls_is_reached() -> None:
+    authority = trustme.CA()
+    served, trusted = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.create_default_context()
+    authority.issue_cert("127.0.0.1").configure_cert(served)
+    authority.configure_trust(trusted)
+    arrived: list[bytes] = []
+
+    def script(connection: socket.socket) -> None:
+        with suppress(OSError), served.wrap_socket(connection.dup(), server_side=True) as wrapped:
+            arrived.append(wrapped.recv(65536))
+            wrapped.sendall(OK)
+            wrapped.unwrap()
+
+    with (
+        scripted(script) as url,
+        recording(url, Notes(), trusted) as address,
+        socket.create_connection(address, TIMEOUT) as connection,
+    ):
+        connection.sendall(request())
+        assert heard(connection) == OK
+    assert arrived == [request()]

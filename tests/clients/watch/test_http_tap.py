@@ -1,0 +1,177 @@
+"""What is read along on a connection of HTTP/1: requests, and which answer belongs to which."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from itertools import count
+
+import pytest
+
+from conformance.clients.recording.http_tap import HttpTap
+from conformance.clients.recording.kept import Store
+from conformance.clients.recording.recorded import Recorded
+from conformance.clients.recording.recorder import Recorder
+from tests.support.recording import BINARY, JSON_PART, PATH, Notes, request
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+CHUNKED = f"POST {PATH} HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
+GET = b"GET /v2 HTTP/1.1\r\nHost: h\r\n\r\n"
+
+
+def read(sent: bytes, came: bytes = b"", size: int = 1 << 20, store: Store | None = None) -> Notes:
+    notes = Notes()
+    tap = HttpTap(Recorder(notes, store or Store(), count(1)))
+    for data, take in ((sent, tap.sent), (came, tap.came)):
+        for at in range(0, len(data), size):
+            take(data[at : at + size])
+    tap.ended()
+    return notes
+
+
+def told(records: Sequence[Recorded]) -> list[tuple[str, bytes, str]]:
+    return [(one.received.path, one.received.body, one.received.trouble) for one in records]
+
+
+READ = {
+    "one": (request(), [(PATH, BINARY, "")]),
+    "two in one piece": (request() + GET, [(PATH, BINARY, ""), ("/v2", b"", "")]),
+    "empty lines in front": (b"\r\n\n" + request() + b"\r\n\r\n" + GET, [(PATH, BINARY, ""), ("/v2", b"", "")]),
+    "no Host": (b"POST /a HTTP/1.1\r\nContent-Length: 2\r\n\r\nab", [("/a", b"ab", "")]),
+    "HTTP/1.0 without length": (b"POST /a HTTP/1.0\r\n\r\n", [("/a", b"", "")]),
+    "chunks": (CHUNKED + b"2\r\nab\r\n1;x\r\nc\r\n0\r\nT: t\r\n\r\n" + GET, [(PATH, b"abc", ""), ("/v2", b"", "")]),
+    "a query": (request(path=PATH + "?a=b"), [(PATH + "?a=b", BINARY, "")]),
+}
+
+
+@pytest.mark.parametrize(("sent", "expected"), READ.values(), ids=READ)
+@pytest.mark.parametrize("size", [1 << 20, 1])
+def test_requests_are_read_however_they_are_cut(sent: bytes, expected: list[tuple[str, bytes, str]], size: int) -> None:
+    notes = read(sent, size=size)
+    assert told(notes.asked_for) == expected
+    assert notes.reasons == []
+
+
+def test_headers_keep_their_order_and_spelling() -> None:
+    (one,) = read(b"POST /a HTTP/1.0\r\nhOST: h\r\nX-a:  1 \r\ncontent-length: 0\r\nX-A: 2\r\n\r\n").asked_for
+    assert one.received.headers == (("hOST", "h"), ("X-a", "1"), ("content-length", "0"), ("X-A", "2"))
+    assert one.received.version == "HTTP/1.0"
+    assert not one.received.is_chunked
+    assert read(CHUNKED + b"0\r\n\r\n").asked_for[0].received.is_chunked
+
+
+WRONG = {
+    "a length too small": (request(length=len(JSON_PART)), "a body that goes on behind the 106 bytes"),
+    "a length too large": (request(length=999), "a body that has all it speaks of with 122 bytes"),
+    "no last chunk": (CHUNKED + b"6b\r\n" + b'{"inputs": []}'.ljust(107) + b"\r\n", "a body that has all it speaks of"),
+    "chunks that are none": (CHUNKED + b"zz\r\nab", "chunks that cannot be read"),
+    "two lengths": (request(BINARY, "Content-Length: 3"), "a head that cannot be read"),
+    "a header name with a blank": (request(BINARY, "A B: 3"), "a head that cannot be read"),
+}
+
+
+@pytest.mark.parametrize(("sent", "trouble"), WRONG.values(), ids=WRONG)
+def test_what_is_no_whole_request_of_http_is_said(sent: bytes, trouble: str) -> None:
+    last = read(sent, OK).asked_for[-1]
+    assert last.received.trouble.startswith(trouble)
+    assert last.received.is_inference
+
+
+NOT_READ = {
+    "given up in the body": request()[:-5],
+    "given up in the JSON": request(length=999)[: -len(BINARY) + 20],
+    "given up between chunks": CHUNKED + b"2\r\n{ \r\n",
+    "given up in the head": request()[:30],
+    "another protocol": b"\x16\x03\x01\x02\0\1",
+    "HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    "a transfer coding that is not read": request(BINARY, "Transfer-Encoding: gzip, chunked"),
+    "a head that is too long": request(BINARY, "X: " + "x" * 300_000),
+}
+
+
+@pytest.mark.parametrize("sent", NOT_READ.values(), ids=NOT_READ)
+def test_what_need_not_be_wrong_is_not_recorded_as_wrong(sent: bytes) -> None:
+    notes = read(sent, size=4096)
+    assert [one for one in notes.asked_for if one.received.is_inference] == []
+    assert len(notes.reasons) == 1
+
+
+def test_answers_belong_to_requests_in_their_order() -> None:
+    came = (
+        b"HTTP/1.1 103 Early\r\n\r\n"
+        + OK
+        + b"HTTP/1.1 404 No\r\nX: y\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n"
+    )
+    for size in (1 << 20, 1):
+        notes = read(request() + GET, came, size)
+        assert [(one.number, one.answer and one.answer.status) for one in notes.answers] == [(1, 200), (2, 404)]
+        assert [one.answer.body for one in notes.answers if one.answer] == [b"{}", b"x"]
+
+
+def test_an_answer_to_head_has_no_body() -> None:
+    notes = read(b"HEAD /v2 HTTP/1.1\r\nHost: h\r\n\r\n" + GET, b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n" + OK)
+    assert [one.answer.body for one in notes.answers if one.answer] == [b"", b"{}"]
+
+
+def test_an_answer_may_end_with_its_connection_or_be_cut_short() -> None:
+    (one,) = read(GET, b"HTTP/1.0 200 OK\r\n\r\nall of it").answers
+    assert one.answer is not None
+    assert (one.answer.body, one.answer.trouble) == (b"all of it", "")
+    (one,) = read(GET, b"HTTP/1.0 200 OK\r\nContent-Length: 99\r\n\r\nall of it").answers
+    assert one.answer is not None
+    assert one.answer.status == 200
+    assert one.answer.trouble
+
+
+def test_a_request_that_nobody_answers_is_told_of_all_the_same() -> None:
+    notes = read(request())
+    assert [one.answer.status for one in notes.answers if one.answer] == [None]
+
+
+def test_an_answer_may_come_before_the_request_has() -> None:
+    notes = Notes()
+    tap = HttpTap(Recorder(notes, Store(), count(1)))
+    whole = request()
+    tap.sent(whole[:-5])
+    tap.came(OK)
+    tap.sent(whole[-5:])
+    tap.ended()
+    assert told(notes.asked_for) == [(PATH, BINARY, "")]
+    assert [one.answer.status for one in notes.answers if one.answer] == [200]
+
+
+def test_after_switching_nothing_is_read_and_that_is_said() -> None:
+    came = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n" + request()
+    notes = Notes()
+    tap = HttpTap(Recorder(notes, Store(), count(1)))
+    tap.sent(b"GET /a HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n")
+    tap.came(came)
+    tap.sent(request())
+    tap.ended()
+    assert [one.received.path for one in notes.asked_for] == ["/a"]
+    assert len(notes.reasons) == 1
+
+
+def test_a_body_that_is_too_long_is_not_kept_and_the_next_one_is() -> None:
+    store = Store(most=200, longest=150)
+    notes = read(request(b"x" * 151) + request() + request(b"x" * 149), store=store)
+    assert [(one.is_whole, len(one.received.body)) for one in notes.asked_for] == [(False, 0), (True, 122), (True, 149)]
+    assert store.left == 200
+
+
+def test_all_bodies_together_are_limited() -> None:
+    store = Store(most=200, longest=150)
+    tap = HttpTap(Recorder(notes := Notes(), store, count(1)))
+    tap.sent(request()[:-1])
+    other = HttpTap(Recorder(notes, store, count(1)))
+    other.sent(request())
+    tap.sent(request()[-1:])
+    assert [one.is_whole for one in notes.asked_for] == [False, True]
+    assert store.left == 200
+
+
+def test_deep_json_of_a_request_that_is_cut_off_is_no_fault_of_ours() -> None:
+    body = b"[" * 100_000
+    assert read(request(body, length=200_000)).reasons == ["a request was given up before it was whole"]
+    nested = json.dumps({"inputs": 3}).encode()
+    assert len(read(request(nested, length=200)).reasons) == 1

@@ -1,0 +1,194 @@
+"""What watched clients come to: a result for each client and requirement, by level, with the first wrong request."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+import pytest
+
+from conformance.clients.miss import Miss
+from conformance.clients.recording.recorded import Answered, Recorded
+from conformance.clients.traffic import MOST_CLIENTS, OTHERS, UNNAMED, Traffic
+from conformance.clients.watched import CLAIMS, check_of, requirements
+from conformance.judging.watched_conclusion import of_watch, survey_of
+from conformance.judging.wrong_request import describe
+from conformance.terms import ledger
+from conformance.terms.extensions import GRPC, HTTP, TRANSPORTS
+from conformance.terms.outcome import Outcome, ReasonKind
+from conformance.terms.result import CheckResult
+from conformance.wire.grpc_request import GRPC_METHOD
+from conformance.wire.received import Received
+from tests.support.recording import BINARY, JSON_PART, PATH
+
+OCTETS = "application/octet-stream"
+LENGTH = "CLIENT-SENDS-HEADER-LENGTH"
+CALL = b"\n\x01m"  # model_name: "m"
+
+
+def sent(
+    number: int, agent: str = "a/1", body: bytes = BINARY, length: int = len(JSON_PART), kind: str = OCTETS
+) -> Recorded:
+    headers = [("User-Agent", agent)] if agent else []
+    headers += [("Content-Type", kind), ("Inference-Header-Content-Length", str(length))]
+    headers += [("Content-Length", str(len(body))), ("X-Name", f"n{number}")]
+    return Recorded(number, Received("POST", PATH, tuple(headers), body))
+
+
+def called(number: int, agent: str = "g/1") -> Recorded:
+    path = "/inference.GRPCInferenceService/ModelInfer"
+    return Recorded(number, Received(GRPC_METHOD, path, (("user-agent", agent),), CALL))
+
+
+def traffic(*requests: Recorded, header: str | None = None, strict: bool = False) -> Traffic:
+    made = Traffic(partial(describe, url_of=lambda _: "http://h"), header, strict=strict)
+    for one in requests:
+        made.asked(one)
+        made.answered(one)
+    return made
+
+
+def of(results: Sequence[CheckResult], requirement: str, row: str) -> CheckResult:
+    (found,) = [one for one in results if one.requirements == [requirement] and one.row == row]
+    return found
+
+
+def test_every_requirement_that_a_request_alone_can_miss_is_watched() -> None:
+    of_clients = {entry.name for entry in ledger.of_party(ledger.Party.CLIENT)}
+    sending = {name for name in of_clients if name.startswith("CLIENT-SENDS-")}
+    assert set(CLAIMS) == sending - {"CLIENT-SENDS-VALUES", "CLIENT-SENDS-OUTPUTS"}
+    ids = [check_of(entry.id) for transport in TRANSPORTS for entry in requirements(transport)]
+    assert len(set(ids)) == len(ids) >= 30
+    assert all(one.startswith("client.watched-") for one in ids)
+
+
+def test_a_result_counts_requests_and_shows_the_first_wrong_one() -> None:
+    wrong = sent(2, length=len(JSON_PART) - 1)
+    results = traffic(sent(1), wrong, sent(3), sent(4, length=1)).results()
+    found = of(results, LENGTH, "a/1")
+    assert found.outcome is Outcome.FAIL
+    assert found.id == "client.watched-header-counts-the-json"
+    assert "2 of 4 requests, request 2 the first of them" in found.message
+    assert found.failure is not None
+    assert found.failure.requirement == LENGTH
+    assert found.failure.sent.startswith("request 2, POST ")
+    assert found.failure.bytes[1].startswith(f"{len(JSON_PART) - 1:04x}  7d 01 00 00 00 ")
+    assert found.failure.bytes[1].endswith("<- JSON")
+    assert found.failure.evidence is not None
+    assert found.failure.evidence["request"]["length"] == len(BINARY)
+
+
+def test_what_is_never_concerned_does_not_apply() -> None:
+    results = traffic(sent(1)).results()
+    raw = of(results, "CLIENT-SENDS-RAW", "a/1")
+    assert raw.outcome is Outcome.NOT_APPLICABLE
+    assert raw.is_for(ReasonKind.NOT_FOR_THIS_TARGET)
+    assert of(results, LENGTH, "a/1").outcome is Outcome.PASS
+
+
+@pytest.mark.parametrize(("strict", "outcome"), [(False, Outcome.ADVISORY), (True, Outcome.FAIL)])
+def test_a_should_advises_unless_that_is_to_fail(strict: bool, outcome: Outcome) -> None:
+    results = traffic(sent(1, kind="text/plain"), strict=strict).results()
+    assert of(results, "CLIENT-SENDS-CONTENT-TYPE", "a/1").outcome is outcome
+
+
+def test_clients_are_told_apart_by_user_agent_or_a_header() -> None:
+    requests = sent(1), sent(2, agent="b/2", length=1), sent(3, agent=""), called(4), called(5, agent="b/2")
+    found = traffic(*requests)
+    assert {name: sender.requests for name, sender in found.clients.items()} == {
+        "a/1": {HTTP: 1},
+        "b/2": {HTTP: 1, GRPC: 1},
+        UNNAMED: {HTTP: 1},
+        "g/1": {GRPC: 1},
+    }
+    outcomes = {one.row: one.outcome for one in found.results() if one.requirements == [LENGTH]}
+    assert outcomes == {"a/1": Outcome.PASS, "b/2": Outcome.FAIL, UNNAMED: Outcome.PASS}
+    assert list(traffic(*requests, header="x-name").clients) == ["n1", "n2", "n3", UNNAMED]
+
+
+def test_names_are_safe_short_and_not_endlessly_many() -> None:
+    hostile = sent(0, agent="\x1b[31m\u202e" + "x" * 500)
+    found = traffic(hostile, *(sent(number, agent=f"c{number}") for number in range(1, MOST_CLIENTS + 50)))
+    names = list(found.clients)
+    assert len(names) == MOST_CLIENTS + 1
+    assert names[-1] == OTHERS
+    assert all(name.isprintable() and len(name) < 130 for name in names)
+    assert found.clients[OTHERS].count == 50
+
+
+def test_only_the_first_miss_of_each_kind_is_told() -> None:
+    made = traffic()
+    wrong = [sent(number, length=1) for number in range(1, 4)]
+    assert [[first.miss.requirement for first in made.asked(one)] for one in wrong] == [[LENGTH], [], []]
+    assert [[first.failure is not None for first in made.answered(one)] for one in wrong] == [[True], [], []]
+
+
+def test_a_miss_is_shown_with_its_answer_and_without_one() -> None:
+    made = traffic()
+    wrong = sent(1, length=1)
+    made.asked(wrong)
+    (found,) = [one for one in made.results() if one.failure]
+    assert found.failure is not None
+    assert found.failure.answer == "no answer came"
+    answered = replace(wrong, answer=Answered(400, (), b'{"error": "no"}'))
+    failure = describe(answered, Miss(LENGTH, "1", "2", None), lambda _: "http://h")
+    assert failure.answer == 'HTTP 400, {"error": "no"}'
+
+
+def test_what_is_no_inference_is_not_judged() -> None:
+    made = traffic(Recorded(1, Received("GET", "/v2/health/ready", (("User-Agent", "a"),))))
+    assert made.clients == {}
+    assert made.results() == []
+
+
+def test_a_body_that_was_not_kept_is_judged_by_its_head_alone() -> None:
+    received = replace(sent(1).received, body=b"")
+    results = traffic(Recorded(1, received, is_whole=False)).results()
+    judged = [one.requirements[0] for one in results if one.outcome is not Outcome.NOT_APPLICABLE]
+    assert judged == ["CLIENT-SENDS-POST"]
+    lower = replace(received, method="PUT")
+    assert [one.outcome for one in traffic(Recorded(1, lower, is_whole=False)).results() if one.failure] == ["fail"]
+
+
+def test_a_call_is_shown_in_words_and_bytes() -> None:
+    miss = Miss("CLIENT-SENDS-MEMBERS/grpc", "a name", "none", 1)
+    failure = describe(called(7), miss, lambda _: "grpc://h")
+    assert failure.sent == 'request 7, ModelInfer over gRPC, 3 bytes: model_name: "m"'
+    assert failure.bytes == ["0000  0a 01 6d                 ..m"] or failure.bytes[0].startswith("0001  01 6d")
+
+
+@pytest.mark.parametrize(
+    ("requests", "stopped", "verdict", "complete"),
+    [
+        ((), "", "incomplete", False),
+        ((sent(1),), "", "conformant", True),
+        ((sent(1),), "interrupted", "incomplete", False),
+        ((sent(1, length=1),), "", "nonconformant", True),
+        ((sent(1, length=1),), "interrupted", "nonconformant", False),
+        ((called(1),), "", "conformant", True),
+    ],
+)
+def test_the_verdict_is_by_the_rules_for_servers(
+    requests: tuple[Recorded, ...], stopped: str, verdict: str, complete: bool
+) -> None:
+    conclusion = of_watch(traffic(*requests).results(), None, stopped)
+    assert conclusion.verdict.verdict == verdict
+    assert conclusion.is_complete is complete
+    assert bool(conclusion.verdict.why) is (verdict != "conformant")
+
+
+@pytest.mark.parametrize(
+    ("names", "name", "version"),
+    [
+        (["python-requests/2.31"], "python-requests", "2.31"),
+        (["grpc-python/1.85 grpc-c/58 (linux)"], "grpc-python", "1.85 grpc-c/58 (linux)"),
+        (["my client"], "my client", None),
+        (["a/1", "b/2"], "a/1, b/2", None),
+        ([], None, None),
+    ],
+)
+def test_a_report_names_the_clients(names: list[str], name: str | None, version: str | None) -> None:
+    survey = survey_of(traffic(sent(1)).results(), names)
+    assert (survey.name, survey.version) == (name, version)
+    assert set(survey.offered) == {"protocol", "binary_tensor_data"}

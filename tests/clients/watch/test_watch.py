@@ -1,0 +1,248 @@
+"""`oip-conformance client watch` as a user runs it: verdicts, exit statuses, and how it ends."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from conformance.commands.main import main
+from tests.clients.watch.programs import GOOD, TRITON, WRONG_LENGTH, WRONG_TYPE, bare, program
+from tests.support.recording import TIMEOUT, heard, request
+from tests.support.scripted import scripted
+from tests.support.servers import bundled
+
+LENGTH = "CLIENT-SENDS-HEADER-LENGTH"
+FREE = ("--port", "0")
+
+
+@pytest.fixture(scope="module")
+def upstream() -> Iterator[str]:
+    with bundled("--model=identity_int32") as url:
+        yield url
+
+
+def watch(*arguments: str, command: Sequence[str] = ()) -> int:
+    return main(["client", "watch", *FREE, *arguments, *(["--", *command] if command else [])])
+
+
+def test_tritonclient_over_http_and_grpc_is_conformant(capsys: pytest.CaptureFixture[str]) -> None:
+    assert watch("--grpc-port", "0", command=TRITON) == 0
+    shown = capsys.readouterr().out
+    assert "What 2 clients sent is conformant" in shown
+    assert "requests 2 over HTTP" in shown
+    assert "requests 2 over gRPC; nothing missed" in shown
+
+
+def test_a_wrong_client_is_named_and_another_is_not(capsys: pytest.CaptureFixture[str], upstream: str) -> None:
+    assert watch("--upstream", upstream, command=bare(GOOD, WRONG_LENGTH, WRONG_LENGTH, GOOD)) == 1
+    shown = capsys.readouterr().out
+    assert shown.count(f"request 2 of bad/2.0 misses {LENGTH}") == 1
+    assert "good/1.0: requests 2 over HTTP; nothing missed" in shown
+    assert f"1. {LENGTH}  MUST  1 of 2 rows" in shown
+    assert "client.watched-header-counts-the-json [bad/2.0]" in shown
+    assert "Rerun" not in shown
+    assert shown.rstrip().splitlines()[-1].startswith("What 2 clients sent is nonconformant")
+
+
+@pytest.mark.parametrize(
+    ("requests", "own", "expected"),
+    [
+        ([GOOD], 0, 0),
+        ([GOOD], 3, 3),
+        ([WRONG_LENGTH], 0, 1),
+        ([WRONG_LENGTH], 3, 3),
+        ([], 0, 6),
+        ([], 5, 5),
+        ([WRONG_TYPE], 0, 0),
+    ],
+)
+def test_the_exit_status_is_that_of_the_command_where_it_is_not_0(
+    requests: list[str], own: int, expected: int, upstream: str
+) -> None:
+    assert watch("--upstream", upstream, command=bare(*requests, status=own)) == expected
+
+
+def test_advice_fails_where_that_is_asked_for(upstream: str) -> None:
+    assert watch("--upstream", upstream, "--conformance-strict", command=bare(WRONG_TYPE)) == 1
+
+
+def test_a_command_that_a_signal_ends_has_the_status_of_a_shell(upstream: str) -> None:
+    killed = program("import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
+    assert watch("--upstream", upstream, command=killed) == 128 + signal.SIGKILL
+
+
+def test_a_header_may_name_clients(capsys: pytest.CaptureFixture[str], upstream: str) -> None:
+    named = 'request(JSON_PART + TENSOR, "X-Job: nightly")'
+    assert watch("--upstream", upstream, "--client-header", "x-job", command=bare(named, GOOD)) == 0
+    shown = capsys.readouterr().out
+    assert "nightly: requests 1" in shown
+    assert "unnamed: requests 1" in shown
+
+
+def test_the_path_of_a_server_is_told_to_the_client(tmp_path: Path) -> None:
+    seen = tmp_path / "seen"
+    told = program(f"import os, pathlib; pathlib.Path({str(seen)!r}).write_text(os.environ['OIP_TARGET_URL'])")
+    with scripted(lambda _: None) as url:
+        assert watch("--upstream", f"{url}/base/", command=told) == 6
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/base", seen.read_text())
+
+
+def test_only_addresses_of_this_watch_reach_the_command(monkeypatch: pytest.MonkeyPatch, upstream: str) -> None:
+    monkeypatch.setenv("OIP_TARGET_GRPC", "elsewhere:1")
+    absent = program("import os, sys; sys.exit(9 * ('OIP_TARGET_GRPC' in os.environ))")
+    assert watch("--upstream", upstream, command=absent) == 6
+
+
+def test_a_server_that_is_not_there_is_said_and_requests_are_judged(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as gone:
+        url = f"http://127.0.0.1:{gone.getsockname()[1]}"
+    trying = bare(WRONG_LENGTH)
+    assert watch("--upstream", url, command=trying) == 1
+    shown = capsys.readouterr().out
+    assert f"{url} cannot be reached: " in shown
+    assert f"misses {LENGTH}" in shown
+
+
+def test_a_server_that_is_silent_holds_up_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    def silent(connection: socket.socket) -> None:
+        heard(connection)
+
+    with scripted(silent) as url:
+        assert watch("--upstream", url, command=bare(GOOD)) == 0
+    assert "What good/1.0 sent is conformant" in capsys.readouterr().out
+
+
+# --- ends -------------------------------------------------------------------------------------------------------------
+
+
+def test_it_ends_after_a_time_or_when_nothing_comes(upstream: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for option in ("--for", "--until-idle"):
+        assert watch("--upstream", upstream, option, "0.1") == 6
+        assert "incomplete: no inference request came" in capsys.readouterr().out
+
+
+@contextmanager
+def watching(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """Start a watch; yields the process, and the port where it listens."""
+    heeding = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    text = f"{heeding}from conformance.commands.main import main; sys.exit(main())"
+    command = [sys.executable, "-c", text, "client", "watch", *FREE, *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        found = re.search(r"http://127\.0\.0\.1:(\d+)", line)
+        assert found, line
+        yield process, int(found[1])
+
+
+def send(port: int, octets: bytes) -> bytes:
+    with socket.create_connection(("127.0.0.1", port), TIMEOUT) as connection:
+        connection.sendall(octets)
+        connection.shutdown(socket.SHUT_WR)
+        return heard(connection)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_without_an_end_of_its_own_a_signal_is_the_end_and_the_verdict_counts(
+    number: signal.Signals, upstream: str
+) -> None:
+    with watching("--upstream", upstream) as (process, port):
+        assert send(port, request()).startswith(b"HTTP/1.1 200")
+        process.send_signal(number)
+        shown, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert "conformant (" in shown
+
+
+def test_a_signal_before_the_end_makes_it_incomplete(upstream: str) -> None:
+    with watching("--upstream", upstream, "--for", "600") as (process, port):
+        send(port, request())
+        process.send_signal(signal.SIGINT)
+        shown, _ = process.communicate(timeout=60)
+    assert process.returncode == 6
+    assert "is incomplete: interrupted" in shown
+
+
+def test_a_signal_ends_the_command_and_what_came_is_judged(upstream: str) -> None:
+    script = bare(GOOD)[2].replace("sys.exit(0)", "print('ready', flush=True); import time; time.sleep(600)")
+    with watching("--upstream", upstream, "--", sys.executable, "-c", script) as (process, _):
+        assert process.stdout is not None
+        while "ready" not in process.stdout.readline():
+            pass
+        process.send_signal(signal.SIGTERM)
+        shown, _ = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert "is incomplete: interrupted" in shown
+    assert "good/1.0: requests 1 over HTTP" in shown
+
+
+# --- what cannot be used ----------------------------------------------------------------------------------------------
+
+REFUSED = {
+    "a port that is none": (["--port", "70000"], "--port 70000"),
+    "no time": (["--for", "0"], "--for 0"),
+    "endless time": (["--until-idle", "inf"], "--until-idle inf"),
+    "no URL": (["--upstream", "host:8000"], "--upstream 'host:8000' is no http or https URL"),
+    "credentials in the URL": (["--upstream", "http://a:b@host"], "leave user and password out"),
+    "no address": (["--upstream-grpc", "host"], "--upstream-grpc 'host' is no address"),
+    "gRPC without its server": (["--upstream", "http://h", "--grpc-port", "1"], "--grpc-port: give --upstream-grpc"),
+    "HTTP without its server": (["--upstream-grpc", "h:1", "--port", "1"], "--port: give --upstream"),
+    "a header with a credential": (["--client-header", "Authorization"], "carries a credential"),
+    "an unknown report": (["--conformance-report", "a.txt"], "unknown suffix '.txt'"),
+    "no folder": (["--conformance-report", "nowhere/a.json"], "no folder"),
+    "no baseline": (["--conformance-baseline", "nowhere.toml"], "No such file"),
+    "an update of nothing": (["--conformance-update-baseline"], "give --conformance-baseline FILE"),
+    "no certificates": (["--upstream", "https://h", "--upstream-ca", "nowhere.pem"], "cannot read certificates"),
+    "two ends": (["--for", "1", "--", "true"], "a command ends the watch"),
+    "no such command": (
+        ["--port", "0", "--grpc-port", "0", "--", "nowhere-to-be-found"],
+        "cannot run nowhere-to-be-found",
+    ),
+}
+
+
+@pytest.mark.parametrize(("arguments", "expected"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_used_is_one_line(
+    arguments: list[str], expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["client", "watch", *arguments]) == 2
+    errors = capsys.readouterr().err
+    assert errors.startswith("oip-conformance: error: ")
+    assert expected in errors
+    assert errors.count("\n") == 1
+
+
+def test_a_port_that_is_taken_is_one_line(upstream: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        assert main(["client", "watch", "--upstream", upstream, "--port", port]) == 2
+    errors = capsys.readouterr().err
+    assert f"cannot listen at 127.0.0.1:{port}: {os.strerror(98)}" in errors
+    assert errors.count("\n") == 1
+
+
+def test_without_packages_for_grpc_http_alone_is_watched(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("conformance.commands.watch_options.has_grpc", lambda: False)
+    assert watch(command=bare(GOOD)) == 0
+    assert "grpc://" not in capsys.readouterr().out
+    assert watch("--grpc-port", "0", command=bare(GOOD)) == 2
+    assert "install the extra" in capsys.readouterr().err
+
+
+def test_help_says_what_the_exit_status_means(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main(["client", "watch", "--help"])
+    shown = capsys.readouterr().out
+    assert "Exit status: that of the command where it is not" in shown
+    assert "OIP_TARGET_URL and OIP_TARGET_GRPC" in shown

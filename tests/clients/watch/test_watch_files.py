@@ -1,0 +1,162 @@
+"""What a watch leaves: reports, a recording that gives the same verdict, a baseline, and no secret in any of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conformance.commands.main import main
+from conformance.report.reading import read
+from conformance.terms import ledger
+from tests.clients.watch.programs import GOOD, SECRET, WITH_SECRETS, WRONG_LENGTH, WRONG_TYPE, bare
+from tests.support.servers import bundled
+
+LENGTH = "CLIENT-SENDS-HEADER-LENGTH"
+
+
+@pytest.fixture(scope="module")
+def upstream() -> Iterator[str]:
+    with bundled("--model=identity_int32") as url:
+        yield url
+
+
+def watch(upstream: str, *requests: str, options: tuple[str, ...] = ()) -> int:
+    return main(["client", "watch", "--port", "0", "--upstream", upstream, *options, "--", *bare(*requests)])
+
+
+def test_a_report_is_one_of_a_client(upstream: str, tmp_path: Path) -> None:
+    files = [tmp_path / f"report{suffix}" for suffix in (".json", ".html", ".md", ".svg", ".shields.json")]
+    options = tuple(f"--conformance-report={file}" for file in files)
+    assert watch(upstream, GOOD, WRONG_LENGTH, options=options) == 1
+    report = read(files[0])
+    assert report["party"] == "client"
+    assert report["verdict"] == "nonconformant"
+    assert report["target"]["name"] == "good/1.0, bad/2.0"
+    assert report["target"]["url"].startswith("http://127.0.0.1:")
+    assert report["footer"]["complete"] is True
+    requirements = {entry["id"]: entry["verdict"] for entry in report["requirements"]}
+    assert list(requirements) == [entry.id for entry in ledger.of_party(ledger.Party.CLIENT)]
+    assert requirements[LENGTH] == "fail"
+    assert requirements["CLIENT-READS-VALUES"] == "not_applicable"
+    (failed,) = [check for check in report["checks"] if check["outcome"] == "fail"]
+    assert (failed["id"], failed["row"]) == ("client.watched-header-counts-the-json", "bad/2.0")
+    assert failed["failure"]["evidence"]["request"]["head"][0] == "POST /v2/models/identity_int32/infer"
+    assert all(file.read_text(encoding="utf-8") for file in files)
+    assert LENGTH in files[1].read_text(encoding="utf-8")
+
+
+def test_one_of_nothing_is_incomplete(upstream: str, tmp_path: Path) -> None:
+    file = tmp_path / "report.json"
+    assert watch(upstream, options=(f"--conformance-report={file}",)) == 6
+    report = read(file)
+    assert (report["verdict"], report["why"]) == ("incomplete", ["no inference request came"])
+    assert report["footer"]["complete"] is False
+
+
+@pytest.mark.parametrize(
+    ("requests", "options", "status"),
+    [
+        ((GOOD,), (), 0),
+        ((GOOD, WRONG_LENGTH), (), 1),
+        ((WRONG_TYPE,), (), 0),
+        ((WRONG_TYPE,), ("--conformance-strict",), 1),
+        ((), (), 6),
+        (("request(JSON_PART + TENSOR, length=20)",), (), 1),
+        (("request(JSON_PART + TENSOR, length=200)",), (), 1),
+    ],
+)
+def test_a_recording_gives_the_same_verdict(
+    requests: tuple[str, ...],
+    options: tuple[str, ...],
+    status: int,
+    upstream: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    folder = tmp_path / "evidence"
+    assert watch(upstream, *requests, options=(*options, "--conformance-evidence", str(folder))) == status
+    first = capsys.readouterr().out.partition("= clients =")[2]
+    assert main(["replay", str(folder)]) == status
+    assert capsys.readouterr().out.partition("= clients =")[2] == first
+    assert main(["replay", str(folder / "run.har")]) == status
+
+
+def test_a_recording_that_was_cut_is_one_line(
+    upstream: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    watch(upstream, GOOD, options=("--conformance-evidence", str(tmp_path)))
+    file = tmp_path / "run.har"
+    file.write_text(file.read_text(encoding="ascii")[:-60])
+    capsys.readouterr()
+    assert main(["replay", str(tmp_path)]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_evidence_has_the_bytes_of_what_is_wrong(upstream: str, tmp_path: Path) -> None:
+    watch(upstream, GOOD, WRONG_LENGTH, options=("--conformance-evidence", str(tmp_path)))
+    (folder,) = [path for path in tmp_path.iterdir() if path.is_dir()]
+    assert folder.name == "client.watched-header-counts-the-json-bad_2.0"
+    assert (folder / "request.bin").read_bytes().startswith(b'{"inputs"')
+    assert "Inference-Header-Content-Length: 7" in (folder / "request.txt").read_text()
+    assert "HTTP 400" in (folder / "response.txt").read_text()
+    assert (folder / "response.bin").read_bytes().startswith(b'{"error"')
+    assert "<-" in (folder / "bytes.txt").read_text()
+
+
+def test_a_folder_that_cannot_be_written_is_one_line(
+    upstream: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    assert watch(upstream, GOOD, options=("--conformance-evidence", str(tmp_path / "file" / "below"))) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_secrets_reach_no_file_and_no_terminal(
+    upstream: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reports = tuple(f"--conformance-report={tmp_path / f'report{suffix}'}" for suffix in (".json", ".html", ".md"))
+    assert watch(upstream, WITH_SECRETS, options=(*reports, "--conformance-evidence", str(tmp_path / "e"))) == 1
+    texts = [path.read_bytes().decode("latin-1") for path in tmp_path.rglob("*") if path.is_file()]
+    assert len(texts) > 5
+    har = json.loads((tmp_path / "e" / "run.har").read_text())
+    headers = {header["name"]: header["value"] for header in har["log"]["entries"][0]["request"]["headers"]}
+    assert {headers[name] for name in ("Authorization", "Cookie", "X-Api-Key")} == {"..."}
+    output = capsys.readouterr()
+    for text in (*texts, output.out, output.err):
+        assert SECRET not in text
+
+
+# --- the baseline -----------------------------------------------------------------------------------------------------
+
+
+def test_a_baseline_knows_failures_and_notices_fixes(
+    upstream: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "known.toml"
+    options = ("--conformance-baseline", str(file))
+    assert watch(upstream, GOOD, WRONG_LENGTH, options=(*options, "--conformance-update-baseline")) == 0
+    text = file.read_text()
+    assert 'check = "client.watched-header-counts-the-json"' in text
+    assert 'rows = "bad/2.0"' in text
+    capsys.readouterr()
+    assert watch(upstream, GOOD, WRONG_LENGTH, options=options) == 0
+    assert "gate passed" in capsys.readouterr().out
+    fixed = GOOD.replace("good/1.0", "bad/2.0")
+    assert watch(upstream, GOOD, fixed, options=options) == 1
+    assert "1 fixed" in capsys.readouterr().out
+    assert watch(upstream, WRONG_LENGTH.replace("bad/2.0", "new/1.0"), options=options) == 1
+    assert "1 new" in capsys.readouterr().out
+    assert watch(upstream, GOOD, fixed, options=(*options, "--conformance-update-baseline")) == 0
+    assert "check" not in file.read_text()
+
+
+def test_one_that_does_not_fit_the_schema_is_one_line(
+    upstream: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "known.toml"
+    file.write_text("[[known]]\n")
+    assert watch(upstream, GOOD, options=("--conformance-baseline", str(file))) == 2
+    assert capsys.readouterr().err.count("\n") == 1
