@@ -58,11 +58,12 @@ def modules_of(package: str) -> Iterator[ModuleType]:
 
 
 @cache
-def _every() -> tuple[Check, ...]:
-    """Return every check, package by package and in the order of their texts."""
+def _every(*, of_clients: bool) -> tuple[Check, ...]:
+    """Return every check of servers, or of clients, package by package and in the order of their texts."""
+    areas = OF_CLIENTS if of_clients else [area for area in PACKAGES if area not in OF_CLIENTS]
     return tuple(
         value
-        for package in dict.fromkeys(PACKAGES.values())
+        for package in dict.fromkeys(PACKAGES[area] for area in areas)
         for module in modules_of(package)
         for found in vars(module).values()
         if isinstance(found, Check) and found.body.__module__ == module.__name__
@@ -74,7 +75,7 @@ def _every() -> tuple[Check, ...]:
 def of_area(area: str) -> tuple[Check, ...]:
     """Return the checks of one area, those of its own package first."""
     home = f"{__name__}.{PACKAGES[area]}."
-    found = [check for check in _every() if check.area == area]
+    found = [check for check in _every(of_clients=area in OF_CLIENTS) if check.area == area]
     return tuple(sorted(found, key=lambda check: not check.body.__module__.startswith(home)))
 
 

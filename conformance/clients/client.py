@@ -23,7 +23,8 @@ class Seen:
 
     Attributes:
         result: what the client gave its caller.
-        heard: its inference requests, with what was answered: none where nothing was sent, several where it tried again.
+        heard: its inference requests, with what was answered: none where nothing was sent, several where it tried
+            again.
         outputs: the tensors of the answer that the caller asked for: what an honest answer holds.
         timeout: seconds that the caller gave.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from conformance.checks.support.client_rows import answering, over_grpc, small, small_answer
+from conformance.checks.support.client_rows import answering, over_grpc_raw, small, small_answer, unread_form
 from conformance.clients.answers.honest_calls import CallStyle
 from conformance.clients.answers.script import Script
 from conformance.clients.client import Client
@@ -36,13 +36,13 @@ def sending_rows() -> Iterator[Row]:
             asked = (AskedOutput("OUT0", form, classes=count),)
             name = f"{count}-{form or 'open'}"
             own = ("CLIENT-SENDS-CLASSIFICATION", "CLIENT-SENDS-OUTPUTS")
-            yield Row(name, (small(f"classes-{name}", outputs=asked), own), answers=own)
+            yield Row(name, (small(f"classes-{name}", "json", outputs=asked), own), answers=own)
 
 
 @check("client.asks-for-classes", answers="CLIENT-SENDS-CLASSIFICATION")
 @rows(*sending_rows())
 @check("client-grpc.asks-for-classes", answers="CLIENT-SENDS-CLASSIFICATION/grpc", over=(GRPC,))
-@rows(*[over_grpc(row) for row in sending_rows() if row.id.endswith("open")])
+@rows(*[over_grpc_raw(row) for row in sending_rows() if row.id.endswith("open")])
 def asks_for_classes(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """Classes are asked for by their count, in the parameters of the output."""
     expect_sent(client.infer(inference, small_answer(inference)), own)
@@ -61,7 +61,7 @@ def reading_rows() -> Iterator[Row]:
 @check("client.reads-classes", answers="CLIENT-READS-CLASSES")
 @rows(*reading_rows())
 @check("client-grpc.reads-classes", answers="CLIENT-READS-CLASSES/grpc", over=(GRPC,))
-@rows(*map(over_grpc, reading_rows()))
+@rows(*map(over_grpc_raw, reading_rows()))
 def reads_classes(client: Client, inference: Inference, script: Script, texts: Sequence[str]) -> None:
     """The caller is given value, index and the whole label of each class."""
-    expect_classes(client.infer(inference, script), texts)
+    expect_classes(client.infer(inference, script), texts, unread=unread_form(client, inference))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.checks.support.client_rows import answering, small
+from conformance.checks.support.client_rows import answering, plain_form, small
 from conformance.clients.answers.errors import ERRORS, ErrorAnswer
 from conformance.clients.client import Client
 from conformance.clients.expectations.reading import expect_outputs
@@ -19,7 +19,7 @@ from conformance.wire.tensor import Tensor
 @rows(*ERRORS.items())
 def gives_errors_to_its_caller(client: Client, error: ErrorAnswer) -> None:
     """An answer with an error status reaches the caller as an error."""
-    seen = client.infer(small(f"error-{error.status}", "json"), error.script())
+    seen = client.infer(small(f"error-{error.status}", plain_form(client)), error.script())
     expect_error(seen, f"the status is {error.code if client.is_over_grpc else error.status}")
 
 
@@ -29,7 +29,7 @@ def gives_errors_to_its_caller(client: Client, error: ErrorAnswer) -> None:
 @rows(*ERRORS.items())
 def says_what_the_server_said(client: Client, error: ErrorAnswer) -> None:
     """The error that the caller is given holds the server's message, or the status where there is none."""
-    seen = client.infer(small(f"text-{error.status}", "json"), error.script())
+    seen = client.infer(small(f"text-{error.status}", plain_form(client)), error.script())
     expect_error(seen, f"the status is {error.code if client.is_over_grpc else error.status}")
     expect_text(seen, error.message or (error.code if client.is_over_grpc else str(error.status)))
 
@@ -41,5 +41,5 @@ def says_what_the_server_said(client: Client, error: ErrorAnswer) -> None:
 def takes_no_success_for_an_error(client: Client, name: str) -> None:
     """An answer with success is none that failed, also where an output is called like an error and looks like one."""
     output = Tensor.of(name, "BYTES", ['{"error":"out of memory"}', "error"])
-    made = small(f"no-{name}", "json", outputs=(AskedOutput(name, "json"),))
+    made = small(f"no-{name}", plain_form(client), outputs=(AskedOutput(name, "json"),))
     expect_outputs(client.infer(made, answering((output,))))

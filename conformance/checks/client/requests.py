@@ -10,6 +10,7 @@ from conformance.checks.support.client_rows import (
     asking,
     model_of,
     over_grpc,
+    over_grpc_raw,
     salt_of,
     sending_row,
     small,
@@ -122,16 +123,16 @@ def states_the_content_type(client: Client, inference: Inference, own: Sequence[
 def path_rows() -> Iterator[Row]:
     """Yield rows of models and versions."""
     post = "CLIENT-SENDS-POST"
-    yield bare_row("plain", small("path-plain"), post)
+    yield bare_row("plain", small("path-plain", "json"), post)
     for name, model in MODELS.items():
-        yield bare_row(name, replace(small(f"path-{name}"), model=model), post)
-    yield bare_row("version", small("path-version", version="7"), post)
+        yield bare_row(name, replace(small(f"path-{name}", "json"), model=model), post)
+    yield bare_row("version", small("path-version", "json", version="7"), post)
 
 
 @check("client.posts-to-the-model", answers="CLIENT-SENDS-POST")
 @rows(*path_rows())
 @check("client-grpc.names-the-model", answers="CLIENT-SENDS-POST/grpc", over=(GRPC,))
-@rows(*map(over_grpc, path_rows()))
+@rows(*map(over_grpc_raw, path_rows()))
 def posts_to_the_model(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """A request goes to the model, and the version, that the caller names."""
     expect_sent(client.infer(inference, small_answer(inference)), own)
@@ -177,13 +178,15 @@ WITH_FORMS: dict[str, dict[str, object]] = {
 
 def output_rows(options: dict[str, dict[str, object]]) -> list[Row]:
     """Return rows of requests that ask for outputs."""
-    return [bare_row(name, small(f"out-{name}", **given), "CLIENT-SENDS-OUTPUTS") for name, given in options.items()]
+    return [
+        bare_row(name, small(f"out-{name}", "json", **given), "CLIENT-SENDS-OUTPUTS") for name, given in options.items()
+    ]
 
 
 @check("client.asks-for-the-outputs", answers="CLIENT-SENDS-OUTPUTS")
 @rows(*output_rows({**WITH_OUTPUTS, **WITH_FORMS}))
 @check("client-grpc.asks-for-the-outputs", answers="CLIENT-SENDS-OUTPUTS/grpc", over=(GRPC,))
-@rows(*map(over_grpc, output_rows(WITH_OUTPUTS)))
+@rows(*map(over_grpc_raw, output_rows(WITH_OUTPUTS)))
 def asks_for_the_outputs(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """A request asks for the outputs, in the forms and under the id, that the caller asks for."""
     expect_sent(client.infer(inference, small_answer(inference)), own)
@@ -207,21 +210,21 @@ def sends_raw_requests(client: Client, inference: Inference, own: Sequence[str])
     expect_sent(client.infer(inference, small_answer(inference)), own)
 
 
-def requests_on_one_connection(count: int) -> list[Inference]:
-    """Return inferences of sizes that go up and down, each of a model of its own."""
+def requests_on_one_connection(count: int, forms: Sequence[Form]) -> list[Inference]:
+    """Return inferences of sizes that go up and down, each of a model of its own, in one form after the other."""
     names = [f"connection-{count}-{k}" for k in range(count)]
     tensors = [sample_tensor("IN0", "FP32", (1 + 37 * (k * k % 29),), salt_of(name)) for k, name in enumerate(names)]
     pairs = zip(names, tensors, strict=True)
-    return [Inference(model_of(name), (one,), (FORMS[k % 2],)) for k, (name, one) in enumerate(pairs)]
+    return [Inference(model_of(name), (one,), (forms[k % len(forms)],)) for k, (name, one) in enumerate(pairs)]
 
 
 @check("client.sends-each-request-anew", answers="CLIENT-SENDS-VALUES")
-@rows(("40", 40))
+@rows(("40", 40, FORMS), ("40-json", 40, FORMS[1:]))
 @check("client-grpc.sends-each-request-anew", answers="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
-@rows(("40", 40))
-def sends_each_request_anew(client: Client, count: int) -> None:
+@rows(("40", 40, FORMS[:1]))
+def sends_each_request_anew(client: Client, count: int, forms: Sequence[Form]) -> None:
     """Nothing of one request is left in the next, whatever its size and form."""
-    inferences = requests_on_one_connection(count)
+    inferences = requests_on_one_connection(count, forms)
     outputs = small_answer(inferences[0])
     for seen in client.infer_all(inferences, outputs):
         expect_sent(seen)

@@ -80,13 +80,17 @@ RESET = ("before-anything", "in-the-head", "in-the-json", "in-the-last-tensor")
 def unended_rows() -> Iterator[Row]:
     """Yield rows of connections that are closed, reset or silent at each place of an answer."""
     for name, place in PLACES.items():
-        yield unended(f"closed-{name}", broken_off(place, Ending.CLOSE))
+        yield unended(f"closed-{name}", broken_off(place, Ending.CLOSE), form=form_at(name))
     yield unended("closed-before-the-last-chunk", broken_off(before_the_last_chunk, Ending.CLOSE, delivery=IN_CHUNKS))
-    yield unended("closed-in-the-json-alone", broken_off(PLACES["in-the-json"], Ending.CLOSE), form="json")
     for name in RESET:
-        yield unended(f"reset-{name}", broken_off(PLACES[name], Ending.RESET))
+        yield unended(f"reset-{name}", broken_off(PLACES[name], Ending.RESET), form=form_at(name))
     for name in SILENT:
-        yield unended(f"silent-{name}", broken_off(PLACES[name], Ending.SILENT), timeout=SHORT)
+        yield unended(f"silent-{name}", broken_off(PLACES[name], Ending.SILENT), form=form_at(name), timeout=SHORT)
+
+
+def form_at(place: str) -> Form:
+    """Return the form of outputs in an answer that breaks off at a place: JSON, where no binary data are needed."""
+    return "binary" if place.endswith("tensor") else "json"
 
 
 def unended(
@@ -120,15 +124,17 @@ def ends_with_an_error(client: Client, inference: Inference, script: Script, tim
 
 # --- and afterwards -----------------------------------------------------------------------------------------------------
 
-AFTER_HTTP: Mapping[str, HttpScript] = {
+AFTER_BINARY: Mapping[str, HttpScript] = {
     **{name: WRONG_BINARY[name] for name in ("header-past-the-end", "size-too-large", "prefix-past-the-end")},
+    "closed-in-the-last-tensor": broken_off(PLACES["in-the-last-tensor"], Ending.CLOSE),
+}
+AFTER_JSON: Mapping[str, HttpScript] = {
     **{name: WRONG_JSON[name] for name in ("error-with-200", "empty-with-200", "json-broken-off")},
     **{f"status-{name}": error.http for name, error in ERRORS.items()},
     "closed-before-anything": broken_off(PLACES["before-anything"], Ending.CLOSE),
-    "closed-in-the-last-tensor": broken_off(PLACES["in-the-last-tensor"], Ending.CLOSE),
     "reset-in-the-head": broken_off(PLACES["in-the-head"], Ending.RESET),
 }
-SILENCE = broken_off(PLACES["in-the-last-tensor"], Ending.SILENT)
+SILENCE = broken_off(PLACES["in-the-json"], Ending.SILENT)
 AFTER_GRPC: Mapping[str, CallScript] = {
     **{name: WRONG_CALLS[name] for name in ("entry-one-byte-short", "prefix-past-the-end", "garbage", "cut-off")},
     **{f"status-{name}": error.grpc for name, error in ERRORS.items()},
@@ -137,8 +143,9 @@ AFTER_GRPC: Mapping[str, CallScript] = {
 
 @check("client.goes-on-after-errors", answers="CLIENT-GOES-ON")
 @rows(
-    *[unended(f"after-{name}", script) for name, script in AFTER_HTTP.items()],
-    unended("after-silence", SILENCE, timeout=SHORT),
+    *[unended(f"after-{name}", script) for name, script in AFTER_BINARY.items()],
+    *[unended(f"after-{name}", script, form="json") for name, script in AFTER_JSON.items()],
+    unended("after-silence", SILENCE, form="json", timeout=SHORT),
 )
 @check("client-grpc.goes-on-after-errors", answers="CLIENT-GOES-ON/grpc", over=(GRPC,))
 @rows(
@@ -148,6 +155,7 @@ AFTER_GRPC: Mapping[str, CallScript] = {
 def goes_on_after_errors(client: Client, inference: Inference, script: Script, timeout: float) -> None:
     """After an answer that is an error, wrong or cut off, the next inference gives its caller the right outputs."""
     client.infer(inference, script, timeout=timeout)
-    following = small(f"following-{inference.model}", outputs=(AskedOutput("OUT0", "binary"),))
+    form = inference.form_of(0)
+    following = small(f"following-{inference.model}", form, outputs=(AskedOutput("OUT0", form),))
     with about("CLIENT-GOES-ON"):
         expect_outputs(client.infer(following, small_answer(following), timeout=timeout))

@@ -15,7 +15,7 @@ def _of_areas(attribute: str) -> Iterator[tuple[str, Refusal]]:
     """Yield the refusals of every area but this one, each with its area; once, where a module shows those of another."""
     seen: set[int] = set()
     for area, package in checks.PACKAGES.items():
-        for module in checks.modules_of(package) if area != OWN else ():
+        for module in checks.modules_of(package) if area not in (OWN, *checks.OF_CLIENTS) else ():
             for refusal in getattr(module, attribute, ()):
                 if id(refusal) not in seen:
                     seen.add(id(refusal))

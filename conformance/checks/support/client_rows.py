@@ -6,14 +6,16 @@ another row shows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from zlib import crc32
 
 from conformance.clients.answers import honest, honest_calls
 from conformance.clients.answers.script import CallScript, HttpScript, Script, Tensors
+from conformance.clients.client import Client
 from conformance.clients.inference import Inference
+from conformance.roles.corner_values import OCTETS, TEXTS
 from conformance.roles.sample_values import sample_tensor
 from conformance.terms import ledger
 from conformance.terms.check import Row
@@ -58,8 +60,30 @@ def small_answer(inference: Inference) -> Script:
 
 
 def over_grpc(row: Row) -> Row:
-    """Return the same row about the same requirements over gRPC."""
-    return replace(row, answers=tuple(twin for name in row.answers if (twin := ledger.over_grpc(name))))
+    """Return the same row about the same requirements over gRPC, where the forms have other names."""
+    name = row.id.replace("binary", "raw").replace("json", "typed")
+    return replace(row, id=name, answers=tuple(twin for name in row.answers if (twin := ledger.over_grpc(name))))
+
+
+def over_grpc_raw(row: Row) -> Row:
+    """Return the same over gRPC with inputs in raw contents, where their form is not what the row is about."""
+    inference, *rest = row.values
+    return over_grpc(replace(row, values=(replace(inference, forms=("binary",)), *rest)))
+
+
+def is_json(inference: Inference) -> bool:
+    """Whether outputs come as JSON, in which a decimal number need only be near; over gRPC in typed contents."""
+    return any(one.form == "json" for one in inference.outputs or ())
+
+
+def unread_form(client: Client, inference: Inference) -> str | None:
+    """Return what is not met where a caller has an error instead of outputs: a client may read no typed contents."""
+    return "CLIENT-READS-FORM" if client.is_over_grpc and is_json(inference) else None
+
+
+def plain_form(client: Client) -> Form:
+    """Return the form of an input that most clients can send: JSON over HTTP, raw contents over gRPC."""
+    return "binary" if client.is_over_grpc else "json"
 
 
 def owed(inference: Inference) -> tuple[str, ...]:
@@ -85,3 +109,31 @@ def sending_row(name: str, inference: Inference, own: Sequence[str] = (), *, tho
     """Return a row in which a request is judged by what it owes, and what else the row is about."""
     requirements = tuple(dict.fromkeys((*own, *owed(inference))))
     return Row(name, (inference, requirements), answers=requirements, thorough=thorough)
+
+
+# --- elements of BYTES --------------------------------------------------------------------------------------------------
+
+_LETTERS = ("ascii", "controls", "json-escapes", "two-to-four-byte-letters", "blanks")
+# Groups of BYTES elements that are UTF-8, so that JSON can carry them.
+STRINGS: Mapping[str, Sequence[bytes]] = {
+    "empty": (b"", b"", b"x", b""),
+    "nul": TEXTS["nul"],
+    "trailing-nuls": (b"a\x00", b"\x00\x00", b"bc\x00\x00", b"\x00"),
+    "letters": tuple(element for group in _LETTERS for element in TEXTS[group]),
+}
+# Groups that binary data alone carry, or that need not be seen in JSON once more.
+BINARY_STRINGS: Mapping[str, Sequence[bytes]] = {
+    "octets": tuple(element for group in OCTETS.values() for element in group),
+    "like-a-prefix": TEXTS["like-a-prefix"],
+    "255-256-long": TEXTS["255-256-long"],
+    "65535-65536-long": TEXTS["65535-65536-long"],
+}
+
+
+def strings() -> Iterator[tuple[str, Form, Tensor]]:
+    """Yield the name of a group, a form that carries it, and the tensor of its elements, without a name."""
+    for group, elements in (*STRINGS.items(), *BINARY_STRINGS.items()):
+        one = Tensor.of("", "BYTES", list(elements))
+        yield group, "binary", one
+        if group in STRINGS:
+            yield group, "json", one

@@ -20,39 +20,46 @@ def reply_of(seen: Seen) -> Reply | None:
     return Reply(seen.heard[-1].exchange()) if seen.heard else None
 
 
-def expect_outputs(seen: Seen, *, through_json: bool = False) -> None:
+def expect_outputs(seen: Seen, *, through_json: bool = False, unread: str | None = None) -> None:
     """Expect that the caller is given the outputs of the answer, which is honest.
 
     Args:
         seen: what was seen of one inference.
         through_json: decimal numbers travelled as JSON, so that a near one is right.
+        unread: the requirement that is not met where the caller has an error; None stands for that of the row.
 
     Raises:
         Unmet: nothing was sent; the caller has an error; an output is missing or another.
     """
-    expect_success(seen)
+    expect_success(seen, unread)
     for expected in seen.outputs:
         _expect_tensor(seen, expected, through_json=through_json)
 
 
-def expect_success(seen: Seen) -> None:
-    """Expect that the caller has no error, since the answer is honest.
+def expect_success(seen: Seen, requirement: str | None = None) -> None:
+    """Expect that the caller has no error, since the answer is honest; else the requirement is not met.
 
     Raises:
         Unmet: nothing was sent, or the caller has an error.
     """
     expect_heard(seen)
     if seen.result.error is not None:
-        raise Unmet("the outputs of the answer", f"an error: {safe(seen.result.error)}", reply_of(seen))
+        said = f"an error: {safe(seen.result.error)}"
+        raise Unmet("the outputs of the answer", said, reply_of(seen), requirement=requirement)
 
 
-def expect_classes(seen: Seen, texts: Sequence[str]) -> None:
+def expect_classes(seen: Seen, texts: Sequence[str], *, unread: str | None = None) -> None:
     """Expect that the caller is given these classes of the first output, divided or as BYTES elements.
+
+    Args:
+        seen: what was seen of one inference.
+        texts: the classes as the answer has them.
+        unread: see `expect_outputs`.
 
     Raises:
         Unmet: nothing was sent; the caller has an error; the classes are others.
     """
-    expect_success(seen)
+    expect_success(seen, unread)
     expected = seen.outputs[0]
     given = seen.result.output(expected.name)
     if given is None or given.classes is None:

@@ -52,7 +52,7 @@ class GrpcPeer:
             "ServerLive": lambda _: {"live": True},
             "ServerReady": lambda _: {"ready": True},
             "ServerMetadata": lambda _: described.SERVER,
-            "ModelReady": lambda request: self._of_model(request.name, lambda *_: {"ready": True}),
+            "ModelReady": lambda request: {"ready": self._stage.inference_of(request.name) is not None},
             "ModelMetadata": lambda request: self._of_model(request.name, described.metadata),
             "ModelConfig": lambda request: self._of_model(
                 request.name, lambda *asked: {"config": described.configuration(*asked)}

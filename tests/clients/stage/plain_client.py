@@ -34,6 +34,7 @@ DTYPES = {
     "FP32": "<f4",
     "FP64": "<f8",
 }
+KINDS: dict[str, tuple[type, ...]] = {"BOOL": (bool,), "FP32": (int, float), "FP64": (int, float)}
 CODINGS: dict[str, tuple[Callable[[bytes], bytes], Callable[[bytes], bytes]]] = {
     "gzip": (gzip.compress, gzip.decompress),
     "deflate": (zlib.compress, zlib.decompress),
@@ -203,7 +204,7 @@ def _given(entry: dict[str, Any], array: Any, inference: Inference) -> GivenOutp
 def _of_data(entry: dict[str, Any]) -> Any:
     values = np.array(entry["data"], dtype=object).reshape(entry["shape"])
     if entry["datatype"] != "BYTES":
-        kinds = {"BOOL": bool, "FP32": (int, float), "FP64": (int, float)}.get(entry["datatype"], int)
+        kinds = KINDS.get(entry["datatype"], (int,))
         if not all(isinstance(value, kinds) for value in values.reshape(-1).tolist()):
             raise ValueError("an element is of another type")
         return Tensor.of(entry["name"], entry["datatype"], values).array

@@ -1,0 +1,123 @@
+"""The client that checks ask, and what it makes of what an adapter says and the peer has heard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from http.client import HTTPConnection, HTTPException
+
+import pytest
+
+from conformance.checks.support.client_rows import answering, model_of, small, small_answer, tensor
+from conformance.clients.adapter import AdapterHangsError
+from conformance.clients.answers.broken_off import PLACES, broken_off
+from conformance.clients.answers.script import Ending, HttpAnswer, Tensors
+from conformance.clients.client import Client
+from conformance.clients.inference import Inference, Introduction, Result
+from conformance.clients.peer import Peer
+from conformance.expect.unmet import NotApplicable, Unmet
+from conformance.terms.extensions import HTTP
+from conformance.transport.exchange import FailureKind, Reply
+from conformance.wire.received import Received
+
+INFERENCE = small("peer", "json")
+MODEL = f"/v2/models/{model_of('peer')}"
+HEAD = f"POST {MODEL}/infer HTTP/1.1\r\nHost: h\r\n".encode()
+REQUEST = HEAD + b"Content-Length: 2\r\n\r\n{}"
+
+
+@pytest.fixture(scope="module")
+def peer() -> Iterator[Peer]:
+    with Peer() as opened:
+        yield opened
+
+
+class Said:
+    """An adapter that says one thing whatever it is asked, and sends nothing."""
+
+    introduction = Introduction("said")
+
+    def __init__(self, result: Result | Exception) -> None:
+        self.result = result
+
+    def infer(
+        self, transport: str, address: str, inferences: Sequence[Inference], *, at_once: bool, timeout: float
+    ) -> list[Result]:
+        assert (transport, address[:4], at_once) == (HTTP, "http", False)
+        assert timeout > 0
+        if isinstance(self.result, Exception):
+            raise self.result
+        return [self.result] * len(inferences)
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+def test_what_a_client_cannot_is_not_applicable(peer: Peer) -> None:
+    client = Client(Said(Result(cannot="no raw\nrequests")), peer, HTTP)
+    with pytest.raises(NotApplicable, match=r"the client cannot: no raw\\nrequests"):
+        client.infer(INFERENCE, small_answer(INFERENCE))
+
+
+def test_an_adapter_that_hangs_leaves_the_row_unmet(peer: Peer) -> None:
+    client = Client(Said(AdapterHangsError("no answer")), peer, HTTP)
+    with pytest.raises(Unmet, match="nothing came: no answer"):
+        client.infer(INFERENCE, small_answer(INFERENCE))
+
+
+def test_models_of_inferences_that_are_made_together_differ(peer: Peer) -> None:
+    client = Client(Said(Result()), peer, HTTP)
+    with pytest.raises(ValueError, match="different models"):
+        client.infer_all([INFERENCE, INFERENCE], small_answer(INFERENCE))
+
+
+class Posts(Said):
+    """An adapter that sends an empty object to the model of each inference."""
+
+    def infer(
+        self, transport: str, address: str, inferences: Sequence[Inference], *, at_once: bool, timeout: float
+    ) -> list[Result]:
+        connection = HTTPConnection(address.removeprefix("http://"), timeout=timeout)
+        for one in inferences:
+            with suppress(OSError, HTTPException):
+                connection.request("POST", f"/v2/models/{one.model}/infer", b"{}")
+                connection.getresponse().read()
+        connection.close()
+        return super().infer(transport, address, inferences, at_once=at_once, timeout=timeout)
+
+
+def test_each_inference_is_seen_with_its_own_requests(peer: Peer) -> None:
+    client = Client(Posts(Result(())), peer, HTTP)
+    second = replace(INFERENCE, model="another_model")
+    seen = client.infer_all([INFERENCE, second], small_answer(INFERENCE))
+    assert [one.inference.model for one in seen] == [INFERENCE.model, "another_model"]
+    assert [[heard.number for heard in one.heard] for one in seen] == [[0], [1]]
+    third = client.infer(INFERENCE, small_answer(INFERENCE))
+    assert [heard.number for heard in third.heard] == [2]
+    assert len(client.heard) == 3
+
+
+def test_what_was_heard_is_an_exchange(peer: Peer) -> None:
+    seen = Client(Posts(Result(())), peer, HTTP).infer(INFERENCE, small_answer(INFERENCE))
+    exchange = seen.heard[0].exchange()
+    assert (exchange.url, exchange.status) == (f"{peer.http_address}{MODEL}/infer", 200)
+    assert exchange.message.body == b"{}"
+    assert Reply(exchange).answer.names() == ("OUT0",)
+
+
+def test_an_answer_that_broke_off_is_an_exchange_with_a_failure(peer: Peer) -> None:
+    made = (tensor("x", "OUT0", "INT32", (2,)),)
+    script = answering(made, broken_off(PLACES["in-the-json"], Ending.CLOSE))
+    client = Client(Posts(Result(error="broken off")), peer, HTTP)
+    failure = client.infer(INFERENCE, script).heard[0].exchange(7).failure
+    assert failure is not None
+    assert failure.kind is FailureKind.BROKEN
+
+
+def test_a_script_that_fails_is_a_fault_of_the_suites(peer: Peer) -> None:
+    def failing(_received: Received, _inference: Inference, _tensors: Tensors) -> HttpAnswer:
+        raise KeyError("no such style")
+
+    with pytest.raises(KeyError, match="no such style"):
+        Client(Posts(Result(())), peer, HTTP).infer(INFERENCE, answering((), failing))
