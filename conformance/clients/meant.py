@@ -6,7 +6,8 @@ to `rules.judged`. In which form an input travels, and whether in a content codi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 from conformance.clients.inference import Inference
 from conformance.clients.meant_outputs import of_call, of_request, output_faults
@@ -15,10 +16,14 @@ from conformance.clients.miss import Miss
 from conformance.clients.rules.rule import Fault
 from conformance.wire import taken_apart_call, taken_apart_request
 from conformance.wire.finding import shown
+from conformance.wire.outputs import Output
 from conformance.wire.path import place_of
 from conformance.wire.received import Received
 from conformance.wire.taken_apart_call import TakenApartCall
 from conformance.wire.taken_apart_request import TakenApart
+
+# Which inputs there are cannot be told.
+_UNNAMED: Final = frozenset({"inputs-missing", "inputs-invalid", "input-invalid"})
 
 _Named = tuple[str, Fault]
 
@@ -39,22 +44,30 @@ def differences(received: Received, inference: Inference) -> tuple[Miss, ...]:
     return tuple(Miss(name, *fault) for name, fault in first.items())
 
 
+def _of_tensors(inputs: Sequence[Output], data: bytes, inference: Inference, text: bytes = b"") -> Iterator[_Named]:
+    """Yield how the inputs differ from the caller's; their elements are not said to where their order is wrong."""
+    displaced = order_fault(data, [one for one in inputs if one.binary], inference)
+    if displaced is not None:
+        yield "CLIENT-SENDS-ORDER", displaced
+    for found in value_faults(inputs, inference, text):
+        if displaced is None or not found.is_of_elements:
+            yield "CLIENT-SENDS-VALUES", found.fault
+
+
 # --- over HTTP -------------------------------------------------------------------------------------------------------
 
 
 def _of_request(request: TakenApart, inference: Inference) -> Iterator[_Named]:
     yield from (("CLIENT-SENDS-POST", fault) for fault in _addressed(request.received.path, inference))
-    if request.is_raw:
+    kinds = {finding.kind for finding in request.findings}
+    if request.is_raw and not request.has_coding_fault:
         yield from _of_raw(request, inference)
-    elif request.document is not None:
+    elif request.document is not None and "json-not-utf8" not in kinds:
         if inference.is_raw:
             yield "CLIENT-SENDS-RAW", Fault("a raw binary request, as the caller asks", "one with JSON")
-        misplaced = order_fault(request.body[request.json_end :], request.binary, inference)
-        if misplaced is not None:
-            yield "CLIENT-SENDS-ORDER", misplaced
-        for fault in value_faults(request.inputs, inference, request.body[: request.json_end]):
-            if misplaced is None or not fault.is_of_elements:
-                yield "CLIENT-SENDS-VALUES", fault.fault
+        if not kinds & _UNNAMED:
+            data, text = request.body[request.json_end :], request.body[: request.json_end]
+            yield from _of_tensors(request.inputs, data, inference, text)
         asked = of_request(request.document)
         yield from (("CLIENT-SENDS-OUTPUTS", fault) for fault in output_faults(asked, inference))
 
@@ -75,7 +88,10 @@ def _of_raw(request: TakenApart, inference: Inference) -> Iterator[_Named]:
     wanted = [bytes(one.to_bytes()) for one in inference.inputs]
     if len(wanted) == 1 and inference.inputs[0].datatype == "BYTES" and inference.inputs[0].elements == 1:
         wanted.append(wanted[0][4:])  # contested: the element with its length, or without
-    if len(inference.inputs) != 1 or request.body not in wanted:
+    if len(wanted) == 1 and wanted[0] and wanted[0] in request.body and request.body != wanted[0]:
+        more = len(request.body) - len(wanted[0])
+        yield "CLIENT-SENDS-RAW", Fault("the data of the caller's tensor and nothing else", f"{more} bytes more", 0)
+    elif len(inference.inputs) != 1 or request.body not in wanted:
         actual = f"{len(request.body)} other bytes" if len(inference.inputs) == 1 else "one raw tensor"
         yield "CLIENT-SENDS-VALUES", Fault("the tensors of the caller", actual, 0)
     asks = inference.outputs or inference.id is not None or inference.all_outputs == "json"
@@ -92,11 +108,6 @@ def _of_call(call: TakenApartCall, inference: Inference) -> Iterator[_Named]:
         yield "CLIENT-SENDS-POST", Fault(f"the model {shown(inference.model)}", shown(message.model_name))
     if inference.version is not None and message.model_version != inference.version:
         yield "CLIENT-SENDS-POST", Fault(f"the version {shown(inference.version)}", shown(message.model_version))
-    raw = [one for one in call.inputs if one.binary]
-    misplaced = order_fault(b"".join(call.body[slice(*span)] for span in call.entries), raw, inference)
-    if misplaced is not None:
-        yield "CLIENT-SENDS-ORDER", misplaced
-    for fault in value_faults(call.inputs, inference, b""):
-        if misplaced is None or not fault.is_of_elements:
-            yield "CLIENT-SENDS-VALUES", fault.fault
+    data = b"".join(call.body[slice(*span)] for span in call.entries)
+    yield from _of_tensors(call.inputs, data, inference)
     yield from (("CLIENT-SENDS-OUTPUTS", fault) for fault in output_faults(of_call(message), inference))

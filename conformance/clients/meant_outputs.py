@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from conformance.clients.inference import AskedOutput, Inference
-from conformance.clients.rules.members import is_count
+from conformance.clients.rules.members import CLASSIFICATION, is_count, misplaced
 from conformance.clients.rules.rule import Fault
 from conformance.wire.finding import shown, shown_name
 from conformance.wire.grpc_request import Pb
@@ -26,11 +26,17 @@ class Asked(NamedTuple):
 
 
 class Asks(NamedTuple):
-    """What a request asks for: the listed outputs by their names, the forms of outputs that are not listed, the id."""
+    """What a request asks for: the listed outputs by their names, the forms of outputs that are not listed, the id.
+
+    What the rules say of the list, or of where the count of classes stands, is not said again: without `has_names` and
+    `has_counts` these are not compared.
+    """
 
     outputs: Mapping[str, Asked]
     rest: frozenset[Form]
     id: Any
+    has_names: bool = True
+    has_counts: bool = True
 
 
 _EITHER: frozenset[Form] = frozenset(("binary", "json"))
@@ -38,29 +44,32 @@ _EITHER: frozenset[Form] = frozenset(("binary", "json"))
 
 def of_request(document: Mapping[str, Any]) -> Asks:
     """Return what the JSON of a request asks for."""
-    rest = _form_of(_parameters(document).get("binary_data_output"))
+    astray = misplaced(document)
+    rest = _EITHER if astray - {CLASSIFICATION} else _form_of(_parameters(document).get("binary_data_output"))
     # Whether `binary_data_output` speaks for a listed output without a parameter of its own has two readings.
     unsaid: frozenset[Form] = _EITHER if "binary" in rest else rest
-    listed = document.get("outputs")
+    listed = document.get("outputs") or []
+    named = [item for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
+    named = [item for item in named if isinstance(item.get("name"), str)]
     outputs: dict[str, Asked] = {}
-    for item in listed if isinstance(listed, list) else ():
-        name = item.get("name") if isinstance(item, dict) else None
-        if isinstance(name, str):
-            given = _parameters(item)
-            own = given.get("binary_data")
-            outputs[name] = Asked(unsaid if own is None else _form_of(own), given.get("classification"))
-    return Asks(outputs, rest, document.get("id"))
+    for item in named:
+        given = _parameters(item)
+        own = given.get("binary_data")
+        outputs[item["name"]] = Asked(unsaid if own is None else _form_of(own), given.get(CLASSIFICATION))
+    has_names = isinstance(listed, list) and len(named) == len(listed)
+    return Asks(outputs, rest, document.get("id"), has_names, CLASSIFICATION not in astray)
 
 
 def of_call(message: Pb) -> Asks:
     """Return what a call asks for; the server chooses the form of its contents."""
     outputs = {
-        entry.name: Asked(_EITHER, entry.parameters["classification"].int64_param)
-        if "classification" in entry.parameters
+        entry.name: Asked(_EITHER, entry.parameters[CLASSIFICATION].int64_param)
+        if CLASSIFICATION in entry.parameters
         else Asked(_EITHER)
         for entry in message.outputs
     }
-    return Asks(outputs, _EITHER, message.id)
+    has_counts = not any(CLASSIFICATION in owner.parameters for owner in (message, *message.inputs))
+    return Asks(outputs, _EITHER, message.id, all(outputs), has_counts)
 
 
 def _parameters(owner: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -82,15 +91,17 @@ def output_faults(asks: Asks, inference: Inference) -> Iterator[Fault]:
     """
     if inference.id is not None and asks.id != inference.id and isinstance(asks.id, str | None):
         yield Fault(f"the id {shown(inference.id)}", "none" if asks.id is None else shown(asks.id))
+    if not asks.has_names:
+        return
     if inference.outputs:
         yield from _of_names(asks, inference.outputs)
         for output in inference.outputs:
             if output.name in asks.outputs:
                 form = output.form or inference.all_outputs
-                yield from _of_one(output.name, asks.outputs[output.name], form, output.classes)
+                yield from _of_one(output.name, asks, form, output.classes)
         return
-    for name, asked in asks.outputs.items():
-        yield from _of_one(name, asked, inference.all_outputs, None)
+    for name in asks.outputs:
+        yield from _of_one(name, asks, inference.all_outputs, None)
     if not asks.outputs and inference.all_outputs is not None and inference.all_outputs not in asks.rest:
         yield Fault(f"all outputs as {inference.all_outputs}", f"as {'/'.join(sorted(asks.rest))}")
 
@@ -103,8 +114,9 @@ def _of_names(asks: Asks, outputs: tuple[AskedOutput, ...]) -> Iterator[Fault]:
         yield Fault("the outputs of the caller alone", f"{shown_name(name)} asked for")
 
 
-def _of_one(name: str, asked: Asked, form: Form | None, classes: int | None) -> Iterator[Fault]:
-    if asked.classes != classes and (asked.classes is None or is_count(asked.classes)):
+def _of_one(name: str, asks: Asks, form: Form | None, classes: int | None) -> Iterator[Fault]:
+    asked = asks.outputs[name]
+    if asks.has_counts and asked.classes != classes and (asked.classes is None or is_count(asked.classes)):
         wanted = "the tensor" if classes is None else f"{classes} classes"
         yield Fault(f"{wanted} of {shown_name(name)}", "the tensor" if asked.classes is None else shown(asked.classes))
     if form is not None and form not in asked.forms:

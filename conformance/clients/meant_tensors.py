@@ -10,7 +10,7 @@ import numpy as np
 
 from conformance.clients.inference import Inference
 from conformance.clients.rules.rule import Fault
-from conformance.wire.datatypes import FLOATS
+from conformance.wire.datatypes import DATATYPES, FLOATS
 from conformance.wire.finding import shown, shown_name
 from conformance.wire.orders import other_orders
 from conformance.wire.outputs import Output
@@ -31,7 +31,10 @@ def value_faults(inputs: Sequence[Output], inference: Inference, text: bytes) ->
     """Yield how the inputs of a request differ from those of the caller, whatever their order; `text` is its JSON.
 
     Elements of binary data are compared byte by byte. Those of other forms are compared bit by bit, but for NaN.
+    Inputs without a name, an unknown datatype, and BOOL of other bytes than 0 and 1 are left to the rules.
     """
+    if not all(one.name for one in inputs):
+        return
     wanted = {one.name: one for one in inference.inputs}
     given = {one.name: one for one in inputs}
     for name in sorted(wanted.keys() - given.keys()):
@@ -47,6 +50,8 @@ def value_faults(inputs: Sequence[Output], inference: Inference, text: bytes) ->
 
 
 def _of_one(one: Output, wanted: Tensor, *, keeps_sign: bool) -> Iterator[TensorFault]:
+    if one.datatype not in DATATYPES or any(finding.kind == "bool-byte" for finding in one.findings):
+        return
     if one.datatype != wanted.datatype:
         yield TensorFault(Fault(f"{wanted.datatype} for {one.label}", shown(one.datatype)))
     elif one.shape is not None and one.shape != wanted.shape:

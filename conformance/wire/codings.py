@@ -16,6 +16,8 @@ MEMBERS: Final = 64  # of one gzip body, at most; each costs a copy of what is l
 HEADER: Final = "Content-Encoding"
 IDENTITY: Final = "identity"
 
+FAULTS: Final = ("coding-not-applied", "coding-not-announced", "coding-applied-twice", "coding-cut", "coding-bare")
+
 # Window bits of zlib: with a gzip header, with that of zlib (which HTTP calls deflate), with neither.
 _GZIP, _ZLIB, _BARE = 31, 15, -15
 _WINDOWS: Final[Mapping[str, int]] = {"gzip": _GZIP, "x-gzip": _GZIP, "deflate": _ZLIB}

@@ -50,7 +50,7 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "inputs-invalid": "The member inputs is not an array.",
         "input-invalid": "An element of inputs is not an object.",
         "size-missing": "Bytes follow the JSON, and an input has neither data nor binary_data_size.",
-        "raw-without-header": "The body is binary data alone, and no inference header says so.",
+        "raw-without-header": "The body is binary data alone, and no inference header of 0 says so.",
         "order": "Binary data are in another order than the JSON lists their inputs.",
         # the contents of a call over gRPC
         "raw-and-typed": "A request has raw_input_contents and typed contents.",

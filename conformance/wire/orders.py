@@ -18,6 +18,8 @@ from conformance.wire.outputs import Output, decoded
 _ALL_ORDERS: Final = 4
 _FRAMING: Final = frozenset({"bytes-prefix-truncated", "bytes-past-end", "bytes-count", "bytes-stray"})
 _ELEMENTS: Final = frozenset({*_FRAMING, "bool-byte"})
+# How true and false are written by those who do not write 1 and 0: all bits, or a letter.
+_TRUTHS: Final = frozenset(b"\x00\xff01tfTFyYnN")
 
 
 def other_orders(names: Sequence[str]) -> Iterator[tuple[int, ...]]:
@@ -38,7 +40,7 @@ def in_another_order(inputs: Sequence[Output], body: bytes, start: int) -> list[
     kinds = {finding.kind for one in binary for finding in one.findings}
     if len(binary) < 2 or not kinds & _ELEMENTS or any(one.span is None for one in binary):
         return None
-    if not kinds & _FRAMING and all(_is_one_byte_for_true(one, body) for one in binary):
+    if is_other_truth(binary, body):
         return None
     for order in other_orders([one.name for one in binary]):
         placed = _placed([binary[place] for place in order], body, start)
@@ -47,9 +49,15 @@ def in_another_order(inputs: Sequence[Output], body: bytes, start: int) -> list[
     return None
 
 
-def _is_one_byte_for_true(one: Output, body: bytes) -> bool:
-    """Whether a BOOL tensor has but one byte for true, another than 1: then it is written so, and not misplaced."""
-    return one.datatype != "BOOL" or one.span is None or len(set(body[slice(*one.span)]) - {0}) <= 1
+def is_other_truth(tensors: Sequence[Output], body: bytes) -> bool:
+    """Whether all that is wrong with tensors is that BOOL is written with another byte for true than 1.
+
+    The data of another tensor could look so as well; then that fault is named, and not the order.
+    """
+    wrong = [one for one in tensors if any(finding.kind != "data-and-size" for finding in one.findings)]
+    return all(
+        one.datatype == "BOOL" and one.span is not None and set(body[slice(*one.span)]) <= _TRUTHS for one in wrong
+    )
 
 
 def _placed(binary: Sequence[Output], body: bytes, start: int) -> list[Output]:

@@ -15,7 +15,7 @@ from conformance.wire.datatypes import DATATYPES
 from conformance.wire.finding import DecodeError, Finding, shown
 from conformance.wire.grpc_answer import Span, raw_spans
 from conformance.wire.grpc_request import FIELDS, Pb, stubs
-from conformance.wire.orders import other_orders
+from conformance.wire.orders import is_other_truth, other_orders
 from conformance.wire.outputs import RANK_LIMIT, Output
 from conformance.wire.received import Received
 
@@ -148,7 +148,7 @@ def _with_elements(one: Output, values: list[Any]) -> Output:
 def _in_another_order(inputs: Sequence[Output], body: bytes) -> list[Output] | None:
     """Return the inputs with the entries that fit them, where they fit in another order only."""
     raw = [one for one in inputs if one.span is not None]
-    if not any(one.findings for one in raw):
+    if is_other_truth(raw, body):
         return None
     for order in other_orders([one.name for one in raw]):
         placed = {one.index: _raw(one, body, span) for one, span in zip(raw, _spans(raw, order), strict=True)}

@@ -13,8 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from conformance.wire.codings import FAULTS as CODINGS
 from conformance.wire.codings import Uncoded, uncoded
-from conformance.wire.finding import Finding
+from conformance.wire.finding import Finding, shown
 from conformance.wire.json_part import BLANKS, find_items, find_json, states_sizes_from
 from conformance.wire.json_text import Parsed, parse, parse_prefix
 from conformance.wire.orders import in_another_order
@@ -75,6 +76,11 @@ class TakenApart:
         """Whether bytes of tensors follow the JSON."""
         return bool(self.binary) and self.json_end < len(self.body)
 
+    @property
+    def has_coding_fault(self) -> bool:
+        """Whether its content codings are not those that it announces."""
+        return any(finding.kind in CODINGS for finding in self.findings)
+
     def items(self) -> dict[int, dict[str, Any]]:
         """Return the JSON objects of the inputs by their places."""
         given = (self.document or {}).get("inputs")
@@ -96,8 +102,9 @@ def take_apart(received: Received) -> TakenApart:
     body = coded.body
     if is_zero and not _is_request_in_json(body):
         return _raw(received, body, header, coded)
-    if header is None and _is_raw_without_header(received, body):
-        fault = Finding("raw-without-header", INFERENCE_HEADER, None, "0 before a raw binary body", "no such header")
+    if header in (None, str(len(body))) and _is_bytes(received, body):
+        actual = "no such header" if header is None else shown(header)
+        fault = Finding("raw-without-header", INFERENCE_HEADER, None, "0 before a raw binary body", actual)
         return _raw(received, body, header, coded, fault)
     return _with_json(TakenApart(received, body, header, is_coded=coded.is_announced, findings=coded.findings))
 
@@ -121,11 +128,11 @@ def _is_request_in_json(body: bytes) -> bool:
     return not body[end:].strip(BLANKS) or states_sizes_from(body, end, end, "inputs")
 
 
-def _is_raw_without_header(received: Received, body: bytes) -> bool:
-    """Whether a body without a header is said to be bytes, and does not begin as JSON does."""
+def _is_bytes(received: Received, body: bytes) -> bool:
+    """Whether a body is said to be bytes, and does not begin as JSON does, in whatever encoding."""
     content_type = (received.header("Content-Type") or "").partition(";")[0].strip().lower()
     start = body.lstrip(BLANKS)[:1]
-    return content_type == OCTET_STREAM and bool(start) and start not in (b"{", b"[", b"\xef")
+    return content_type == OCTET_STREAM and bool(start) and start not in (b"{", b"[", b"\xef", b"\xff", b"\xfe")
 
 
 def _with_json(request: TakenApart) -> TakenApart:
@@ -213,11 +220,12 @@ def _left_over(request: TakenApart, leftover: int, kinds: set[str]) -> list[Find
 def _without_elsewhere(
     findings: list[Finding], request: TakenApart, items: Mapping[int, dict[str, Any]]
 ) -> list[Finding]:
-    """Return the findings without those about data that are not in the request because they are shared memory."""
+    """Return the findings without those about data that are missing for a reason: shared memory, a misplaced size."""
     elsewhere = {
         f"inputs[{one.index}]"
         for one in request.inputs
-        if isinstance(given := items[one.index].get("parameters"), dict) and _ELSEWHERE & set(given)
+        if "binary_data_size" in (item := items[one.index])
+        or (isinstance(given := item.get("parameters"), dict) and _ELSEWHERE & set(given))
     }
     return [finding for finding in findings if finding.kind != "data-missing" or finding.field not in elsewhere]
 

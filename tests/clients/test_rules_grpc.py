@@ -3,148 +3,23 @@
 from __future__ import annotations
 
 import pytest
-from google.protobuf import text_format
 
 from conformance.clients.rules import Judged, judged
 from conformance.clients.rules.call_rules import CALL_RULES
 from conformance.terms.ledger import Party, of_party
-from conformance.wire.grpc_request import stubs
 from conformance.wire.received import Received
+from tests.clients.made_calls import BOOL, HONEST_CALLS, METHOD, WRONG_CALLS, call, raw
 from tests.clients.made_requests import ids, rows
 
-METHOD = "/inference.GRPCInferenceService/ModelInfer"
 
-
-def call(text: str, method: str = METHOD) -> Received:
-    """Return the call that protobuf's text form describes; the model is `m` where it names none."""
-    named = text if "model_name" in text else f'model_name: "m" {text}'
-    message = text_format.Parse(named, stubs().ModelInferRequest())
-    return Received("GRPC", method, (), message.SerializeToString(deterministic=True))
-
-
-def tensor(name: str, datatype: str, shape: str, contents: str = "", rest: str = "") -> str:
-    filled = f"contents {{ {contents} }}" if contents else ""
-    return f'inputs {{ name: "{name}" datatype: "{datatype}" shape: [{shape}] {filled} {rest} }}'
-
-
-def raw(*entries: str) -> str:
-    return " ".join(f'raw_input_contents: "{entry}"' for entry in entries)
-
-
-def parameter(name: str, value: str) -> str:
-    return f'parameters {{ key: "{name}" value {{ {value} }} }}'
-
-
-INT32, I2 = tensor("A", "INT32", "2"), r"\004\003\002\001\376\377\377\377"
-TEXT, B2 = tensor("B", "BYTES", "2"), r"\003\000\000\000abc\000\000\000\000"
-BOOL, C3 = tensor("C", "BOOL", "3"), r"\001\000\001"
-
-
-def asking(value: str) -> Received:
-    """Return a call with a requested output whose parameter `classification` has this value."""
-    return call(INT32 + raw(I2) + 'outputs { name: "X" ' + parameter("classification", value) + "}")
-
-
-CLASSES = parameter("classification", "int64_param: 2")
-
-HONEST: list[tuple[str, Received]] = [
-    ("raw", call(INT32 + raw(I2))),
-    ("several", call(INT32 + TEXT + BOOL + raw(I2, B2, C3))),
-    ("empty-raw", call(tensor("A", "FP32", "0") + INT32 + raw("", I2))),
-    ("empty-typed", call(tensor("A", "FP32", "0"))),
-    ("empty-half-precision", call(tensor("A", "FP16", "0"))),
-    ("rank-0", call(tensor("A", "INT8", "", "int_contents: 5"))),
-    ("rank-40", call(tensor("A", "INT8", ",".join(["1"] * 40), "int_contents: 5"))),
-    ("half-precision", call(tensor("A", "FP16", "1") + tensor("B", "BF16", "1") + raw(r"\000\074", r"\200\077"))),
-    ("bool", call(tensor("A", "BOOL", "2", "bool_contents: [true, false]"))),
-    ("int8", call(tensor("A", "INT8", "2", "int_contents: [-128, 127]"))),
-    ("uint16", call(tensor("A", "UINT16", "1", "uint_contents: 65535"))),
-    ("int64", call(tensor("A", "INT64", "1", "int64_contents: 9007199254740993"))),
-    ("uint64", call(tensor("A", "UINT64", "1", "uint64_contents: 18446744073709551615"))),
-    ("fp32", call(tensor("A", "FP32", "3", "fp32_contents: [nan, inf, -0.0]"))),
-    ("fp64", call(tensor("A", "FP64", "1,1", "fp64_contents: 1e308"))),
-    ("texts", call(tensor("A", "BYTES", "2", r'bytes_contents: ["\377\000", ""]'))),
-    ("no-inputs", call("")),
-    ("classes", call(INT32 + raw(I2) + f'outputs {{ name: "X" {CLASSES} }}')),
-    ("outputs-id-version", call(INT32 + raw(I2) + 'outputs { name: "X" } id: "a" model_version: "2"')),
-    ("own-parameters", call(INT32 + raw(I2) + parameter("priority", "uint64_param: 2"))),
-    ("own-classification", call(INT32 + raw(I2) + parameter("classification", 'string_param: "secret"'))),
-    ("shared-memory", call(tensor("A", "INT32", "2", "", parameter("shared_memory_region", 'string_param: "r"')))),
-    (
-        "shared-memory-beside-raw",
-        call(tensor("S", "INT8", "2", "", parameter("shared_memory_region", 'string_param: "r"')) + TEXT + raw(B2)),
-    ),
-    ("stream", call(INT32 + raw(I2), METHOD.replace("ModelInfer", "ModelStreamInfer"))),
-    ("same-sizes-in-another-order", call(INT32 + tensor("B", "UINT32", "2") + raw(I2, I2))),
-]
-
-
-@pytest.mark.parametrize("received", rows(HONEST))
+@pytest.mark.parametrize("received", rows(HONEST_CALLS))
 def test_honest_calls_miss_nothing(received: Received) -> None:
     found = judged(received)
     assert found.misses == ()
     assert "CLIENT-SENDS-POST/grpc" in found.met
 
 
-WRONG: list[tuple[str, Received, list[str]]] = [
-    ("no-model", call('model_name: "" ' + INT32 + raw(I2)), ["POST"]),
-    ("no-name", call(tensor("", "INT32", "2") + raw(I2)), ["MEMBERS"]),
-    ("datatype-of-numpy", call(tensor("A", "int32", "2") + raw(I2)), ["MEMBERS"]),
-    ("dimension-negative", call(tensor("A", "INT32", "-1") + raw(I2)), ["MEMBERS"]),
-    ("output-without-name", call(INT32 + raw(I2) + "outputs { }"), ["MEMBERS"]),
-    (
-        "classes-a-string",
-        asking("string_param: '2'"),
-        ["CLASSIFICATION"],
-    ),
-    (
-        "classes-0",
-        asking("int64_param: 0"),
-        ["CLASSIFICATION"],
-    ),
-    (
-        "classes-true",
-        asking("bool_param: true"),
-        ["CLASSIFICATION"],
-    ),
-    (
-        "classes-without-a-value",
-        asking(""),
-        ["CLASSIFICATION"],
-    ),
-    ("classes-on-the-request", call(INT32 + raw(I2) + CLASSES), ["CLASSIFICATION"]),
-    ("classes-on-an-input", call(tensor("A", "INT32", "2", "", CLASSES) + raw(I2)), ["CLASSIFICATION"]),
-    ("field-of-another", call(tensor("A", "UINT32", "2", "int_contents: [1, 2]")), ["DATA"]),
-    ("two-fields", call(tensor("A", "INT32", "1", "int_contents: 1 fp32_contents: 1")), ["DATA"]),
-    ("too-few", call(tensor("A", "INT32", "3", "int_contents: [1, 2]")), ["DATA"]),
-    ("too-many-texts", call(tensor("A", "BYTES", "1", "bytes_contents: ['a', 'b']")), ["DATA"]),
-    ("no-contents", call(INT32), ["DATA"]),
-    ("int8-out-of-range", call(tensor("A", "INT8", "1", "int_contents: 200")), ["DATA"]),
-    ("uint8-out-of-range", call(tensor("A", "UINT8", "1", "uint_contents: 4294967240")), ["DATA"]),
-    ("fp16-typed", call(tensor("A", "FP16", "1", "fp32_contents: 1")), ["FP16"]),
-    ("bf16-typed", call(tensor("A", "BF16", "1", "int_contents: 1")), ["FP16"]),
-    ("size-of-a-wider-datatype", call(tensor("A", "FP16", "2") + raw(I2)), ["SIZE"]),
-    ("one-byte-short", call(INT32 + raw(I2[:-4])), ["SIZE"]),
-    ("an-entry-too-few", call(INT32 + TEXT + raw(I2)), ["ORDER"]),
-    ("an-entry-too-many", call(INT32 + raw(I2, I2)), ["ORDER"]),
-    ("all-in-one-entry", call(INT32 + BOOL + raw(I2 + C3)), ["ORDER"]),
-    ("entries-swapped", call(INT32 + BOOL + raw(C3, I2)), ["ORDER"]),
-    ("texts-swapped", call(INT32 + TEXT + raw(B2, I2)), ["ORDER"]),
-    ("texts-without-prefix", call(TEXT + raw("abc")), ["BYTES"]),
-    ("texts-big-endian", call(TEXT + raw(r"\000\000\000\003abc\000\000\000\000")), ["BYTES"]),
-    ("texts-too-few", call(tensor("B", "BYTES", "3") + raw(B2)), ["BYTES"]),
-    ("bool-255", call(BOOL + raw(r"\377\000\377")), ["BOOL"]),
-    ("both-forms", call(tensor("A", "INT32", "1", "int_contents: 7") + raw(r"\007\000\000\000")), ["ONE-FORM"]),
-    ("forms-mixed", call(tensor("D", "INT32", "1", "int_contents: 7") + TEXT + raw(B2)), ["ONE-FORM"]),
-    (
-        "forms-mixed-and-too-few",
-        call(tensor("D", "INT8", "1", "int_contents: 7") + TEXT + INT32 + raw(B2)),
-        ["ONE-FORM"],
-    ),
-]
-
-
-@pytest.mark.parametrize(("received", "expected"), rows(WRONG))
+@pytest.mark.parametrize(("received", "expected"), rows(WRONG_CALLS))
 def test_a_fault_is_one_miss(received: Received, expected: list[str]) -> None:
     found = judged(received)
     assert [name.removesuffix("/grpc") for name in ids(found.misses)] == expected
@@ -158,8 +33,8 @@ def test_every_rule_is_of_the_ledger_and_has_a_row() -> None:
     known = {requirement.id for requirement in of_party(Party.CLIENT)}
     rules = {rule.requirement for rule in CALL_RULES}
     assert rules <= known
-    assert {miss.requirement for _, received, _ in WRONG for miss in judged(received).misses} == rules
-    assert {name for _, received in HONEST for name in judged(received).met} == rules
+    assert {miss.requirement for _, received, _ in WRONG_CALLS for miss in judged(received).misses} == rules
+    assert {name for _, received in HONEST_CALLS for name in judged(received).met} == rules
 
 
 def test_what_is_no_call_for_an_inference_is_not_judged() -> None:

@@ -36,6 +36,7 @@ from tests.clients.made_requests import (
     with_type,
 )
 
+BOOL1, I1, I1_BYTES = one("C", "BOOL", "[1]", 1), one("A", "INT32", "[1]", 4), octets("04000000")
 SHORT = inputs(one("é", "INT32", "[2]", 8))
 WRONG: list[tuple[str, Received, list[str]]] = [
     # the request line and HTTP
@@ -131,6 +132,11 @@ WRONG: list[tuple[str, Received, list[str]]] = [
         framed('{"inputs":[{"name":"A","datatype":"INT32","shape":[2]}]}', I2_BYTES),
         ["PARAMETERS"],
     ),
+    (
+        "size-0-beside-the-parameters",
+        framed('{"inputs":[{"name":"A","datatype":"INT32","shape":[0],"binary_data_size":0}]}'),
+        ["PARAMETERS"],
+    ),
     ("size-on-an-output", asking('{"binary_data_size":8}'), ["PARAMETERS"]),
     ("size-on-the-request", top('{"binary_data_size":8}'), ["PARAMETERS"]),
     ("binary-data-a-string", asking('{"binary_data":"true"}'), ["PARAMETERS"]),
@@ -215,6 +221,8 @@ WRONG: list[tuple[str, Received, list[str]]] = [
     ("texts-with-nul-behind", framed(inputs(one("B", "BYTES", "[1]", 8)), octets("03000000 61626300")), ["BYTES"]),
     ("texts-too-few", framed(inputs(one("B", "BYTES", "[3]", 11)), TEXT_BYTES), ["BYTES"]),
     ("bool-255", framed(inputs(BOOL), octets("ff 00 ff")), ["BOOL"]),
+    ("bool-behind-one-number", framed(inputs(BOOL1, I1), I1_BYTES + b"\x01"), ["ORDER"]),
+    ("bool-255-beside-zeros", framed(inputs(BOOL1, I1), b"\xff" + octets("01000000")), ["BOOL"]),
     ("bool-as-text", framed(inputs(BOOL), b"101"), ["BOOL"]),
     ("bool-255-beside-another", framed(inputs(BOOL, one("D", "INT8", "[3]", 3)), octets("ff00ff 010001")), ["BOOL"]),
     ("texts-behind-numbers-first", framed(inputs(I2, TEXT), TEXT_BYTES + I2_BYTES), ["ORDER"]),
@@ -233,6 +241,7 @@ WRONG: list[tuple[str, Received, list[str]]] = [
     ("data-beside-a-size-alone", plain(inputs(I2[:-1] + ',"data":[1,2]}')), ["DATA-OR-SIZE"]),
     # raw
     ("raw-without-header", raw(I2_BYTES, count=None), ["RAW"]),
+    ("raw-with-the-length-of-the-body", raw(I2_BYTES, count="8"), ["RAW"]),
     # two faults
     (
         "header-missing-and-size-off",

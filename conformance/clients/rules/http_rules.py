@@ -6,6 +6,7 @@ from typing import Final
 
 from conformance.clients.rules import addressed, members, tensors
 from conformance.clients.rules.rule import Rule, of_kinds
+from conformance.wire.codings import FAULTS
 from conformance.wire.taken_apart_request import TakenApart
 
 _Rule = Rule[TakenApart]
@@ -24,10 +25,7 @@ RULES: Final[tuple[_Rule, ...]] = (
     _Rule("CLIENT-SENDS-WHOLE", addressed.whole),
     _Rule(
         "CLIENT-SENDS-CODING",
-        of_kinds(
-            *("coding-not-applied", "coding-not-announced", "coding-applied-twice", "coding-cut", "coding-bare"),
-            where=lambda request: request.is_coded and bool(request.body),
-        ),
+        of_kinds(*FAULTS, where=lambda request: request.is_coded and bool(request.body)),
     ),
     _Rule("CLIENT-SENDS-CONTENT-TYPE", addressed.content_type),
     _Rule(

@@ -87,6 +87,17 @@ def parameters(request: TakenApart) -> Faults:
 _OF_SIZES: Final = frozenset({"size-missing", "size-not-integer"})
 
 
+def misplaced(document: Mapping[str, Any]) -> set[str]:
+    """Return the parameters of the extensions that stand in a place that is not theirs."""
+    places = {**_BINARY, CLASSIFICATION: _OUTPUT}
+    return {
+        name
+        for owner, _, given in _given(document)
+        for name in places.keys() & given.keys()
+        if given[name] is not None and places[name] != owner
+    }
+
+
 def _binary_parameter(owner: str, field: str, name: str, value: Any) -> Iterator[Fault]:
     if value is None:
         return

@@ -1,0 +1,83 @@
+"""The page of the clients' kill matrix: every fault, what it misses, who caught it, and whether watching sees it."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from tests.clients import alterations
+from tests.clients.alterations import Alteration
+from tests.clients.matrix import run
+from tests.clients.samples import SEEN_BY
+from tests.clients.seeing import Seen, Sighting
+
+PAGE = Path(__file__).parents[2] / "docs" / "kill-matrix-clients.md"
+HEAD = """# Kill matrix of clients
+
+Written by `python -m tests.clients.kill_matrix_page [FAULT...]`, which runs all rows for clients against each fault of
+the honest client in `tests/clients/honest`, or against those named. Each fault is a client that is wrong in one
+place, and is named by the requirement that it misses: the first is what the fault is about, the others cannot help
+seeing it. "Watched" says whether a recording peer (`oip-conformance client watch`) sees it by requests alone; what a
+client makes of an answer only an adapter can tell. The last column is the first line that the client's author reads.
+
+Variations of the same client that are different and right are accused of nothing:
+
+"""
+TABLE = "| fault | what the client does | misses | watched | caught by | message |\n|---|---|---|---|---|---|\n"
+
+
+def render(faults: Mapping[str, Alteration], lines: Mapping[str, str], variations: Mapping[str, Alteration]) -> str:
+    """Return the page, ending in a newline, of a line for each fault."""
+    parts = [HEAD, *(f"* `{one.name}`: {one.summary}\n" for one in variations.values()), "\n"]
+    for subject in dict.fromkeys(fault.subject for fault in faults.values()):
+        own = [lines[name] for name, fault in faults.items() if fault.subject == subject]
+        parts.append(f"## {subject.replace('_', ' ')}\n\n{TABLE}{''.join(own)}\n")
+    return "".join(parts).rstrip() + "\n"
+
+
+def line_of(fault: Alteration, sighting: Sighting) -> str:
+    """Return the line of a fault."""
+    found = sorted(sighting.of("fail", "advisory"), key=lambda miss: miss.requirement not in fault.misses[:1])
+    caught = list(dict.fromkeys(f"`{miss.check}`" for miss in found))
+    shown = ", ".join(caught[:3]) + (f" and {len(caught) - 3} more" if len(caught) > 3 else "")
+    watched = "yes" if set(fault.misses) & set(sighting.watched) else "no"
+    cells = (f"`{fault.name}`", fault.summary, ", ".join(fault.misses), watched, shown, _first(found))
+    return f"| {' | '.join(_cell(cell) for cell in cells)} |\n"
+
+
+def _first(found: Collection[Seen]) -> str:
+    return re.sub(r"127\.0\.0\.1:[0-9]+", "127.0.0.1:PORT", next((miss.message[:240] for miss in found), ""))
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
+
+
+def rows_that_saw(fault: Alteration, sighting: Sighting) -> list[list[str]]:
+    """Return the first row of each check that names what a fault misses, what it is about first."""
+    first: dict[str, list[str]] = {}
+    for miss in sorted(sighting.of("fail", "advisory"), key=lambda miss: miss.requirement not in fault.misses[:1]):
+        if miss.requirement in fault.misses:
+            first.setdefault(miss.check, [miss.check, miss.row])
+    return list(first.values())
+
+
+def main(names: Collection[str]) -> None:
+    """Run every fault, or some, and write what came of it; what is not run stays as it was."""
+    known = alterations.load("faults")
+    page = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+    lines = {found[1]: found[0] for found in re.finditer(r"^\| `([^`]+)` \|.*\n", page, re.M)}
+    rows: dict[str, list[list[str]]] = json.loads(SEEN_BY.read_text(encoding="utf-8")) if SEEN_BY.exists() else {}
+    for name, sighting in run("faults", names or known).items():
+        lines[name] = line_of(known[name], sighting)
+        rows[name] = rows_that_saw(known[name], sighting)
+    PAGE.write_text(render(known, lines, alterations.load("variations")), encoding="utf-8")
+    kept = [f"{json.dumps(name)}: {json.dumps(rows[name])}" for name in sorted(known)]
+    SEEN_BY.write_text("{\n" + ",\n".join(kept) + "\n}\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

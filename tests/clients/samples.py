@@ -1,0 +1,39 @@
+"""Which rows the tests run against a fault of the client: those that saw it before, and a few that should not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+from functools import cache
+from pathlib import Path
+from zlib import crc32
+
+from tests.clients.alterations import Alteration
+from tests.clients.seeing import Case
+
+# Where `python -m tests.clients.kill_matrix_page` writes which rows saw each fault.
+SEEN_BY = Path(__file__).with_name("seen_by.json")
+# One in so many of the other rows is run, too: other ones for each fault.
+ONE_IN = 30
+
+
+@cache
+def seen_by() -> dict[str, list[list[str]]]:
+    """Return for each fault the first row of each check that saw it, by the names of check and row."""
+    found: dict[str, list[list[str]]] = json.loads(SEEN_BY.read_text(encoding="utf-8"))
+    return found
+
+
+def sampled(fault: Alteration, rows: Sequence[Case]) -> list[Case]:
+    """Return the rows that saw a fault before, and a few others."""
+    known = seen_by().get(fault.name, [])
+    return [
+        (check, row)
+        for check, row in rows
+        if [check.id, row.id] in known or crc32(f"{fault.name} {check.id} {row.id}".encode()) % ONE_IN == 0
+    ]
+
+
+def meant(rows: Sequence[Case], requirements: Collection[str]) -> list[Case]:
+    """Return all rows that answer for any of these requirements."""
+    return [(check, row) for check, row in rows if set(check.requirements(row)) & set(requirements)]

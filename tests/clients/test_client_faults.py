@@ -1,0 +1,71 @@
+"""Each fault of the client is seen and rightly named; each requirement of clients and each check has a fault."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+import pytest
+
+from conformance.judging.selection import CLIENTS, collected_rows
+from conformance.terms import ledger
+from conformance.terms.extensions import TRANSPORTS
+from conformance.terms.ledger import Party
+from tests.clients import alterations
+from tests.clients.alterations import Alteration
+from tests.clients.kill_matrix_page import PAGE, render
+from tests.clients.matrix import complaints
+from tests.clients.samples import meant, sampled, seen_by
+from tests.clients.seeing import Stage, rows_of
+
+FAULTS = alterations.load("faults")
+# Requirements that no fault of ours can miss, and why.
+UNBROKEN: Mapping[str, str] = {}
+
+
+@pytest.fixture(scope="module")
+def stage() -> Iterator[Stage]:
+    with Stage() as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=lambda fault: fault.name)
+def test_a_fault_is_seen_and_rightly_named(fault: Alteration, stage: Stage) -> None:
+    rows = rows_of(fault.transports)
+    sighting = stage.see(fault, sampled(fault, rows))
+    if fault.misses[0] not in sighting.named:  # the rows that saw it are there no more
+        sighting = stage.see(fault, meant(rows, fault.misses), until=lambda named: fault.misses[0] in named)
+    assert complaints(sighting, fault) == []
+
+
+@pytest.mark.parametrize("name", [entry.id for entry in ledger.of_party(Party.CLIENT) if entry.level != "OBSERVE"])
+def test_a_requirement_has_a_fault(name: str) -> None:
+    missed = [fault.name for fault in FAULTS.values() if name in fault.misses]
+    assert bool(missed) != (name in UNBROKEN)
+
+
+@pytest.mark.parametrize(
+    "check", sorted({check.id for check, _ in collected_rows("quick", subjects=CLIENTS, transports=TRANSPORTS)})
+)
+def test_a_check_sees_a_fault(check: str) -> None:
+    assert any([check, row] in rows for rows in seen_by().values() for _, row in rows)
+
+
+def test_there_are_faults_enough() -> None:
+    assert len(FAULTS) >= 60
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=lambda fault: fault.name)
+def test_a_fault_names_known_requirements_and_says_what_it_does(fault: Alteration) -> None:
+    assert fault.misses
+    assert set(fault.misses) <= {entry.id for entry in ledger.of_party(Party.CLIENT)}
+    assert fault.summary.endswith(".")
+
+
+def test_the_page_has_every_fault_and_every_variation() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    lines = {found[1]: found[0] for found in re.finditer(r"^\| `([^`]+)` \|.*\n", page, re.M)}
+    assert set(lines) == set(FAULTS)
+    assert page == render(FAULTS, lines, alterations.load("variations"))
+    told = {name: line.split(" | ")[1:3] for name, line in lines.items()}
+    assert told == {name: [fault.summary, ", ".join(fault.misses)] for name, fault in FAULTS.items()}

@@ -1,0 +1,78 @@
+"""The honest client as what it is to the suite: a program that speaks the lines of an adapter."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from conformance.clients.adapter import AdapterProcess
+from conformance.clients.peer import Peer
+from conformance.judging.client_judge import ClientJudge
+from conformance.terms import data
+from conformance.terms.outcome import Outcome
+from tests.clients.seeing import rows_of
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = (sys.executable, "-m", "tests.clients.honest")
+HELLO = {"seq": 1, "command": "hello", "protocol": 1}
+
+
+@pytest.fixture
+def peer() -> Iterator[Peer]:
+    with Peer() as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("transport", ["http", "grpc"])
+@pytest.mark.parametrize(
+    ("options", "outcome"),
+    [
+        ((), Outcome.PASS),
+        (("--variation", "classes-divided"), Outcome.PASS),
+        (("--fault", "int8-as-uint8"), Outcome.FAIL),
+    ],
+    ids=["honest", "variation", "fault"],
+)
+def test_rows_judge_the_program(peer: Peer, transport: str, options: tuple[str, ...], outcome: Outcome) -> None:
+    area = "client" if transport == "http" else "client-grpc"
+    wanted = (f"{area}.reads-every-datatype", "INT8-binary")
+    (case,) = [one for one in rows_of((transport,)) if (one[0].id, one[1].id) == wanted]
+    with closing(AdapterProcess((*PROGRAM, *options))) as adapter:
+        result = ClientJudge(adapter, adapter.introduction, peer)(*case)
+    assert result.outcome is outcome
+    if outcome is Outcome.FAIL:
+        assert result.failure
+        assert result.failure.requirement.partition("/")[0] == "CLIENT-READS-VALUES"
+
+
+def test_its_lines_fit_the_schema() -> None:
+    schema = json.loads((data.folder("schemas") / "adapter.schema.json").read_text(encoding="utf-8"))
+    tensor = {"name": "IN", "datatype": "UINT8", "shape": [2], "data": "AQI=", "form": "binary"}
+    ask = {"seq": 2, "command": "infer", "transport": "http", "address": "http://127.0.0.1:1", "timeout_s": 1}
+    inferences = [{"model": "m", "inputs": [tensor]}, {"model": "m", "inputs": [tensor, tensor], "raw": True}]
+    said = answers_of(HELLO, {**ask, "at_once": True, "inferences": inferences})
+    for line in said:
+        Draft202012Validator(schema).validate(line)
+    assert said[0]["client"]["name"] == "honest"
+    assert [set(result) for result in said[1]["results"]] == [{"error"}, {"cannot"}]
+
+
+def answers_of(*commands: dict[str, object]) -> list[dict[str, Any]]:
+    text = "".join(json.dumps(command) + "\n" for command in commands)
+    done = subprocess.run(PROGRAM, input=text, capture_output=True, text=True, cwd=ROOT, timeout=60, check=True)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_an_unknown_fault_is_one_line_and_a_status() -> None:
+    asked = (*PROGRAM, "--fault", "none-such")
+    done = subprocess.run(asked, capture_output=True, text=True, cwd=ROOT, timeout=60, check=False)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
