@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from typing import Final
 
 from conformance.clients.client import Seen
 from conformance.clients.expectations.sending import expect_heard
 from conformance.clients.inference import Class, GivenOutput
+from conformance.expect.class_texts import ClassText, parse, same_value
 from conformance.expect.difference import difference
 from conformance.expect.unmet import Unmet
 from conformance.terms.text import safe
 from conformance.transport.exchange import Reply
 from conformance.wire.outputs import Output
 from conformance.wire.tensor import Tensor
+
+_INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 
 
 def reply_of(seen: Seen) -> Reply | None:
@@ -65,24 +70,23 @@ def expect_classes(seen: Seen, texts: Sequence[str], *, unread: str | None = Non
     if given is None or given.classes is None:
         _expect_tensor(seen, expected, through_json=False)
         return
-    classes = tuple(map(class_of, texts))
-    if given.classes != classes:
-        place = next(
-            (k for k, pair in enumerate(zip(classes, given.classes, strict=False)) if pair[0] != pair[1]), None
-        )
-        if place is None:
-            raise Unmet(f"{len(classes)} classes", f"{len(given.classes)}", reply_of(seen))
-        wanted, found = _shown(classes[place]), _shown(given.classes[place])
-        raise Unmet(f"class {place} with {wanted}", found, reply_of(seen))
+    classes = list(map(parse, texts))
+    if len(given.classes) != len(classes):
+        raise Unmet(f"{len(classes)} classes", f"{len(given.classes)}", reply_of(seen))
+    for place, (expected_class, one) in enumerate(zip(classes, given.classes, strict=True)):
+        if not is_class(one, expected_class):
+            raise Unmet(f"class {place} with {_shown(expected_class)}", _shown(one), reply_of(seen))
 
 
-def class_of(text: str) -> Class:
-    """Return a class of an answer divided: at the first two colons, since a label may hold more."""
-    value, index, *label = text.split(":", 2)
-    return Class(value, int(index), label[0] if label else None)
+def is_class(given: Class, expected: ClassText) -> bool:
+    """Whether a client divided a class rightly: integers exactly, decimal numbers nearly, no label as an empty one."""
+    value = expected.value
+    score = int(value) if _INTEGER.fullmatch(value) else float(value)
+    same_place = given.index == expected.index and (given.label or "") == (expected.label or "")
+    return same_place and same_value(given.value, score)
 
 
-def _shown(one: Class) -> str:
+def _shown(one: Class | ClassText) -> str:
     label = "no label" if one.label is None else f"label {safe(one.label)!r}"
     return f"value {safe(one.value)}, index {one.index}, {label}"
 
