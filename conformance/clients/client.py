@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from conformance.clients.adapter import Adapter, AdapterHangsError
+from conformance.clients.adapter import Adapter, AdapterError, AdapterHangsError
 from conformance.clients.answers.script import Script, Tensors
 from conformance.clients.inference import Inference, Result
 from conformance.clients.peer import Heard, Peer
+from conformance.clients.peer.scene import Scene
 from conformance.expect.unmet import NotApplicable, Unmet
 from conformance.terms.extensions import GRPC
 from conformance.terms.text import safe
+from conformance.transport.exchange import Reply
 
 TIMEOUT: Final = 10.0  # seconds that a caller gives an inference, where a check gives no other
 
@@ -70,7 +72,8 @@ class Client:
 
         Raises:
             NotApplicable: the client says of one that it cannot make it.
-            Unmet: it gives neither outputs nor an error.
+            Unmet: it sends its request, and gives neither outputs nor an error.
+            AdapterError: the adapter broke in another way.
             ValueError: two inferences are of one model.
         """
         if len({one.model for one in inferences}) < len(inferences):
@@ -79,14 +82,15 @@ class Client:
         address = self._peer.address(self.transport)
         try:
             results = self._adapter.infer(self.transport, address, inferences, at_once=at_once, timeout=timeout)
-        except AdapterHangsError as error:
-            raise Unmet(f"outputs or an error within {timeout:g} s", f"nothing came: {safe(str(error))}") from None
+        except AdapterError as error:
+            self._hear(scene)
+            if self.heard and isinstance(error, AdapterHangsError):  # the client was at work, and is so still
+                reply, within = Reply(self.heard[-1].exchange()), f"outputs or an error within {timeout:g} s"
+                raise Unmet(within, f"nothing came: {safe(str(error))}", reply) from None
+            raise
         if scene.fault:
             raise scene.fault
-        heard = [
-            (place, replace(one, number=len(self.heard) + count)) for count, (place, one) in enumerate(scene.heard())
-        ]
-        self.heard += [one for _, one in heard]
+        heard = self._hear(scene)
         for result in results:
             if result.cannot:
                 raise NotApplicable(f"the client cannot: {safe(result.cannot)}")
@@ -100,3 +104,10 @@ class Client:
             )
             for place, (inference, result) in enumerate(zip(inferences, results, strict=True))
         ]
+
+    def _hear(self, scene: Scene) -> list[tuple[int, Heard]]:
+        """Keep what was heard in a scene, and return it, each with the place of its inference."""
+        first = len(self.heard)
+        found = [(place, replace(one, number=first + count)) for count, (place, one) in enumerate(scene.heard())]
+        self.heard += [one for _, one in found]
+        return found

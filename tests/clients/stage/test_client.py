@@ -60,9 +60,9 @@ def test_what_a_client_cannot_is_not_applicable(peer: Peer) -> None:
         client.infer(INFERENCE, small_answer(INFERENCE))
 
 
-def test_an_adapter_that_hangs_leaves_the_row_unmet(peer: Peer) -> None:
+def test_an_adapter_that_hangs_before_anything_is_sent_says_nothing_of_its_client(peer: Peer) -> None:
     client = Client(Said(AdapterHangsError("no answer")), peer, HTTP)
-    with pytest.raises(Unmet, match="nothing came: no answer"):
+    with pytest.raises(AdapterHangsError):
         client.infer(INFERENCE, small_answer(INFERENCE))
 
 
@@ -85,6 +85,13 @@ class Posts(Said):
                 connection.getresponse().read()
         connection.close()
         return super().infer(transport, address, inferences, at_once=at_once, timeout=timeout)
+
+
+def test_one_that_hangs_with_its_request_sent_leaves_the_row_unmet(peer: Peer) -> None:
+    client = Client(Posts(AdapterHangsError("no answer")), peer, HTTP)
+    with pytest.raises(Unmet, match="nothing came: no answer"):
+        client.infer(INFERENCE, small_answer(INFERENCE))
+    assert len(client.heard) == 1
 
 
 def test_each_inference_is_seen_with_its_own_requests(peer: Peer) -> None:

@@ -1,0 +1,333 @@
+"""`pytest --client-adapter=...` as a user meets it: the verdict and its exit status, whatever the adapter does."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from conformance.report.reading import read
+from conformance.transport import har
+from tests.clients.door.programs import HELLO, option, saying, small
+from tests.support.servers import command, judge
+
+ROOT = Path(__file__).parents[3]
+HONEST = ("env", f"PYTHONPATH={ROOT}", sys.executable, "-m", "tests.clients.honest")
+FEW = ("-k", "client.sends-every-datatype")  # 13 rows that send binary data, and 12 that send JSON
+REPORTS = ("r.json", "r.html", "r.md", "r.svg", "r.shields.json")
+USAGE, INCOMPLETE = 4, 6
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A run that has ended, and the folder that it was in."""
+
+    folder: Path
+    status: int
+    lines: list[str]
+
+    @property
+    def last(self) -> str:
+        """The verdict."""
+        return self.lines[-1]
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """The JSON report, held against its schema."""
+        return read(self.folder / "r.json")
+
+    def text(self, name: str) -> str:
+        """Return what a file says."""
+        return (self.folder / name).read_text(encoding="utf-8")
+
+
+def ran(folder: Path, *arguments: str, **environment: str) -> Ran:
+    done = judge(folder, *arguments, **environment)
+    return Ran(folder, done.returncode, (done.stdout.strip() or done.stderr.strip()).splitlines())
+
+
+def reports(*names: str) -> list[str]:
+    return [f"--conformance-report={name}" for name in names]
+
+
+# --- a client that is right -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    """A whole run on two workers, each with an adapter and a peer of its own."""
+    folder = tmp_path_factory.mktemp("whole")
+    files = [*reports(*REPORTS), "--conformance-evidence=evidence", "--junitxml=j.xml"]
+    return ran(folder, option(HONEST), "-n", "2", "--conformance-profile=quick", *files)
+
+
+def test_a_right_client_is_conformant(whole: Ran) -> None:
+    assert whole.status == 0, whole.lines[-30:]
+    assert whole.last.startswith("honest 1 is conformant (")
+    assert "not met" not in whole.last
+
+
+def test_the_header_says_which_client_is_judged_and_how(whole: Ran) -> None:
+    shown = {line[:11].strip(): line[12:] for line in whole.lines[:12]}
+    assert shown["client"] == "honest 1 (Python)"
+    assert shown["adapter"] == shlex.join(HONEST)
+    assert shown["transports"] == "http, grpc"
+    assert shown["profile"] == "quick"
+
+
+def test_its_report_is_about_a_client(whole: Ran) -> None:
+    report = whole.report
+    assert list(report)[:2] == ["schema", "party"]
+    assert (report["party"], report["verdict"], report["footer"]["complete"]) == ("client", "conformant", True)
+    target = report["target"]
+    assert (target["name"], target["version"], target["language"]) == ("honest", "1", "Python")
+    assert target["transports"] == ["http", "grpc"]
+    assert target["url"].startswith("http://127.0.0.1:")
+    assert {entry["area"] for entry in report["requirements"]} == {"client", "client-grpc"}
+    assert {check["area"] for check in report["checks"]} == {"client", "client-grpc"}
+
+
+@pytest.mark.parametrize("name", REPORTS[1:])
+def test_no_page_about_a_client_speaks_of_a_server_that_was_judged(whole: Ran, name: str) -> None:
+    text = whole.text(name).lower()
+    assert "this server" not in text
+    assert "<dt>server</dt>" not in text
+    assert "model role" not in text
+    assert "not offered" not in text
+
+
+def test_pages_name_the_client(whole: Ran) -> None:
+    assert "<dt>Client</dt><dd>honest 1 (Python)</dd>" in whole.text("r.html")
+    assert "| uses | `binary_tensor_data`, `classification`" in whole.text("r.md")
+    assert "honest 1: conformant" in whole.text("r.svg")
+
+
+def test_junit_has_a_case_for_each_requirement(whole: Ran) -> None:
+    cases = ElementTree.parse(whole.folder / "j.xml").getroot().findall("*/testcase")  # noqa: S314 - our own file
+    assert {case.get("classname") for case in cases} == {"client", "client-grpc"}
+    assert len(cases) > 40
+    assert [case.get("name") for case in cases if case.find("failure") is not None] == []
+
+
+def test_every_exchange_is_recorded_and_cannot_be_taken_for_a_servers(whole: Ran) -> None:
+    log = json.loads(whole.text("evidence/run.har"))["log"]
+    assert log["_party"] == "client"
+    assert len(log["entries"]) == sum(len(check["exchanges"]) for check in whole.report["checks"])
+    with pytest.raises(har.HarError, match="a recording of a client"):
+        har.load(whole.folder / "evidence/run.har")
+
+
+# --- a client that is wrong -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def faulty(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    folder = tmp_path_factory.mktemp("faulty")
+    files = [*reports(*REPORTS), "--conformance-evidence=evidence", "--junitxml=j.xml"]
+    return ran(folder, option(small("wrong-size")), *FEW, *files)
+
+
+def test_a_wrong_client_fails_the_requirement(faulty: Ran) -> None:
+    assert faulty.status == 1
+    assert faulty.last.startswith("small 1.2 is nonconformant: 13 checks failed")
+    assert {check["failure"]["requirement"] for check in faulty.report["checks"] if check["failure"]} == {
+        "CLIENT-SENDS-SIZE"
+    }
+
+
+def test_a_failure_shows_what_was_asked_sent_and_expected_with_the_bytes(faulty: Ran) -> None:
+    start = next(place for place, line in enumerate(faulty.lines) if line.startswith("1. CLIENT-SENDS-SIZE"))
+    block = faulty.lines[start : faulty.lines.index("", start)]
+    shown = {line[6:16].strip(): line[16:] for line in block if line[:6] == " " * 6 and line[6:7].isalpha()}
+    assert shown["Check"] == "client.sends-every-datatype [BOOL-binary]"
+    assert shown["Asked"].startswith("over http: model ")
+    assert shown["Asked"].endswith("BOOL shape [3] binary")
+    assert shown["Sent"].startswith("POST /v2/models/")
+    assert '"binary_data_size": 4' in shown["Request"]
+    assert (shown["Expected"], shown["Actual"]) == ("3 for BOOL [3]", "inputs[0].parameters.binary_data_size: 4")
+    assert shown["Rerun"] == f"{shlex.join(['pytest', option(small('wrong-size'))])} -k CLIENT-SENDS-SIZE"
+    assert any("<- tensor 0 IN0 BOOL" in line for line in block)
+    assert "Repeat" not in shown
+
+
+def test_what_it_cannot_do_is_shown_with_its_reason(faulty: Ran) -> None:
+    (line,) = [
+        line for line in faulty.lines if line.startswith("the client cannot: it sends binary data alone: 12 rows")
+    ]
+    assert "client.sends-every-datatype [BOOL-json]" in line
+
+
+def test_a_failed_row_leaves_evidence(faulty: Ran) -> None:
+    folder = faulty.folder / "evidence" / "client.sends-every-datatype-INT32-binary"
+    hello, asked = [json.loads(line) for line in (folder / "asked.jsonl").read_text().splitlines()]
+    (said,) = [json.loads(line) for line in (folder / "said.jsonl").read_text().splitlines()]
+    assert (hello["command"], asked["command"], asked["seq"], said["seq"]) == ("hello", "infer", 2, 2)
+    body = (folder / "request.bin").read_bytes()
+    assert asked["inferences"][0]["inputs"][0]["datatype"] == "INT32"
+    assert b'"binary_data_size": ' in body
+    assert (folder / "answer.bin").read_bytes().startswith(b"{")
+    assert "Inference-Header-Content-Length" in (folder / "request.txt").read_text()
+    assert json.loads((folder / "check.json").read_text())["party"] == "client"
+
+
+def test_its_failed_rows_are_judged_again(faulty: Ran) -> None:
+    evidence = str(faulty.folder / "evidence")
+    still = command(faulty.folder, "replay", evidence, "--client-adapter", shlex.join(small("wrong-size")))
+    assert (still.returncode, still.stdout.count("failed  client.sends-every-datatype")) == (1, 13)
+    fixed = command(faulty.folder, "replay", evidence, "--client-adapter", shlex.join(small()))
+    assert (fixed.returncode, fixed.stdout.count("fixed   client.sends-every-datatype")) == (0, 13)
+    without = command(faulty.folder, "replay", evidence)
+    assert without.returncode == 2
+    assert (
+        without.stderr
+        == "oip-conformance: error: this is the evidence of a client: give --client-adapter COMMAND, too\n"
+    )
+
+
+def test_other_formats_are_made_of_its_report_later(faulty: Ran) -> None:
+    made = command(faulty.folder, "report", "r.json", "-o", "later.md")
+    assert made.returncode == 0, made.stderr
+    assert faulty.text("later.md") == faulty.text("r.md")
+    assert "Asked     over http: model " in faulty.text("later.md")
+    assert "pytest --client-adapter=... -k client.sends-every-datatype" in faulty.text("later.md")
+
+
+def test_it_stops_at_the_first_failure(tmp_path: Path) -> None:
+    found = ran(tmp_path, option(small("wrong-size")), "-x", *FEW, *reports("r.json"))
+    assert found.status == 1
+    assert len(found.report["checks"]) == 1
+
+
+def test_failures_that_are_known_pass_the_gate(tmp_path: Path) -> None:
+    known = '[[known]]\nrequirement = "CLIENT-SENDS-SIZE"\nreason = "counts one byte too many"\n'
+    (tmp_path / "b.toml").write_text(known)
+    found = ran(tmp_path, option(small("wrong-size")), *FEW, "--conformance-baseline=b.toml", *reports("r.json"))
+    assert found.status == 0, found.lines[-20:]
+    assert found.last.endswith("; gate passed")
+    assert len(found.report["gate"]["known"]) == 13
+
+
+def test_advice_fails_where_that_is_asked_for(tmp_path: Path) -> None:
+    chosen = ("-k", "client.states-the-content-type")
+    advised = ran(tmp_path, option(small("no-type")), *chosen, *reports("r.json"))
+    assert (advised.status, advised.report["checks"][0]["outcome"]) == (0, "advisory")
+    strict = ran(tmp_path, option(small("no-type")), *chosen, "--conformance-strict")
+    assert strict.status == 1
+
+
+# --- an adapter that breaks -------------------------------------------------------------------------------------------
+
+
+def reasons(found: Ran) -> set[str]:
+    return {check["reason"]["kind"] for check in found.report["checks"] if check["outcome"] == "error"}
+
+
+def test_an_adapter_that_dies_is_an_error_of_its_rows_with_its_last_words(tmp_path: Path) -> None:
+    found = ran(tmp_path, option(small("dies")), *FEW, *reports("r.json"))
+    assert found.status == 1
+    assert found.last.startswith("small 1.2 is incomplete: ")
+    assert "      | the library\\x1b[31m has crashed" in found.lines
+    assert reasons(found) == {"adapter_broke"}
+    assert {check["failure"] for check in found.report["checks"] if check["outcome"] == "error"} == {None}
+
+
+def test_one_that_dies_once_costs_one_row(tmp_path: Path) -> None:
+    life = {"SMALL_ADAPTER_LIFE": str(tmp_path / "life")}
+    found = ran(tmp_path, option(small("dies-once")), *FEW, *reports("r.json"), **life)
+    outcomes = [check["outcome"] for check in found.report["checks"]]
+    assert (outcomes.count("error"), outcomes.count("pass"), outcomes.count("not_applicable")) == (1, 12, 12)
+
+
+def test_what_a_library_prints_is_named(tmp_path: Path) -> None:
+    found = ran(tmp_path, option(small("prints")), *FEW, *reports("r.json"))
+    assert any(
+        "is no JSON: 'connected'; what a library prints has to go to standard error" in one for one in found.lines
+    )
+    assert reasons(found) == {"adapter_broke"}
+
+
+def test_one_that_breaks_again_and_again_ends_the_judging(tmp_path: Path) -> None:
+    dying = saying(HELLO, then="sys.exit(1)")
+    found = ran(tmp_path, option(dying), *FEW, *reports("r.json"))
+    kinds = [check["reason"]["kind"] for check in found.report["checks"]]
+    assert (kinds.count("adapter_broke"), kinds.count("target_lost")) == (10, 15)
+    assert found.last.startswith("odd is incomplete: ")
+    assert "broke 10 times in a row" in found.last
+
+
+def test_one_that_never_says_who_it_is_ends_the_run(tmp_path: Path) -> None:
+    found = ran(tmp_path, option(small("silent")), "--client-timeout=0.5", *reports("r.json"))
+    assert found.status == INCOMPLETE
+    assert found.last == "incomplete: the adapter has not answered in 0.5 s"
+    assert found.report["verdict"] == "incomplete"
+
+
+def test_one_that_is_not_there_ends_the_run(tmp_path: Path) -> None:
+    found = ran(tmp_path, "--client-adapter=no-such-adapter --with 'an argument'", "-n", "2")
+    assert found.status == INCOMPLETE
+    assert found.last.startswith("incomplete: the adapter cannot be started: no-such-adapter: ")
+
+
+def test_nothing_runs_any_more_when_the_run_has_ended(tmp_path: Path) -> None:
+    lives = tmp_path / "lives"
+    os.mkfifo(lives)
+    reader = os.open(lives, os.O_RDONLY | os.O_NONBLOCK)
+    stays = f"file = open({str(lives)!r}, 'w'); sys.stdin.readline(); print({HELLO!r}, flush=True); time.sleep(600)"
+    adapter = (sys.executable, "-c", f"import sys, time; {stays}")
+    found = ran(tmp_path, option(adapter), "--collect-only", "-q")
+    assert found.status == 0
+    assert os.read(reader, 1) == b""  # nobody has it open: else there would be nothing to read yet
+    os.close(reader)
+
+
+# --- what a user says -------------------------------------------------------------------------------------------------
+
+
+USAGE_ERRORS = {
+    "a server beside it": (["--target-url=reference"], "--target-url is about a server, and --client-adapter judges"),
+    "a model beside it": (["--target-model=m"], "--target-model is about a server"),
+    "an open quote": (["--client-adapter=python 'x"], '--client-adapter "python \'x": No closing quotation'),
+    "blanks": (["--client-adapter= "], "--client-adapter: give a command"),
+    "no time": (["--client-timeout=0"], "--client-timeout 0: give seconds up to 600"),
+    "exploring": (["--conformance-profile=explore"], "nothing of a client is explored"),
+}
+
+
+@pytest.mark.parametrize("name", USAGE_ERRORS)
+def test_what_cannot_be_is_a_usage_error_of_one_line(tmp_path: Path, name: str) -> None:
+    arguments, expected = USAGE_ERRORS[name]
+    done = judge(tmp_path, option(small()), *arguments)
+    assert done.returncode == USAGE
+    (line,) = [line for line in done.stderr.splitlines() if line.strip()]
+    assert expected in line
+
+
+def test_the_environment_and_the_ini_file_name_an_adapter_too(tmp_path: Path) -> None:
+    by_environment = ran(tmp_path, *FEW, OIP_CLIENT_ADAPTER=shlex.join(small()))
+    (tmp_path / "pytest.ini").write_text(f"[pytest]\noip_client_adapter = {shlex.join(small())}\n")
+    by_file = ran(tmp_path, *FEW)
+    for found in (by_environment, by_file):
+        assert found.status == 0
+        assert "client      small 1.2 (Python)" in found.lines
+
+
+def test_a_server_on_the_command_line_comes_before_an_adapter_elsewhere(tmp_path: Path) -> None:
+    found = ran(tmp_path, "--target-url=http://127.0.0.1:1", OIP_CLIENT_ADAPTER=shlex.join(small()))
+    assert found.status == INCOMPLETE
+    assert "127.0.0.1:1" in found.last
+
+
+def test_client_run_is_the_same(tmp_path: Path) -> None:
+    done = command(tmp_path, "client", "run", *FEW, "--color=no", "--", *small("wrong-size"))
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[-1].startswith("small 1.2 is nonconformant")
+    alone = command(tmp_path, "client", "run", "-q")
+    assert alone.returncode == 2
+    assert alone.stderr.startswith("oip-conformance: error: client run needs the command of an adapter; usage: ")
