@@ -9,7 +9,7 @@ from typing import Final
 from conformance.clients.miss import Judged, Miss
 from conformance.clients.recording.recorded import Recorded
 from conformance.clients.rules import judged
-from conformance.clients.watched import check_of, requirements
+from conformance.clients.watched import CLAIM, check_of, requirements
 from conformance.terms.extensions import GRPC, HTTP
 from conformance.terms.ledger import Requirement
 from conformance.terms.outcome import UNMET, Outcome, Reason, ReasonKind
@@ -148,7 +148,7 @@ class Traffic:
         found = CheckResult(
             check_of(entry.id),
             sender.name,
-            entry.statement,
+            CLAIM,
             entry.area,
             entry.extension,
             Outcome.PASS,

@@ -11,6 +11,7 @@ from conformance.terms.ledger import OVER_GRPC, Requirement
 
 _CHECK: Final = "client.watched-"
 _TWIN: Final = "-over-grpc"
+CLAIM: Final = "Every request of this client that has to do with it meets it."
 
 # What only the caller knows, or somebody who sees what the caller is given, is not here.
 CLAIMS: Final[Mapping[str, str]] = MappingProxyType(
@@ -44,6 +45,11 @@ def check_of(requirement: str) -> str:
     """Return the id of the check that judges a requirement."""
     name = requirement.removesuffix(OVER_GRPC)
     return f"{_CHECK}{CLAIMS[name]}{_TWIN if requirement != name else ''}"
+
+
+def is_watched(check: str) -> bool:
+    """Say whether a check is one of clients that are watched."""
+    return check.startswith(_CHECK)
 
 
 def requirements(transport: str) -> list[Requirement]:

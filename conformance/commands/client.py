@@ -27,9 +27,10 @@ def run(options: argparse.Namespace) -> str | tuple[str, int]:
     return done
 
 
-def divided(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the arguments in front of `--`, which are ours, and those behind it: the command of somebody's client."""
-    if list(arguments[:1]) != ["client"] or "--" not in arguments:
-        return list(arguments), []
-    at = list(arguments).index("--")
-    return list(arguments[:at]), list(arguments[at + 1 :])
+def divided(arguments: Sequence[str]) -> tuple[list[str], list[str] | None]:
+    """Return our own arguments, and the command of somebody's client behind `--`; None where there is no `--`."""
+    words = list(arguments)
+    if words[:1] != ["client"] or "--" not in words:
+        return words, None
+    at = words.index("--")
+    return words[:at], words[at + 1 :]

@@ -165,7 +165,7 @@ def _wait(options: WatchOptions, addresses: Addresses, listener: WatchListener, 
     if options.seconds is not None:
         return for_seconds(options.seconds, interrupted)
     if options.idle is not None:
-        return until_idle(options.idle, lambda: listener.last, interrupted)
+        return until_idle(options.idle, lambda: listener.last, lambda: listener.waiting > 0, interrupted)
     return until_interrupted(interrupted)
 
 

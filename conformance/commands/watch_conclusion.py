@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from conformance.clients.recording.recorded import Recorded
 from conformance.clients.traffic import Sender, Traffic
-from conformance.commands.run_files import RunFiles, with_baseline, write_reports
+from conformance.commands.run_files import RunFiles, attempt, with_baseline, write_reports
 from conformance.judging.conclusion import Conclusion
 from conformance.judging.watched_conclusion import of_watch, survey_of
-from conformance.report import json_report, terminal, terminal_findings
+from conformance.report import github, json_report, terminal, terminal_findings
 from conformance.report.findings import label
 from conformance.report.lines import Line
 from conformance.survey.survey import Survey
@@ -50,13 +52,15 @@ class Watched:
         started: a UTC time in ISO 8601.
         stopped: why it was cut short; empty where it was not.
         unread: why something was not read -> how often.
+        is_of_recording: nobody is watched now.
     """
 
     traffic: Traffic
     addresses: Addresses
     started: str
     stopped: str = ""
-    unread: Mapping[str, int] | None = None
+    unread: Mapping[str, int] = field(default_factory=dict)
+    is_of_recording: bool = False
 
 
 def conclude(watched: Watched, files: RunFiles, *, is_strict: bool, shows_all: bool) -> tuple[str, int]:
@@ -65,9 +69,13 @@ def conclude(watched: Watched, files: RunFiles, *, is_strict: bool, shows_all: b
     baseline, results = with_baseline(files, found, is_whole=bool(found) and not watched.stopped)
     conclusion = of_watch(results, baseline, watched.stopped)
     survey = survey_of(results, list(watched.traffic.clients))
-    if files.reports:
-        write_reports(files, _report(watched, conclusion, survey, is_strict=is_strict))
-    lines = _shown(watched, conclusion, survey, shows_all=shows_all)
+    report = None
+    if files.reports or (github.is_there(os.environ) and not watched.is_of_recording):
+        report = _report(watched, conclusion, survey, is_strict=is_strict)
+        write_reports(files, report)
+        attempt("the summary of the step", partial(github.summarize, report, os.environ))
+    lines = [*_shown(watched, conclusion, survey, shows_all=shows_all), *github.commands(report, os.environ)]
+    lines.append(_verdict_line(watched, conclusion, survey))
     verdict, gate = conclusion.verdict, conclusion.gate
     return "\n".join(lines), verdict.exit_status if gate is None else gate.exit_status(verdict)
 
@@ -113,7 +121,7 @@ def _shown(watched: Watched, conclusion: Conclusion, survey: Survey, *, shows_al
     checks = [result.to_dict() for result in results]
     most = None if shows_all else terminal_findings.MOST_BLOCKS
     yield from _section("clients", _clients(watched.traffic.clients.values()))
-    yield from _section("not read", [f"{count:>6}  {why}" for why, count in (watched.unread or {}).items()])
+    yield from _section("not read", [f"{count:>6}  {why}" for why, count in watched.unread.items()])
     if gate:
         new = set(gate.new)
         checks = [check for check in checks if label(check) in new]
@@ -123,8 +131,12 @@ def _shown(watched: Watched, conclusion: Conclusion, survey: Survey, *, shows_al
     yield from _section("failures", terminal_findings.failures(checks, "", most=most))
     yield from _section("advice", terminal_findings.advice(checks, most=most))
     yield from _section("fix first", terminal_findings.fix_first(checks))
+
+
+def _verdict_line(watched: Watched, conclusion: Conclusion, survey: Survey) -> str:
     subject = f"What {_named(list(watched.traffic.clients))} sent"
-    yield terminal.verdict_line(conclusion.verdict, subject, results, gate, offered=survey.offered, party=Party.CLIENT)
+    verdict, results, gate = conclusion.verdict, conclusion.results, conclusion.gate
+    return terminal.verdict_line(verdict, subject, results, gate, offered=survey.offered, party=Party.CLIENT)
 
 
 def _named(names: Sequence[str]) -> str:

@@ -22,7 +22,8 @@ class WatchListener:
 
     Attributes:
         unread_reasons: why something was not read -> how often.
-        last: when the last request came, by the monotonic clock.
+        last: when the last request or answer came, by the monotonic clock.
+        waiting: how many requests have no answer yet.
         stopped: why the watch was cut short; empty where it was not.
 
     Args:
@@ -41,6 +42,7 @@ class WatchListener:
         self.traffic = traffic
         self.unread_reasons: Counter[str] = Counter()
         self.last = time.monotonic()
+        self.waiting = 0
         self.stopped = ""
         self._show = show
         self._evidence = evidence
@@ -49,12 +51,14 @@ class WatchListener:
     def asked(self, recorded: Recorded) -> None:
         """Judge a request; show what it misses first."""
         self.last = time.monotonic()
+        self.waiting += 1
         for first in self.traffic.asked(recorded):
             self._show(_line(first))
 
     def answered(self, recorded: Recorded) -> None:
         """Write a request and its answer down."""
         self.last = time.monotonic()
+        self.waiting -= 1
         described = self.traffic.answered(recorded)
         if self._writer is not None:
             self._writer.write(recorded, self.traffic.name_of(recorded))

@@ -65,8 +65,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_files(parser)
 
 
-def read_options(options: argparse.Namespace, command: Sequence[str]) -> WatchOptions:
-    """Return what the options say.
+def read_options(options: argparse.Namespace, command: Sequence[str] | None) -> WatchOptions:
+    """Return what the options say, and the command behind them, where there is one.
 
     Raises:
         UserError: one cannot be used.
@@ -74,6 +74,8 @@ def read_options(options: argparse.Namespace, command: Sequence[str]) -> WatchOp
     for name in ("seconds", "until_idle"):
         if (given := getattr(options, name)) is not None and not (0 < given < math.inf):
             raise UserError(f"--{'for' if name == 'seconds' else 'until-idle'} {given:g}: give a number of seconds")
+    if command is not None and not command:
+        raise UserError("no command stands behind --")
     if command and (options.seconds or options.until_idle):
         raise UserError("a command ends the watch by its own end: leave --for and --until-idle out")
     if options.client_header and is_credential(options.client_header):
@@ -87,7 +89,7 @@ def read_options(options: argparse.Namespace, command: Sequence[str]) -> WatchOp
         upstream,
         options.seconds,
         options.until_idle,
-        tuple(command),
+        tuple(command or ()),
         options.client_header,
         options.conformance_strict,
         options.conformance_show == "all",

@@ -37,7 +37,7 @@ def replay(file: Path) -> tuple[str, int]:
     for client, recorded in recording.requests:
         traffic.asked(recorded, client)
         traffic.answered(recorded)
-    watched = Watched(traffic, addresses, _started(recording), recording.stopped)
+    watched = Watched(traffic, addresses, _started(recording), recording.stopped, is_of_recording=True)
     return conclude(watched, RunFiles(), is_strict=recording.is_strict, shows_all=False)
 
 

@@ -15,6 +15,7 @@ from typing import Final
 from conformance.terms.user_error import UserError
 
 TOLD_IN: Final = ("OIP_TARGET_URL", "OIP_TARGET_GRPC")
+PATIENCE: Final = 60.0  # seconds that an answer may take before nothing counts as coming
 _TICK: Final = 0.1  # seconds between two looks at a command
 # Seconds that a command has to end by itself, as after Ctrl-C, which reaches it, too; and then to end when asked to.
 _OWN_END, _ASKED_END = 2.0, 5.0
@@ -51,10 +52,17 @@ def for_seconds(seconds: float, interrupted: Event) -> Ended:
     return Ended(stopped="interrupted") if interrupted.wait(seconds) else Ended()
 
 
-def until_idle(seconds: float, last: Callable[[], float], interrupted: Event) -> Ended:
-    """Wait until no request has come for a time; `last` says when the last one came, by the monotonic clock."""
-    while (left := last() + seconds - time.monotonic()) > 0:
-        if interrupted.wait(left):
+def until_idle(seconds: float, last: Callable[[], float], is_waiting: Callable[[], bool], interrupted: Event) -> Ended:
+    """Wait until nothing has come for a time.
+
+    Args:
+        seconds: so long; where a request has no answer yet, at least `PATIENCE`.
+        last: says when the last request or answer came, by the monotonic clock.
+        is_waiting: whether a request has no answer yet.
+        interrupted: ends it, too.
+    """
+    while (left := last() + (max(seconds, PATIENCE) if is_waiting() else seconds) - time.monotonic()) > 0:
+        if interrupted.wait(min(left, seconds)):
             return Ended(stopped="interrupted")
     return Ended()
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from conformance.clients.watched import is_watched
 from conformance.report.blocks import Block, blocks
 from conformance.report.findings import Entry, Group, Observation, brief, by, groups, observations, unjudged
 from conformance.report.party_words import PartyWords, party_of, words_of
@@ -147,6 +148,8 @@ class View:
 
     def rerun(self, check: str) -> str:
         """Return the command that runs one check alone; "..." is what a report does not keep."""
+        if is_watched(check):
+            return "oip-conformance client watch -- ..."
         if self.is_of_client:
             return f"pytest --client-adapter=... -k {shlex.quote(check)}"
         options, roles = self.report["options"], self.report["target"]["roles"]

@@ -74,9 +74,8 @@ class HttpTap:
     def _take_open(self, read: Read) -> None:
         """Take a request whose body has not ended. It may have been given up, which is no fault of its framing."""
         body = read.body.release()
-        length = len(body)
-        missing = "the last chunk" if read.is_chunked else "the rest of what Content-Length counts"
-        trouble = f"a body that has all it speaks of with {length} bytes, and for which {missing} never came"
+        missing = "but for its last chunk" if read.is_chunked else "and a larger Content-Length"
+        trouble = f"a body of {len(body)} bytes, whole, {missing}"
         received = _received(read, body, trouble)
         if is_whole_by_its_own_account(received):
             self._record(received)
@@ -89,7 +88,7 @@ class HttpTap:
         if last is None or last.is_chunked or not last.is_inference or _BEGINS_LIKE_A_REQUEST.match(rest):
             self._recorder.unread("what came is no request of HTTP/1")
             return
-        trouble = f"a body that goes on behind the {len(last.body)} bytes which Content-Length counts"
+        trouble = f"a body that goes on behind its Content-Length of {len(last.body)}"
         self._record(Received(last.method, last.path, last.headers, rest, last.version, trouble=trouble))
 
     # --- answers ---
@@ -125,8 +124,8 @@ def _received(read: Read, body: bytes, trouble: str) -> Received:
 
 def _trouble(read: Read) -> str:
     """Return why a request is none of HTTP; empty where it is."""
-    part = "a head" if read.is_chunked is None else "chunks"
-    return f"{part} that cannot be read: {read.trouble}" if read.trouble else ""
+    part = "head" if read.is_chunked is None else "chunks"
+    return f"{part}: {read.trouble}" if read.trouble else ""
 
 
 def _answered(read: Read) -> Answered:

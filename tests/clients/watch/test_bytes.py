@@ -7,14 +7,18 @@ import socket
 import ssl
 import struct
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from queue import Queue
 
 import pytest
 import trustme
 
+from conformance.clients.recording.http_tap import HttpTap
+from conformance.clients.recording.proxy import Proxy, Route
+from conformance.clients.recording.recorded import Recorded
+from conformance.clients.recording.upstream import Upstream
 from tests.support.recording import BINARY, TIMEOUT, Notes, heard, recording, request, said
-from tests.support.scripted import scripted
+from tests.support.scripted import answers, scripted
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 CHUNKED = b"POST /v2/models/m/infer HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -197,3 +201,61 @@ def test_a_server_behind_tls_is_reached() -> None:
         connection.sendall(request())
         assert heard(connection) == OK
     assert arrived == [request()]
+
+
+class Failing(Notes):
+    """A listener whose disk is full."""
+
+    def asked(self, recorded: Recorded) -> None:
+        raise OSError(f"no room for request {recorded.number}")
+
+
+def test_what_the_listener_cannot_do_keeps_nothing_from_passing() -> None:
+    with scripted(answers(OK, OK)) as url:
+        proxy = Proxy([Route(0, Upstream("127.0.0.1", int(url.rpartition(":")[2]), url=url), HttpTap)])
+        proxy.listen()
+        proxy.serve(Failing())
+        with socket.create_connection(("127.0.0.1", proxy.ports[0]), TIMEOUT) as connection:
+            for _ in range(2):
+                connection.sendall(request())
+                assert connection.recv(65536) == OK
+        proxy.close()
+    assert str(proxy.fault) == "no room for request 1"
+    proxy.close()  # once is enough
+
+
+class Broken:
+    """A tap that cannot read."""
+
+    def sent(self, data: bytes) -> None:
+        raise ZeroDivisionError(len(data))
+
+    def came(self, data: bytes) -> None:
+        raise ZeroDivisionError(len(data))
+
+    def ended(self) -> None:
+        raise ZeroDivisionError
+
+
+def test_a_fault_of_what_reads_along_keeps_nothing_from_passing() -> None:
+    notes = Notes()
+    with scripted(answers(OK)) as url:
+        proxy = Proxy([Route(0, Upstream("127.0.0.1", int(url.rpartition(":")[2]), url=url), lambda _: Broken())])
+        proxy.listen()
+        proxy.serve(notes)
+        with socket.create_connection(("127.0.0.1", proxy.ports[0]), TIMEOUT) as connection:
+            connection.sendall(request())
+            assert connection.recv(65536) == OK
+        proxy.close()
+    assert notes.reasons == [f"a connection is not read any further: ZeroDivisionError: {len(request())}"]
+
+
+def test_two_hundred_connections_at_once_are_forwarded_and_told_apart() -> None:
+    notes = Notes()
+    with scripted(answers(OK)) as url, recording(url, notes) as address, ExitStack() as stack:
+        opened = [stack.enter_context(socket.create_connection(address, TIMEOUT)) for _ in range(200)]
+        for number, connection in enumerate(opened):
+            connection.sendall(request(path=f"/v2/models/m{number}/infer"))
+        assert [connection.recv(65536) for connection in opened] == [OK] * 200
+    assert {one.received.path for one in notes.asked_for} == {f"/v2/models/m{number}/infer" for number in range(200)}
+    assert {one.number for one in notes.answers if one.answer and one.answer.status == 200} == {*range(1, 201)}

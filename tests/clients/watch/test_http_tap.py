@@ -61,12 +61,15 @@ def test_headers_keep_their_order_and_spelling() -> None:
 
 
 WRONG = {
-    "a length too small": (request(length=len(JSON_PART)), "a body that goes on behind the 106 bytes"),
-    "a length too large": (request(length=999), "a body that has all it speaks of with 122 bytes"),
-    "no last chunk": (CHUNKED + b"6b\r\n" + b'{"inputs": []}'.ljust(107) + b"\r\n", "a body that has all it speaks of"),
-    "chunks that are none": (CHUNKED + b"zz\r\nab", "chunks that cannot be read"),
-    "two lengths": (request(BINARY, "Content-Length: 3"), "a head that cannot be read"),
-    "a header name with a blank": (request(BINARY, "A B: 3"), "a head that cannot be read"),
+    "a length too small": (request(length=len(JSON_PART)), "a body that goes on behind its Content-Length of 106"),
+    "a length too large": (request(length=999), "a body of 122 bytes, whole, and a larger"),
+    "no last chunk": (
+        CHUNKED + b"6b\r\n" + b'{"inputs": []}'.ljust(107) + b"\r\n",
+        "a body of 107 bytes, whole, but for",
+    ),
+    "chunks that are none": (CHUNKED + b"zz\r\nab", "chunks: "),
+    "two lengths": (request(BINARY, "Content-Length: 3"), "head: "),
+    "a header name with a blank": (request(BINARY, "A B: 3"), "head: "),
 }
 
 

@@ -8,13 +8,16 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event
 
 import pytest
 
 from conformance.commands.main import main
+from conformance.commands.watch_waiting import Ended, until_idle
 from tests.clients.watch.programs import GOOD, TRITON, WRONG_LENGTH, WRONG_TYPE, bare, program
 from tests.support.recording import TIMEOUT, heard, request
 from tests.support.scripted import scripted
@@ -130,6 +133,15 @@ def test_it_ends_after_a_time_or_when_nothing_comes(upstream: str, capsys: pytes
         assert "incomplete: no inference request came" in capsys.readouterr().out
 
 
+def test_who_waits_for_an_answer_is_not_idle() -> None:
+    waiting = iter([True, True, False])
+    assert until_idle(0.001, lambda: time.monotonic() - 1, lambda: next(waiting), Event()) == Ended()
+    assert list(waiting) == []
+    interrupted = Event()
+    interrupted.set()
+    assert until_idle(0.001, time.monotonic, lambda: False, interrupted).stopped == "interrupted"
+
+
 @contextmanager
 def watching(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
     """Start a watch; yields the process, and the port where it listens."""
@@ -202,6 +214,7 @@ REFUSED = {
     "no baseline": (["--conformance-baseline", "nowhere.toml"], "No such file"),
     "an update of nothing": (["--conformance-update-baseline"], "give --conformance-baseline FILE"),
     "no certificates": (["--upstream", "https://h", "--upstream-ca", "nowhere.pem"], "cannot read certificates"),
+    "nothing behind the dashes": (["--for", "1", "--"], "no command stands behind --"),
     "two ends": (["--for", "1", "--", "true"], "a command ends the watch"),
     "no such command": (
         ["--port", "0", "--grpc-port", "0", "--", "nowhere-to-be-found"],

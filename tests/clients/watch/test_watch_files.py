@@ -48,6 +48,24 @@ def test_a_report_is_one_of_a_client(upstream: str, tmp_path: Path) -> None:
     assert LENGTH in files[1].read_text(encoding="utf-8")
 
 
+def test_a_page_says_how_to_watch_again(upstream: str, tmp_path: Path) -> None:
+    file = tmp_path / "report.md"
+    watch(upstream, WRONG_LENGTH, options=(f"--conformance-report={file}",))
+    text = file.read_text(encoding="utf-8")
+    assert "Rerun     oip-conformance client watch -- ..." in text
+    assert "pytest" not in text
+
+
+def test_github_has_annotations_and_a_summary(
+    upstream: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary"))
+    assert watch(upstream, WRONG_LENGTH) == 1
+    assert f"::error title=oip-conformance MUST {LENGTH}::" in capsys.readouterr().out
+    assert LENGTH in (tmp_path / "summary").read_text()
+
+
 def test_one_of_nothing_is_incomplete(upstream: str, tmp_path: Path) -> None:
     file = tmp_path / "report.json"
     assert watch(upstream, options=(f"--conformance-report={file}",)) == 6
