@@ -39,12 +39,14 @@ class Alteration:
         steps: what is replaced, "module.function" or "module.Class.method" of the client.
         misses: the requirements that the client no longer meets; empty for a variation without advice.
         body: takes the original step first, then what the step takes.
+        broad: it breaks so much that rows about other requirements cannot help seeing it.
     """
 
     name: str
     steps: tuple[str, ...]
     misses: tuple[str, ...]
     body: Body
+    broad: bool = False
 
     @property
     def summary(self) -> str:
@@ -65,11 +67,11 @@ class Alteration:
         return ("http", "grpc") if shared else ("http",)
 
 
-def alteration(*steps: str, misses: str = "") -> Callable[[Body], Alteration]:
+def alteration(*steps: str, misses: str = "", broad: bool = False) -> Callable[[Body], Alteration]:
     """Make an alteration of a body; the requirements that it misses are separated by blanks."""
 
     def made(body: Body) -> Alteration:
-        return Alteration(body.__name__.replace("_", "-"), steps, tuple(misses.split()), body)
+        return Alteration(body.__name__.replace("_", "-"), steps, tuple(misses.split()), body, broad)
 
     return made
 

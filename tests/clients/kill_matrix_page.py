@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.clients import alterations
 from tests.clients.alterations import Alteration
-from tests.clients.matrix import run
+from tests.clients.matrix import complaints, run
 from tests.clients.samples import SEEN_BY
 from tests.clients.seeing import Seen, Sighting
 
@@ -44,8 +44,13 @@ def line_of(fault: Alteration, sighting: Sighting) -> str:
     caught = list(dict.fromkeys(f"`{miss.check}`" for miss in found))
     shown = ", ".join(caught[:3]) + (f" and {len(caught) - 3} more" if len(caught) > 3 else "")
     watched = "yes" if set(fault.misses) & set(sighting.watched) else "no"
-    cells = (f"`{fault.name}`", fault.summary, ", ".join(fault.misses), watched, shown, _first(found))
+    cells = (f"`{fault.name}`", fault.summary, missed(fault), watched, shown, _first(found))
     return f"| {' | '.join(_cell(cell) for cell in cells)} |\n"
+
+
+def missed(fault: Alteration) -> str:
+    """Return what a fault misses."""
+    return ", ".join(fault.misses) + (" and more" if fault.broad else "")
 
 
 def _first(found: Collection[Seen]) -> str:
@@ -66,14 +71,19 @@ def rows_that_saw(fault: Alteration, sighting: Sighting) -> list[list[str]]:
 
 
 def main(names: Collection[str]) -> None:
-    """Run every fault, or some, and write what came of it; what is not run stays as it was."""
+    """Run every fault, or some, and write what came of it; what is not run stays as it was.
+
+    What is not as it should be is printed.
+    """
     known = alterations.load("faults")
     page = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
     lines = {found[1]: found[0] for found in re.finditer(r"^\| `([^`]+)` \|.*\n", page, re.M)}
     rows: dict[str, list[list[str]]] = json.loads(SEEN_BY.read_text(encoding="utf-8")) if SEEN_BY.exists() else {}
-    for name, sighting in run("faults", names or known).items():
-        lines[name] = line_of(known[name], sighting)
-        rows[name] = rows_that_saw(known[name], sighting)
+    for sighting in run("faults", names or known):
+        lines[sighting.name] = line_of(known[sighting.name], sighting)
+        rows[sighting.name] = rows_that_saw(known[sighting.name], sighting)
+        for line in complaints(sighting, known[sighting.name]):
+            print(f"{sighting.name}: {line}", flush=True)  # noqa: T201
     PAGE.write_text(render(known, lines, alterations.load("variations")), encoding="utf-8")
     kept = [f"{json.dumps(name)}: {json.dumps(rows[name])}" for name in sorted(known)]
     SEEN_BY.write_text("{\n" + ",\n".join(kept) + "\n}\n", encoding="utf-8")

@@ -13,7 +13,7 @@ from conformance.terms.extensions import TRANSPORTS
 from conformance.terms.ledger import Party
 from tests.clients import alterations
 from tests.clients.alterations import Alteration
-from tests.clients.kill_matrix_page import PAGE, render
+from tests.clients.kill_matrix_page import PAGE, missed, render
 from tests.clients.matrix import complaints
 from tests.clients.samples import meant, sampled, seen_by
 from tests.clients.seeing import Stage, rows_of
@@ -68,4 +68,4 @@ def test_the_page_has_every_fault_and_every_variation() -> None:
     assert set(lines) == set(FAULTS)
     assert page == render(FAULTS, lines, alterations.load("variations"))
     told = {name: line.split(" | ")[1:3] for name, line in lines.items()}
-    assert told == {name: [fault.summary, ", ".join(fault.misses)] for name, fault in FAULTS.items()}
+    assert told == {name: [fault.summary, missed(fault)] for name, fault in FAULTS.items()}

@@ -22,6 +22,10 @@ from tests.clients.seeing import rows_of
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = (sys.executable, "-m", "tests.clients.honest")
+WANTED = {
+    "http": ("client.reads-every-datatype", "INT8-binary"),
+    "grpc": ("client-grpc.reads-every-datatype", "INT8-raw"),
+}
 HELLO = {"seq": 1, "command": "hello", "protocol": 1}
 
 
@@ -42,8 +46,7 @@ def peer() -> Iterator[Peer]:
     ids=["honest", "variation", "fault"],
 )
 def test_rows_judge_the_program(peer: Peer, transport: str, options: tuple[str, ...], outcome: Outcome) -> None:
-    area = "client" if transport == "http" else "client-grpc"
-    wanted = (f"{area}.reads-every-datatype", "INT8-binary")
+    wanted = WANTED[transport]
     (case,) = [one for one in rows_of((transport,)) if (one[0].id, one[1].id) == wanted]
     with closing(AdapterProcess((*PROGRAM, *options))) as adapter:
         result = ClientJudge(adapter, adapter.introduction, peer)(*case)

@@ -26,11 +26,16 @@ def expect_heard(seen: Seen, unheard: str = VALUES) -> None:
         unheard: the requirement that is not met where none came.
 
     Raises:
-        Unmet: none came: the client refused what the protocol allows, or sent its request to where none is awaited.
+        Unmet: none came: the client refused what the protocol allows, or sent its request to where none is awaited; or
+            one came that is not whole, so that nothing is known of how the client reads an answer.
     """
     if not seen.heard:
         said = f"an error: {safe(seen.result.error)}" if seen.result.error is not None else "outputs nevertheless"
         raise Unmet("an inference request", f"none came; the client gives its caller {said}", requirement=unheard)
+    broken = next((one for one in seen.heard if one.received.trouble), None)
+    if broken is not None:
+        trouble = safe(broken.received.trouble)
+        raise Unmet("a whole request", trouble, Reply(broken.exchange()), requirement="CLIENT-SENDS-WHOLE")
 
 
 def expect_sent(seen: Seen, own: Collection[str] = (), unheard: str = VALUES) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from tests.clients.alterations import Original, fault
 from tests.clients.honest import tensors
 from tests.clients.honest.answer import Answer
-from tests.clients.honest.asked import Asked, Given, MalformedError, RefusedError, Tensor
+from tests.clients.honest.asked import Asked, Given, MalformedError, RefusedError
 from tests.clients.honest.connection import Connection
 from tests.clients.honest.http_client import HttpClient
 
@@ -61,11 +61,6 @@ def prefix_past_the_end_cut(_original: Original, data: bytes) -> Iterator[bytes]
         at += 4 + length
 
 
-@fault("answer.expect_own", misses="CLIENT-REFUSES-WRONG")
-def missing_output_passed_over(_original: Original, _asked: Asked, _said: Any, _outputs: Sequence[Tensor]) -> None:
-    """An output that is asked for and missing is passed over."""
-
-
 @fault("answer.from_json", misses="CLIENT-REFUSES-WRONG")
 def missing_elements_made_zero(original: Original, datatype: str, shape: Sequence[int], data: Any) -> bytes:
     """Elements that are missing in the JSON of an answer are zero."""
@@ -79,7 +74,7 @@ def _is_list(one: Any) -> bool:
     return isinstance(one, list)
 
 
-@fault("connection.read_exactly", misses="CLIENT-REFUSES-WRONG")
+@fault("connection.read_exactly", misses="CLIENT-ENDS")
 def swallows_short_body(_original: Original, connection: Connection, length: int) -> bytes:
     """A body that is cut short is filled up with zeros."""
     found = connection.received
@@ -89,18 +84,11 @@ def swallows_short_body(_original: Original, connection: Connection, length: int
     return found[:length] + bytes(length - len(found[:length]))
 
 
-@fault("connection.read_chunks", misses="CLIENT-REFUSES-WRONG")
+@fault("connection.read_chunks", misses="CLIENT-ENDS")
 def last_chunk_unneeded(original: Original, connection: Connection) -> bytes:
     """An answer in chunks may end before its last chunk."""
-    received: list[bytes] = [connection.received]
     receive = connection.receive
-
-    def counted() -> bytes:
-        piece = receive()
-        received.append(piece)
-        return piece or b"\r\n0\r\n\r\n"
-
-    vars(connection)["receive"] = counted
+    vars(connection)["receive"] = lambda: receive() or b"0\r\n\r\n"
     try:
         return bytes(original(connection))
     finally:
@@ -113,27 +101,12 @@ def hangs_on_silence(_original: Original, _connection: Connection) -> float:
     return 3600.0
 
 
-@fault("connection.Connection.left", misses="CLIENT-ENDS")
-def time_begins_anew_with_each_piece(original: Original, connection: Connection) -> float:
-    """The time that the caller gives is that of each read."""
-    kept = vars(connection)
-    kept.setdefault("given", original(connection))
-    return float(kept["given"])
-
-
 @fault("http_client.HttpClient.put_back", "connection.Connection.is_usable", misses="CLIENT-GOES-ON")
 def keeps_connection_after_cut(_original: Original, found: HttpClient | Connection, *kept: Connection) -> bool:
     """A connection is used again whatever became of the answer before."""
     if isinstance(found, HttpClient):
         found.idle += kept
     return True
-
-
-@fault("connection.Connection.close", "http_client.HttpClient.put_back", misses="CLIENT-GOES-ON")
-def reads_on_where_it_stopped(_original: Original, found: HttpClient | Connection, *kept: Connection) -> None:
-    """A connection on which an answer was refused or came too late is used again, and read on where that ended."""
-    if isinstance(found, HttpClient):
-        found.idle += kept
 
 
 @fault("http_client.HttpClient.infer", misses="CLIENT-GOES-ON")

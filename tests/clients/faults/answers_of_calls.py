@@ -16,7 +16,7 @@ from tests.clients.honest.protobuf import fields, message, varint
 Tensors = tuple[Tensor, ...]
 
 
-@fault("grpc_answer.read_outputs", "grpc_answer.expect_own", misses="CLIENT-READS-VALUES/grpc")
+@fault("grpc_answer.read_outputs", "grpc_answer.expect_own", misses="CLIENT-READS-VALUES/grpc CLIENT-READS-ORDER/grpc")
 def outputs_of_calls_by_position(original: Original, asked: Asked, said: Response, *outputs: Any) -> Any:
     """The outputs of a call have the names that the caller asked for, in that order."""
     if outputs:
@@ -134,11 +134,6 @@ def contents_of_another_datatype_read(original: Original, output: Output) -> byt
     bodies = [value if isinstance(value, bytes) else varint(value) for _, value in fields(output.contents)]
     output.contents = b"".join(message(key, body) for body in bodies)
     return bytes(original(output))
-
-
-@fault("grpc_answer.expect_own", misses="CLIENT-REFUSES-WRONG/grpc")
-def missing_output_of_calls_passed_over(_original: Original, *_arguments: Any) -> None:
-    """An output that a call asks for and that is missing is passed over."""
 
 
 @fault("grpc_client.deadline", misses="CLIENT-ENDS/grpc")

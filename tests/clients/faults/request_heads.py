@@ -108,12 +108,6 @@ def inference_by_put(_original: Original) -> str:
 
 
 @fault("request.in_path", misses="CLIENT-SENDS-POST")
-def slashes_left_in_names(_original: Original, name: str) -> str:
-    """A slash in the name of a model stands in the path as it is."""
-    return quote(name, safe="/")
-
-
-@fault("request.in_path", misses="CLIENT-SENDS-POST")
 def percent_signs_left_in_names(_original: Original, name: str) -> str:
     """A percent sign in the name of a model stands in the path as it is."""
     return quote(name, safe="%")

@@ -178,15 +178,6 @@ def all_outputs_ignored(original: Original, asked: Asked) -> dict[str, Any]:
 
 
 @fault("request.described_output", misses="CLIENT-SENDS-OUTPUTS")
-def binary_data_of_false_left_out(original: Original, output: AskedOutput) -> dict[str, Any]:
-    """`binary_data` is sent only where it is true, whatever is said of all outputs."""
-    said = original(output)
-    if output.form == "json":
-        del said["parameters"]["binary_data"]
-    return dict(said)
-
-
-@fault("request.described_output", misses="CLIENT-SENDS-OUTPUTS")
 def binary_data_turned_round(original: Original, output: AskedOutput) -> dict[str, Any]:
     """`binary_data` is true where JSON is asked for."""
     turned = {"binary": "json", "json": "binary"}.get(output.form or "")

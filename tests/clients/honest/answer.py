@@ -44,7 +44,7 @@ def given(asked: Asked, answer: Answer) -> Given:
     said = parsed(body[:length])
     if "outputs" not in said:
         raise RefusedError(message_in(said) or "an answer without outputs", str(answer.status))
-    outputs = read_outputs(asked, said["outputs"], body[length:])
+    outputs = read_outputs(asked, objects(said["outputs"]), body[length:])
     expect_own(asked, said, outputs)
     return Given(outputs, said.get("id"))
 
@@ -106,10 +106,15 @@ def _unknown(constant: str) -> None:
     raise MalformedError(f"{constant} is no JSON")
 
 
-def read_outputs(_asked: Asked, entries: Any, data: bytes) -> tuple[Tensor, ...]:
-    """Return the outputs, read as the answer's own JSON says."""
-    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+def objects(said: Any) -> list[dict[str, Any]]:
+    """Return an array of objects."""
+    if not isinstance(said, list) or not all(isinstance(one, dict) for one in said):
         raise MalformedError("outputs are no array of objects")
+    return said
+
+
+def read_outputs(_asked: Asked, entries: list[dict[str, Any]], data: bytes) -> tuple[Tensor, ...]:
+    """Return the outputs, read as the answer's own JSON says."""
     sizes = [announced_size(entry) for entry in entries]
     pieces = iter(cut(data, [size for size in sizes if size is not None]))
     return tuple(

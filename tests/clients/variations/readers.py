@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from tests.clients.alterations import Original, variation
 from tests.clients.honest.asked import Asked, Class, Tensor
 from tests.clients.honest.lines import Client
-from tests.clients.honest.tensors import strings
+from tests.clients.honest.tensors import elements, packed, strings
 
 
 @variation("lines.shown")
 def classes_divided(original: Original, asked: Asked, outputs: Sequence[Tensor]) -> list[dict[str, Any]]:
     """Classes are given divided into value, index and label."""
     counts = {output.name for output in asked.outputs or () if output.classes is not None}
-    plain = original(asked, outputs)
-    return [divided(output) if output.name in counts else said for output, said in zip(outputs, plain, strict=True)]
+    return [
+        divided(output) if output.name in counts and output.datatype == "BYTES" else said
+        for output, said in zip(outputs, original(asked, outputs), strict=True)
+    ]
 
 
 def divided(output: Tensor) -> dict[str, Any]:
@@ -88,3 +92,17 @@ def no_raw_and_no_codings(original: Original, client: Client, one: Asked, timeou
     if one.is_raw or one.coding or one.accepts:
         return {"cannot": "raw binary requests and content codings"}
     return dict(original(client, one, timeout))
+
+
+@variation("answer.expect_own", "grpc_answer.expect_own")
+def missing_outputs_passed_over(_original: Original, *_arguments: object) -> None:
+    """An output that was asked for and does not come is left out, without an error."""
+
+
+@variation("lines.shown_tensor")
+def payloads_of_nan_lost(original: Original, output: Tensor) -> Any:
+    """The caller is given every NaN as the one of the platform."""
+    if output.datatype not in ("FP32", "FP64"):
+        return original(output)
+    found = [float("nan") if math.isnan(one) else one for one in elements(output.datatype, output.data)]
+    return original(replace(output, data=packed(output.datatype, found)))

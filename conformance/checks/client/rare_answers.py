@@ -1,0 +1,135 @@
+"""What clients read where few servers answer so: JSON outputs in another order, equal ids, both truths, a wrong length."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from conformance.checks.support.client_rows import (
+    answering,
+    is_json,
+    over_grpc,
+    over_grpc_raw,
+    small,
+    tensor,
+    unread_form,
+)
+from conformance.clients.answers import honest, honest_calls
+from conformance.clients.answers.honest import Style
+from conformance.clients.answers.honest_calls import CallStyle
+from conformance.clients.answers.script import HttpScript, Script, Tensors
+from conformance.clients.answers.wrong_lengths import WRONG_LENGTHS, entry_too_many, header_past_the_json
+from conformance.clients.client import Client
+from conformance.clients.expectations.reading import expect_outputs
+from conformance.clients.expectations.refusing import expect_error
+from conformance.clients.inference import AskedOutput, Inference
+from conformance.expect.unmet import about
+from conformance.terms.check import Row, check, rows
+from conformance.terms.extensions import GRPC
+from conformance.wire.request import Form
+from conformance.wire.tensor import Tensor
+
+VALUES, OWN, REFUSES = "CLIENT-READS-VALUES", "CLIENT-READS-OWN", "CLIENT-REFUSES-WRONG"
+SEVERAL = (("OUT0", "INT32", (3,)), ("OUT1", "BYTES", (2,)), ("OUT2", "FP32", (2, 2)))
+
+
+def several(row: str) -> Tensors:
+    """Return three outputs that differ in all they have."""
+    return tuple(tensor(row, *one) for one in SEVERAL)
+
+
+def asked(row: str, form: Form) -> Inference:
+    """Return an inference that asks for the three outputs in their order."""
+    outputs = tuple(AskedOutput(name, form) for name, _, _ in SEVERAL)
+    return small(f"rare-{row}", form, outputs=outputs)
+
+
+# --- several outputs --------------------------------------------------------------------------------------------------
+
+
+def backwards(outputs: Tensors) -> Tensors:
+    """Return outputs from the last to the first."""
+    return outputs[::-1]
+
+
+SEVERAL_ROWS = (
+    Row("binary", (asked("binary", "binary"), answering(several("binary")))),
+    Row("json", (asked("json", "json"), answering(several("json"), grpc=CallStyle(form="typed")))),
+    Row(
+        "json-backwards",
+        (
+            asked("json-backwards", "json"),
+            answering(several("json-backwards"), Style(order=backwards), CallStyle(form="typed", order=backwards)),
+        ),
+    ),
+)
+
+
+@check("client.reads-several-outputs", answers=VALUES)
+@rows(*SEVERAL_ROWS)
+@check("client-grpc.reads-several-outputs", answers=f"{VALUES}/grpc", over=(GRPC,))
+@rows(*map(over_grpc_raw, SEVERAL_ROWS))
+def reads_several_outputs(client: Client, inference: Inference, script: Script) -> None:
+    """The caller is given each of several outputs by its name, in whatever order they are listed."""
+    seen = client.infer(inference, script)
+    expect_outputs(seen, through_json=is_json(inference), unread=unread_form(client, inference))
+
+
+def truth_rows() -> Iterator[Row]:
+    """Yield a row of BOOL elements of both truths in each form."""
+    forms: tuple[Form, ...] = ("binary", "json")
+    for form in forms:
+        name = f"truths-{form}"
+        made = small(name, form, outputs=(AskedOutput("OUT0", form),))
+        style = CallStyle(form="typed" if form == "json" else "raw")
+        one = Tensor.of("OUT0", "BOOL", [True, False, False, True, True])
+        yield Row(form, (made, answering((one,), grpc=style)))
+
+
+@check("client.reads-both-truths", answers=VALUES)
+@rows(*truth_rows())
+@check("client-grpc.reads-both-truths", answers=f"{VALUES}/grpc", over=(GRPC,))
+@rows(*map(over_grpc_raw, truth_rows()))
+def reads_both_truths(client: Client, inference: Inference, script: Script) -> None:
+    """BOOL elements that are true and such that are false reach the caller as they are."""
+    seen = client.infer(inference, script)
+    expect_outputs(seen, unread=unread_form(client, inference))
+
+
+# --- equal ids --------------------------------------------------------------------------------------------------------
+
+
+@check("client.tells-answers-of-one-id-apart", answers=OWN)
+@rows(("8-binary", 8, "binary"), ("8-json", 8, "json"))
+@check("client-grpc.tells-answers-of-one-id-apart", answers=f"{OWN}/grpc", over=(GRPC,))
+@rows(("8", 8, "binary"))
+def tells_answers_of_one_id_apart(client: Client, count: int, form: Form) -> None:
+    """Inferences that have the same id, one after the other, are each given their own answer."""
+    outputs = (AskedOutput("OUT0", form),)
+    made = [small(f"one-id-{form}-{k}", form, outputs=outputs, id=f"one-id-{form}") for k in range(count)]
+    script = Script(lambda one: (tensor(one.model, "OUT0", "INT32", (3,)),), honest.USUAL, honest_calls.USUAL)
+    for seen in client.infer_all(made, script):
+        with about(OWN):
+            expect_outputs(seen)
+
+
+# --- wrong lengths ----------------------------------------------------------------------------------------------------
+
+
+def wrong(name: str, script: HttpScript, form: Form = "binary") -> Row:
+    """Return a row of an answer that has a wrong length."""
+    return Row(name, (asked(f"length-{name}", form), answering(several(name), script)))
+
+
+CALL_ROW = Row("entry-too-many", (asked("length-calls", "binary"), answering(several("calls"), grpc=entry_too_many)))
+
+
+@check("client.refuses-wrong-lengths", answers=REFUSES)
+@rows(
+    *[wrong(name, script) for name, script in WRONG_LENGTHS.items()],
+    wrong("header-past-the-json", header_past_the_json, "json"),
+)
+@check("client-grpc.refuses-wrong-lengths", answers=f"{REFUSES}/grpc", over=(GRPC,))
+@rows(over_grpc(CALL_ROW))
+def refuses_wrong_lengths(client: Client, inference: Inference, script: Script) -> None:
+    """An answer whose parts do not fill it reaches the caller as an error, though each tensor could be read for itself."""
+    expect_error(client.infer(inference, script), "its parts do not fill it")
