@@ -2,7 +2,7 @@
 
     oip-conformance client watch -- python targets/clients/curl_fixtures.py
 
-Exit status 1 where curl fails, or the answer has not the status that the fixture says; what a server may refuse, it may.
+Exit status 1 where curl fails, or an answer has not the status that its fixture says; what a server may refuse, it may.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Adapter: pytriton's ModelClient, over HTTP and gRPC.
 
-It is bound to one model, and asks for the outputs of the model's configuration. It reads that from the server, unless its
-caller hands it one, which is the way to ask for some outputs alone.
+It is bound to one model, and asks for the outputs of the model's configuration. It reads that from the server, unless
+its caller hands it one, which is the way to ask for some outputs alone.
 """
 
 from __future__ import annotations
