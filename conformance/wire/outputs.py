@@ -239,14 +239,13 @@ def _own_sizes(outputs: Sequence[Output], body: bytes, start: int) -> list[int |
     The declared one stands in where there is no other, and None where there is none at all.
     """
     sizes: list[int | None] = []
-    at: int | None = 0
+    at: int | None = 0  # None: the elements of some BYTES are not there, and those of no other are looked for
     for output in outputs:
         size = output.native_size
         if output.datatype == "BYTES" and output.shape is not None and at is not None:
             size = strings.size(memoryview(body)[start + at :], math.prod(output.shape))
-        size = output.declared_size if size is None else size
         at = None if at is None or size is None else at + size
-        sizes.append(size)
+        sizes.append(output.declared_size if size is None else size)
     return sizes
 
 
