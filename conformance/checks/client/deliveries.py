@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+import numpy as np
+
 from conformance.checks.support.client_rows import answering, small, tensor
 from conformance.clients.answers import json_edits
 from conformance.clients.answers.delivery import Delivery
@@ -105,7 +107,7 @@ def large_row(form: Form) -> Row:
     """Return a row of an answer of about 1 MiB as binary data, and of 64 KiB as JSON."""
     name = f"large-{form}"
     count = 2**18 if form == "binary" else 2**13
-    made = Tensor.of("OUT0", "INT32", [(k * 2654435761 + 17) % 2**31 for k in range(count)])
+    made = Tensor.of("OUT0", "INT32", np.arange(count, dtype="<i4") * 7919 + 0x01020304)
     inference = small(f"style-{name}", form, outputs=(AskedOutput("OUT0", form),))
     style = Style(delivery=Delivery(chunk=40_000))
     return Row(name, (inference, answering((made,), style)), answers=("CLIENT-READS-FRAMING",), thorough=True)

@@ -108,7 +108,7 @@ def unended(
 
 def unended_call(name: str) -> Row:
     """Return the same over gRPC."""
-    return unended(name, grpc=UNENDED_CALLS[name], timeout=SHORT)
+    return unended(name, grpc=UNENDED_CALLS[name], timeout=SHORT if name == "silent" else TIMEOUT)
 
 
 @check("client.ends-with-an-error", answers=ENDS)
@@ -137,6 +137,7 @@ AFTER_JSON: Mapping[str, HttpScript] = {
 SILENCE = broken_off(PLACES["in-the-json"], Ending.SILENT)
 AFTER_GRPC: Mapping[str, CallScript] = {
     **{name: WRONG_CALLS[name] for name in ("entry-one-byte-short", "prefix-past-the-end", "garbage", "cut-off")},
+    **{name: UNENDED_CALLS[name] for name in ("cancelled", "closed")},
     **{f"status-{name}": error.grpc for name, error in ERRORS.items()},
 }
 

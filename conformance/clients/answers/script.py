@@ -52,6 +52,7 @@ class CallAnswer:
         code: of the status, by name.
         is_silent: nothing comes before the deadline.
         is_cancelled: the server cancels the call.
+        is_closed: the connection is closed instead of an answer.
     """
 
     message: bytes = b""
@@ -59,6 +60,7 @@ class CallAnswer:
     details: str = ""
     is_silent: bool = False
     is_cancelled: bool = False
+    is_closed: bool = False
 
 
 HttpScript = Callable[[Received, Inference, Tensors], HttpAnswer]

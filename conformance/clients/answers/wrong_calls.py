@@ -116,4 +116,9 @@ def cancelled(_received: Received, _inference: Inference, _tensors: Tensors) -> 
     return CallAnswer(is_cancelled=True)
 
 
-UNENDED_CALLS: Final[Mapping[str, CallScript]] = {"silent": silent, "cancelled": cancelled}
+def closed(_received: Received, _inference: Inference, _tensors: Tensors) -> CallAnswer:
+    """The connection is closed."""
+    return CallAnswer(is_closed=True)
+
+
+UNENDED_CALLS: Final[Mapping[str, CallScript]] = {"silent": silent, "cancelled": cancelled, "closed": closed}

@@ -15,6 +15,7 @@ from conformance.clients.answers.script import CallAnswer
 from conformance.clients.peer import described
 from conformance.clients.peer.heard import Heard
 from conformance.clients.peer.http_peer import SILENCE
+from conformance.clients.peer.relay import Relay
 from conformance.clients.peer.scene import Stage
 from conformance.wire.grpc_request import GRPC_METHOD, SERVICE, stubs
 from conformance.wire.received import Received
@@ -38,12 +39,15 @@ class GrpcPeer:
         self._closing = Event()
         self._pool = ThreadPoolExecutor(THREADS)
         self._server = grpc.server(self._pool, handlers=[_Handlers(self._methods())], options=_OPTIONS)
-        self.address = f"127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
+        port = self._server.add_insecure_port("127.0.0.1:0")
         self._server.start()
+        self._relay = Relay(port)
+        self.address = self._relay.address
 
     def close(self) -> None:
         """End every call and wait for every thread."""
         self._closing.set()
+        self._relay.close()
         self._server.stop(0).wait()
         self._pool.shutdown()
 
@@ -85,7 +89,9 @@ class GrpcPeer:
     def _given(self, answer: CallAnswer, context: Context) -> bytes:
         if answer.is_silent:
             self._wait(context)
-        if answer.is_cancelled:
+        if answer.is_closed:
+            self._relay.disconnect()
+        elif answer.is_cancelled:
             context.cancel()
         elif answer.code != "OK":
             context.abort(grpc.StatusCode[answer.code], answer.details)

@@ -47,9 +47,11 @@ class Heard:
             failure = _FAILURES.get(self.answer.ending)
             headers, body = self.answer.headers, self.answer.body
             return Exchange(place, message, url, self.answer.status, headers, body, failure, is_chunked=chunked)
-        silence = _FAILURES[Ending.SILENT] if self.answer.is_silent else None
+        ending = Ending.SILENT if self.answer.is_silent else Ending.CLOSE if self.answer.is_closed else Ending.KEEP
         code, details = self.answer.code, self.answer.details
-        return Exchange(place, message, url, None, (), self.answer.message, silence, code=code, details=details)
+        return Exchange(
+            place, message, url, None, (), self.answer.message, _FAILURES.get(ending), code=code, details=details
+        )
 
 
 def _json_length(received: Received) -> int:

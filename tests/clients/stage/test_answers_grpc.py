@@ -72,9 +72,9 @@ def test_errors_and_answers_that_never_come_say_so() -> None:
     for error in ERRORS.values():
         answer = error.grpc(CALL, small("call"), ())
         assert (answer.code, answer.details, answer.message) == (error.code, error.message, b"")
-    silent, cancelled = (UNENDED_CALLS[name](CALL, small("call"), ()) for name in ("silent", "cancelled"))
-    assert silent.is_silent
-    assert cancelled.is_cancelled
+    assert UNENDED_CALLS["silent"](CALL, small("call"), ()).is_silent
+    assert UNENDED_CALLS["cancelled"](CALL, small("call"), ()).is_cancelled
+    assert UNENDED_CALLS["closed"](CALL, small("call"), ()).is_closed
 
 
 @pytest.mark.parametrize(
