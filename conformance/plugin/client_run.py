@@ -24,6 +24,7 @@ from conformance.terms.extensions import EXTENSIONS
 from conformance.terms.ledger import Party
 from conformance.terms.outcome import Outcome
 from conformance.terms.result import CheckResult
+from conformance.terms.verdict import extensions_of
 
 SHOWN = 3  # lines of standard error, of an adapter that cannot be asked at all
 
@@ -92,7 +93,8 @@ class ClientRun(BaseRun):
     def survey(self) -> Survey:
         """Name and version, and the extensions of which the client can do anything."""
         results = self.conclusion.results if self.conclusion else self.results
-        can = {result.extension for result in results if result.outcome is not Outcome.NOT_APPLICABLE}
+        judged = [result for result in results if result.outcome is not Outcome.NOT_APPLICABLE]
+        can = set[str]().union(*map(extensions_of, judged))
         offered = {name: "works" for name in EXTENSIONS if name in can}
         return Survey(self.client.name or None, self.client.version or None, offered=offered)
 

@@ -12,9 +12,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from conformance.report.comparison_versions import Step, steps
+from conformance.report.party_words import PartyWords, party_of, words_of
 from conformance.terms import ledger
+from conformance.terms.ledger import Party
 from conformance.terms.outcome import WORDS, Outcome
 from conformance.terms.tally import absence, of_report
+from conformance.terms.user_error import UserError
 
 Report = Mapping[str, Any]
 
@@ -83,14 +86,16 @@ class Comparison:
     """Reports beside each other.
 
     Attributes:
-        titles: the servers, one for each column.
+        words: for who was judged.
+        titles: the servers or clients, one for each column.
         facts: about each run as a whole.
-        steps: what changed from one version of a server to the next.
+        steps: what changed from one version of one of them to the next.
         areas: area -> its requirements.
         advice, failures, stuck: for each column, what is advised, not met, and blocked or in error.
         is_whole: whether all of it is here; else only what differs between the columns.
     """
 
+    words: PartyWords
     titles: list[str]
     facts: list[Fact]
     steps: list[Step]
@@ -105,17 +110,26 @@ class Comparison:
     def legend(self) -> dict[str, tuple[str, str]]:
         """The outcomes that requirements have here: word, and what it means."""
         found = {outcome for entries in self.areas.values() for entry in entries for outcome in entry.outcomes}
-        return {outcome: words for outcome, words in LEGEND.items() if outcome in found}
+        meanings = {str(outcome): meaning for outcome, meaning in self.words.meanings.items()}
+        return {kind: (word, meanings.get(kind, what)) for kind, (word, what) in LEGEND.items() if kind in found}
 
 
 def compare(reports: Sequence[tuple[str, Report]]) -> Comparison:
     """Put reports beside each other.
 
     Args:
-        reports: the name of each one's file, without folder and suffix, and the report itself.
+        reports: the name of each one's file, without folder and suffix, and the report itself; all of servers, or all
+            of clients.
+
+    Raises:
+        UserError: they are of both.
     """
     bodies = [report for _, report in reports]
+    parties = {party_of(report) for report in bodies}
+    if len(parties) > 1:
+        raise UserError("reports of servers and of clients cannot stand side by side: they are judged by other things")
     return Comparison(
+        words_of(next(iter(parties), Party.SERVER)),
         _titles(reports),
         _facts(bodies),
         steps(bodies),

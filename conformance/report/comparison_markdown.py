@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from conformance.report.comparison import LEGEND, Comparison, Line
-from conformance.report.comparison_versions import Step
 from conformance.report.comparison_words import (
     NO_DIFFERENCE,
     ONLY_DIFFERENCES,
     SAME,
     STEPS,
     STEPS_TEXT,
-    TITLE,
+    WAYS_TEXT,
     WRITTEN_BY,
     changed,
     more,
@@ -26,9 +25,15 @@ BAD = ("fail", "error", "nonconformant")
 def render(comparison: Comparison) -> str:
     """Return the page, ending in a newline."""
     titles = [text(title, 80) for title in comparison.titles]
-    lines = [f"# {TITLE}", "", WRITTEN_BY, "", *([] if comparison.is_whole else [ONLY_DIFFERENCES, ""])]
+    lines = [
+        f"# {comparison.words.title}",
+        "",
+        WRITTEN_BY,
+        "",
+        *([] if comparison.is_whole else [ONLY_DIFFERENCES, ""]),
+    ]
     lines += [*_facts(comparison, titles), ""]
-    lines += [*_steps(comparison.steps, titles), *_requirements(comparison, titles)]
+    lines += [*_steps(comparison, titles), *_requirements(comparison, titles)]
     lines += _section("Advice", titles, comparison.advice)
     lines += _observations(comparison, titles)
     lines += _section("Failures", titles, comparison.failures)
@@ -43,10 +48,10 @@ def _facts(comparison: Comparison, titles: list[str]) -> list[str]:
     return table(["", *titles], rows)
 
 
-def _steps(steps: Sequence[Step], titles: list[str]) -> Iterator[str]:
-    if steps:
-        yield from (f"## {STEPS}", "", STEPS_TEXT, "")
-    for step in steps:
+def _steps(comparison: Comparison, titles: list[str]) -> Iterator[str]:
+    if comparison.steps:
+        yield from (f"## {STEPS}", "", STEPS_TEXT.format(comparison.words.judged), "")
+    for step in comparison.steps:
         columns = [titles[step.older], titles[step.newer]]
         yield from (f"### {columns[0]} and {columns[1]}", "")
         rows = []
@@ -85,7 +90,7 @@ def _requirements(comparison: Comparison, titles: list[str]) -> Iterator[str]:
 
 def _observations(comparison: Comparison, titles: list[str]) -> Iterator[str]:
     yield from ("", "## Observations", "")
-    yield "What the documents leave open, and which way each server goes; in brackets how often, where it is not once."
+    yield WAYS_TEXT.format(comparison.words.judged)
     yield ""
     rows = [
         [code(entry.requirement), code(entry.check), *("<br>".join(map(text, seen(cell))) for cell in entry.cells)]

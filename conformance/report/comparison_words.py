@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-TITLE = "Conformance of model servers, side by side"
 WRITTEN_BY = "Written by `oip-conformance compare`, from the reports that `--conformance-report` leaves; not by hand."
 STEPS = "From version to version"
 SAME = "They meet the same."
-STEPS_TEXT = "What one version of a server does not meet where another differs, and in how many rows of the checks."
+STEPS_TEXT = "What one version of a {} does not meet where another differs, and in how many rows of the checks."
+WAYS_TEXT = "What the documents leave open, and which way each {} goes; in brackets how often, where it is not once."
 ONLY_DIFFERENCES = "Only what differs between the columns is shown."
 NO_DIFFERENCE = "None differs."
 ROWS = 3

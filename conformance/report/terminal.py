@@ -17,7 +17,7 @@ from conformance.terms.outcome import WORDS, Outcome, ReasonKind
 from conformance.terms.result import CheckResult
 from conformance.terms.tally import ABSENT, tally
 from conformance.terms.text import safe
-from conformance.terms.verdict import Missing, Verdict, of_extensions, of_requirements
+from conformance.terms.verdict import Missing, Verdict, of_extension, of_extensions, of_requirements
 
 # The columns of the summary.
 COLUMNS = (
@@ -57,7 +57,7 @@ def summary(
     columns = [outcome for outcome in COLUMNS if outcome in outcomes or outcome not in ONLY_WITH_BASELINE]
     yield f"{'':34}" + "".join(f"{WORDS[outcome].short:>9}" for outcome in columns)
     for name, entry in of_extensions(results, survey.offered, missing).items():
-        own = [result for result in results if result.extension == name]
+        own = of_extension(results, name)
         if not own:
             continue
         yield f"{name:34}" + _counts(own, columns) + f"   {entry['verdict'] if entry['offered'] else ABSENT[party]}"

@@ -111,12 +111,24 @@ def of_extensions(
     """
     extensions: dict[str, dict[str, Any]] = {}
     for name in (PROTOCOL, *EXTENSIONS):
-        own = [result for result in results if result.extension == name]
+        own = of_extension(results, name)
         counts = Counter(str(result.outcome) for result in own)
         is_offered = name == PROTOCOL or name in offered
         verdict = conclude(own, missing.get(name, ())).verdict if is_offered else "not_applicable"
         extensions[name] = {"offered": is_offered, "verdict": verdict, "counts": dict(sorted(counts.items()))}
     return extensions
+
+
+def of_extension(results: Sequence[CheckResult], name: str) -> list[CheckResult]:
+    """Return the results that count for an extension, or for the protocol beneath them."""
+    return [result for result in results if name in extensions_of(result)]
+
+
+def extensions_of(result: CheckResult) -> set[str]:
+    """Return what a result counts for: a client's for all that its requirements belong to, a server's for the first."""
+    if ledger.requirement(result.requirements[0]).party is ledger.Party.SERVER:
+        return {result.extension}
+    return {ledger.requirement(name).extension for name in result.requirements}
 
 
 def of_requirements(results: Sequence[CheckResult], party: ledger.Party = ledger.Party.SERVER) -> list[dict[str, Any]]:

@@ -94,6 +94,26 @@ def test_its_report_is_about_a_client(whole: Ran) -> None:
     assert {check["area"] for check in report["checks"]} == {"client", "client-grpc"}
 
 
+def test_a_row_counts_for_every_extension_that_it_answers_for(whole: Ran) -> None:
+    found = whole.report["extensions"]
+    assert {entry["verdict"] for entry in found.values()} == {"conformant"}
+    assert set(whole.report["target"]["extensions_offered"]) == set(found) - {"protocol"}
+    assert found["raw"]["counts"]["pass"] > 0
+
+
+def test_clients_are_compared_with_clients_alone(whole: Ran) -> None:
+    page = command(whole.folder, "compare", "r.json", "r.json")
+    assert page.returncode == 0, page.stderr
+    assert page.stdout.startswith("# Conformance of inference clients, side by side\n")
+    assert "server" not in page.stdout.partition("## Requirements")[0]
+    of_server = str(ROOT / "docs/results/reference.json")
+    mixed = command(whole.folder, "compare", "r.json", of_server)
+    assert mixed.returncode == 2
+    assert mixed.stderr.startswith(
+        "oip-conformance: error: reports of servers and of clients cannot stand side by side"
+    )
+
+
 @pytest.mark.parametrize("name", REPORTS[1:])
 def test_no_page_about_a_client_speaks_of_a_server_that_was_judged(whole: Ran, name: str) -> None:
     text = whole.text(name).lower()
