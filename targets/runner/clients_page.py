@@ -16,9 +16,11 @@ from typing import Any, Final
 
 from clients import KnownOfClients, RealClient, read_clients, read_known
 
+from conformance.terms import ledger
+
 Report = Mapping[str, Any]
 
-PAGE_OF_REQUIREMENTS: Final = "requirements/client.md"
+SHOWN: Final = 240  # characters of a message, a request, an answer
 CELLS: Final = {
     "pass": "met",
     "fail": "**not met**",
@@ -76,13 +78,14 @@ def matrix(reports: Mapping[RealClient, Report], transport: str, title: str) -> 
     """Yield the table of the requirements over one transport, with a column for each client that speaks it."""
     found = {client: verdicts_of(report, transport) for client, report in reports.items()}
     columns = {client: each for client, each in found.items() if set(each.values()) - {"not_applicable"}}
-    levels = {one["id"]: one["level"] for report in reports.values() for one in report["requirements"]}
+    described = {one["id"]: one for report in reports.values() for one in report["requirements"]}
     yield f"## {title}\n"
     yield f"| requirement | level | {' | '.join(client.name for client in columns)} |"
     yield "|" + "---|" * (len(columns) + 2)
     for name in dict.fromkeys(name for each in columns.values() for name in each):
         cells = [CELLS[each.get(name, "not_applicable")] for each in columns.values()]
-        yield f"| [{name}]({PAGE_OF_REQUIREMENTS}#{name}) | {levels[name]} | {' | '.join(cells)} |"
+        page = described[name]["url"].removeprefix("docs/")
+        yield f"| [{name}]({page}) | {described[name]['level']} | {' | '.join(cells)} |"
     yield ""
 
 
@@ -94,7 +97,7 @@ def verdicts_of(report: Report, transport: str) -> dict[str, str]:
 def reasons(reports: Mapping[RealClient, Report], known: Sequence[KnownOfClients]) -> Iterator[str]:
     """Yield what is not met, by requirement, with what was asked, what came, and what the client does instead."""
     yield "## What is not met, and why\n"
-    yield "Each was looked at, and the client is what is wrong; the first row of each is shown with what came of it.\n"
+    yield "Each was looked at, and the client is what is wrong. Of the rows of a check the first is shown.\n"
     for client, report in reports.items():
         mine = [each for each in known if client.name in each.clients]
         if mine:
@@ -110,22 +113,39 @@ def by_requirement(entry: KnownOfClients) -> str:
 
 
 def reason(report: Report, requirement: str, entries: Sequence[KnownOfClients]) -> Iterator[str]:
-    """Yield a requirement that a client does not meet."""
+    """Yield a requirement that a client does not meet: why, the sentence, the rows, and what went over the wire."""
     told = dict.fromkeys(entry.reason for entry in entries if not entry.reason.startswith("as above"))
     yield f"- **{requirement}**: {'; '.join(told)}."
     rows: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for row in report["checks"]:
         if row["failure"] and any(entry.explains(row) for entry in entries):
             rows[row["id"]].append(row)
+    yield from sentence(requirement, next(iter(rows.values()))[0]["failure"])
     for check, unmet in rows.items():
         names = ", ".join(row["row"] for row in unmet)
-        yield f"  - `{check}` [{names}]: {shown(unmet[0]['message'])}"
+        yield f"  - `{check}` [{names}]: {literal(unmet[0]['message'])}"
+        yield from exchanged(unmet[0]["failure"], is_sent=requirement.startswith("CLIENT-SENDS-"))
 
 
-def shown(message: str) -> str:
-    """Return the first line of a message, cut, as Markdown shows it literally."""
-    line = message.partition("\n")[0].replace("`", "'")
-    return f"`{line if len(line) <= 200 else line[:200] + '...'}`"
+def sentence(requirement: str, failure: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the first sentence that a requirement rests on."""
+    source = ledger.requirement(requirement).sources[0]
+    said = f'{source.document.title}, "{source.section}": {source.gist}'
+    yield f"  - Sentence: [{said}]({failure['source_urls'][0]})"
+
+
+def exchanged(failure: Mapping[str, Any], *, is_sent: bool) -> Iterator[str]:
+    """Yield the request of a client that sends wrongly, or the answer that it reads wrongly."""
+    if is_sent and failure["request"]:
+        yield f"    Request: {literal(failure['sent'])} {literal(failure['request'])}"
+    elif not is_sent and failure["answer"]:
+        yield f"    Answer: {literal(failure['answer'])}"
+
+
+def literal(text: str) -> str:
+    """Return the first line of a text, cut, as Markdown shows it literally."""
+    line = text.partition("\n")[0].replace("`", "'")
+    return f"`{line if len(line) <= SHOWN else line[:SHOWN] + '...'}`"
 
 
 if __name__ == "__main__":
