@@ -97,7 +97,10 @@ def verdicts_of(report: Report, transport: str) -> dict[str, str]:
 def reasons(reports: Mapping[RealClient, Report], known: Sequence[KnownOfClients]) -> Iterator[str]:
     """Yield what is not met, by requirement, with what was asked, what came, and what the client does instead."""
     yield "## What is not met, and why\n"
-    yield "Each was looked at, and the client is what is wrong. Of the rows of a check the first is shown.\n"
+    yield (
+        "Each was looked at, and the client is what is wrong (but for curl, which sends what it is told to). Of the rows of "
+        "a check the first is shown.\n"
+    )
     for client, report in reports.items():
         mine = [each for each in known if client.name in each.clients]
         if mine:
