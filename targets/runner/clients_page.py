@@ -98,8 +98,8 @@ def reasons(reports: Mapping[RealClient, Report], known: Sequence[KnownOfClients
     """Yield what is not met, by requirement, with what was asked, what came, and what the client does instead."""
     yield "## What is not met, and why\n"
     yield (
-        "Each was looked at, and the client is what is wrong (but for curl, which sends what it is told to). Of the rows of "
-        "a check the first is shown.\n"
+        "Each was looked at, and the client is what is wrong, but for curl, which sends what it is told to. Of the "
+        "rows of a check the first is shown.\n"
     )
     for client, report in reports.items():
         mine = [each for each in known if client.name in each.clients]
