@@ -29,6 +29,7 @@ class Seen:
             again.
         outputs: the tensors of the answer that the caller asked for: what an honest answer holds.
         timeout: seconds that the caller gave.
+        others: the tensors of other answers, those before it and those that were asked for with it.
     """
 
     inference: Inference
@@ -36,10 +37,14 @@ class Seen:
     heard: tuple[Heard, ...]
     outputs: Tensors
     timeout: float = TIMEOUT
+    others: Tensors = ()
 
 
 class Client:
-    """A client over one transport.
+    """A client over one transport, for one row.
+
+    Where something went wrong in the row before, the peer has another address for this one, so that the client begins
+    anew there: whether it goes on after errors is for the rows about that, which ask one `Client` twice.
 
     Attributes:
         heard: every inference request that it made for this object, numbered in their order.
@@ -50,11 +55,18 @@ class Client:
         self._peer = peer
         self.transport = transport
         self.heard: list[Heard] = []
+        peer.refresh(transport)
 
     @property
     def is_over_grpc(self) -> bool:
         """Whether it is judged over gRPC."""
         return self.transport == GRPC
+
+    def anew(self) -> Client:
+        """Return the same client for the same row, beginning anew where something went wrong."""
+        fresh = Client(self._adapter, self._peer, self.transport)
+        fresh.heard = self.heard
+        return fresh
 
     def infer(self, inference: Inference, script: Script, *, timeout: float = TIMEOUT) -> Seen:
         """Have the client make one inference, which is answered as the script says.
@@ -78,19 +90,23 @@ class Client:
         """
         if len({one.model for one in inferences}) < len(inferences):
             raise ValueError("inferences that are made together are of different models")
+        earlier = self._peer.outputs()
         scene = self._peer.play(inferences, script)
         address = self._peer.address(self.transport)
         try:
             results = self._adapter.infer(self.transport, address, inferences, at_once=at_once, timeout=timeout)
         except AdapterError as error:
-            self._hear(scene)
+            self._keep(scene)
+            self._peer.disturb(self.transport)
             if self.heard and isinstance(error, AdapterHangsError):  # the client was at work, and is so still
                 reply, within = Reply(self.heard[-1].exchange()), f"outputs or an error within {timeout:g} s"
                 raise Unmet(within, f"nothing came: {safe(str(error))}", reply) from None
             raise
+        heard = self._keep(scene)
         if scene.fault:
             raise scene.fault
-        heard = self._hear(scene)
+        if has_trouble(results, [one for _, one in heard]):
+            self._peer.disturb(self.transport)
         for result in results:
             if result.cannot:
                 raise NotApplicable(f"the client cannot: {safe(result.cannot)}")
@@ -101,13 +117,19 @@ class Client:
                 tuple(one for of, one in heard if of == place),
                 script.asked_outputs(inference),
                 timeout,
+                (*earlier, *scene.outputs(beside=place)),
             )
             for place, (inference, result) in enumerate(zip(inferences, results, strict=True))
         ]
 
-    def _hear(self, scene: Scene) -> list[tuple[int, Heard]]:
-        """Keep what was heard in a scene, and return it, each with the place of its inference."""
-        first = len(self.heard)
-        found = [(place, replace(one, number=first + count)) for count, (place, one) in enumerate(scene.heard())]
-        self.heard += [one for _, one in found]
-        return found
+    def _keep(self, scene: Scene) -> list[tuple[int, Heard]]:
+        """Return what was heard, each with the place of its inference, numbered and kept."""
+        begun = len(self.heard)
+        heard = [(place, replace(one, number=begun + count)) for count, (place, one) in enumerate(scene.heard())]
+        self.heard += [one for _, one in heard]
+        return heard
+
+
+def has_trouble(results: Sequence[Result], heard: Sequence[Heard]) -> bool:
+    """Whether inferences may have left something behind in the client: an error, or a connection that ended."""
+    return any(result.error is not None for result in results) or any(not one.answer.is_kept for one in heard)

@@ -23,7 +23,7 @@ from conformance.wire.taken_apart_call import TakenApartCall
 from conformance.wire.taken_apart_request import TakenApart
 
 # Which inputs there are cannot be told.
-_UNNAMED: Final = frozenset({"inputs-missing", "inputs-invalid", "input-invalid"})
+_UNNAMED: Final = frozenset({"inputs-missing", "inputs-invalid", "inputs-too-many", "input-invalid"})
 
 _Named = tuple[str, Fault]
 
@@ -88,12 +88,14 @@ def _of_raw(request: TakenApart, inference: Inference) -> Iterator[_Named]:
     wanted = [bytes(one.to_bytes()) for one in inference.inputs]
     if len(wanted) == 1 and inference.inputs[0].datatype == "BYTES" and inference.inputs[0].elements == 1:
         wanted.append(wanted[0][4:])  # contested: the element with its length, or without
-    if len(wanted) == 1 and wanted[0] and wanted[0] in request.body and request.body != wanted[0]:
+    if len(inference.inputs) != 1:
+        yield "CLIENT-SENDS-VALUES", Fault("the tensors of the caller", "one raw tensor", 0)
+    elif request.body not in wanted:
         more = len(request.body) - len(wanted[0])
-        yield "CLIENT-SENDS-RAW", Fault("the data of the caller's tensor and nothing else", f"{more} bytes more", 0)
-    elif len(inference.inputs) != 1 or request.body not in wanted:
-        actual = f"{len(request.body)} other bytes" if len(inference.inputs) == 1 else "one raw tensor"
-        yield "CLIENT-SENDS-VALUES", Fault("the tensors of the caller", actual, 0)
+        if wanted[0] in request.body:
+            yield "CLIENT-SENDS-RAW", Fault("the data of the caller's tensor and nothing else", f"{more} bytes more", 0)
+        else:
+            yield "CLIENT-SENDS-VALUES", Fault("the tensor of the caller", f"{len(request.body)} other bytes", 0)
     asks = inference.outputs or inference.id is not None or inference.all_outputs == "json"
     if asks and not inference.is_raw:
         yield "CLIENT-SENDS-OUTPUTS", Fault("the outputs and the id of the caller", "a raw request, which has none")

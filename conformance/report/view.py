@@ -206,14 +206,21 @@ def _counts(checks: Iterable[Entry]) -> dict[str, int]:
 
 def _parts(report: Report) -> list[Part]:
     extension_of = {entry["id"]: entry["extension"] for entry in report["requirements"]}
-    most = None if party_of(report) is Party.CLIENT else 1  # a client's row counts for all that it answers for
     parts = []
     for name, entry in report["extensions"].items():
-        own = [check for check in report["checks"] if name in map(extension_of.get, check["requirements"][:most])]
+        own = [check for check in report["checks"] if name in map(extension_of.get, _counted_for(check, report))]
         areas = [Part(rows[0]["area"], _counts(rows)) for rows in by(own, lambda check: check["area"])]
         shown = areas if entry["offered"] else []
         parts.append(Part(name, _counts(own), entry["offered"], absence(report, name), entry["verdict"], shown))
     return parts
+
+
+def _counted_for(check: Entry, report: Report) -> list[str]:
+    """Return the requirements for whose extensions a row counts; see `verdict.extensions_of`."""
+    requirements: list[str] = check["requirements"]
+    if party_of(report) is Party.SERVER:
+        return requirements[:1]
+    return [check["failure"]["requirement"]] if check["failure"] else requirements
 
 
 # --- requirements ------------------------------------------------------------------------------------------------

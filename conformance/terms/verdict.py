@@ -125,10 +125,14 @@ def of_extension(results: Sequence[CheckResult], name: str) -> list[CheckResult]
 
 
 def extensions_of(result: CheckResult) -> set[str]:
-    """Return what a result counts for: a client's for all that its requirements belong to, a server's for the first."""
+    """Return what a result counts for: of a server that of the first requirement, of a client those of all of them.
+
+    What a client fails counts for the requirement that it fails, alone.
+    """
     if ledger.requirement(result.requirements[0]).party is ledger.Party.SERVER:
         return {result.extension}
-    return {ledger.requirement(name).extension for name in result.requirements}
+    named = [result.failure.requirement] if result.failure else result.requirements
+    return {ledger.requirement(name).extension for name in named}
 
 
 def of_requirements(results: Sequence[CheckResult], party: ledger.Party = ledger.Party.SERVER) -> list[dict[str, Any]]:

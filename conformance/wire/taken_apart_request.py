@@ -16,7 +16,7 @@ from typing import Any, Final
 from conformance.wire.codings import FAULTS as CODINGS
 from conformance.wire.codings import Uncoded, uncoded
 from conformance.wire.finding import Finding, shown
-from conformance.wire.json_part import BLANKS, find_items, find_json, states_sizes_from
+from conformance.wire.json_part import BLANKS, find_items, find_json, number, states_sizes_from
 from conformance.wire.json_text import Parsed, parse, parse_prefix
 from conformance.wire.orders import in_another_order
 from conformance.wire.outputs import Output, tensors_of
@@ -35,7 +35,11 @@ _HEADERS: Final = frozenset(
     }
 )
 # Faults that hide how many bytes belong to tensors.
-_HIDE_SIZES: Final = frozenset({"inputs-missing", "inputs-invalid", "input-invalid", "parameters-invalid"})
+_HIDE_SIZES: Final = frozenset(
+    {"inputs-missing", "inputs-invalid", "inputs-too-many", "input-invalid", "parameters-invalid"}
+)
+# JSON, also behind the byte order mark of an encoding.
+_JSON_BEGINS: Final = (b"{", b"[", b"\xef\xbb\xbf{", b"\xff\xfe{\x00", b"\xfe\xff\x00{")
 # Where these stand in the parameters, the tensor is not in the request.
 _ELSEWHERE: Final = frozenset({"shared_memory_region"})
 
@@ -131,8 +135,7 @@ def _is_request_in_json(body: bytes) -> bool:
 def _is_bytes(received: Received, body: bytes) -> bool:
     """Whether a body is said to be bytes, and does not begin as JSON does, in whatever encoding."""
     content_type = (received.header("Content-Type") or "").partition(";")[0].strip().lower()
-    start = body.lstrip(BLANKS)[:1]
-    return content_type == OCTET_STREAM and bool(start) and start not in (b"{", b"[", b"\xef", b"\xff", b"\xfe")
+    return content_type == OCTET_STREAM and bool(body) and not body.lstrip(BLANKS).startswith(_JSON_BEGINS)
 
 
 def _with_json(request: TakenApart) -> TakenApart:
@@ -163,7 +166,7 @@ def _find_json(body: bytes, header: str | None) -> tuple[int, Parsed, list[Findi
     end, parsed, faults = find_json(body, header, "inputs")
     if header is None or [fault.kind for fault in faults] != ["inference-header-covers-binary"]:
         return end, parsed, faults
-    length = int(header)
+    length = number(header)
     if states_sizes_from(body, end, length, "inputs") and not parse(body[:length]).is_json:
         return length, parse(body[:length]), []
     return end, parsed, faults
@@ -175,25 +178,14 @@ def _tensors(items: Mapping[int, dict[str, Any]], body: bytes, end: int) -> tupl
     What has data beside a size is binary where the sizes fill the body with it, and JSON where they do so without.
     """
     inputs, leftover = tensors_of(items, body, end, "inputs")
-    both = {one.index for one in inputs if any(finding.kind == "data-and-size" for finding in one.findings)}
+    both = {one.index: finding for one in inputs for finding in one.findings if finding.kind == "data-and-size"}
     if both and _is_off(inputs, leftover):
-        without, rest = tensors_of(
-            {index: _without_size(item) if index in both else item for index, item in items.items()},
-            body,
-            end,
-            "inputs",
-        )
-        if rest is None and not _is_off(without, rest):
-            kept = [finding for one in inputs for finding in one.findings if finding.kind == "data-and-size"]
-            places = {one.index: finding for one, finding in zip(_of(inputs, both), kept, strict=True)}
-            marked = [one.finding(places[one.index]) if one.index in both else one for one in without]
-            return marked, None
+        as_json = {index: _without_size(item) if index in both else item for index, item in items.items()}
+        without, rest = tensors_of(as_json, body, end, "inputs")
+        if not _is_off(without, rest):
+            return [one.finding(both[one.index]) if one.index in both else one for one in without], None
     swapped = in_another_order(inputs, body, end) if leftover is None else None
     return (inputs if swapped is None else swapped), leftover
-
-
-def _of(inputs: list[Output], places: set[int]) -> list[Output]:
-    return [one for one in inputs if one.index in places]
 
 
 def _is_off(inputs: list[Output], leftover: int | None) -> bool:

@@ -39,7 +39,7 @@ class Alteration:
         steps: what is replaced, "module.function" or "module.Class.method" of the client.
         misses: the requirements that the client no longer meets; empty for a variation without advice.
         body: takes the original step first, then what the step takes.
-        broad: it breaks so much that rows about other requirements cannot help seeing it.
+        broad: it breaks so much that rows about other requirements cannot help seeing it, or come to no verdict.
     """
 
     name: str

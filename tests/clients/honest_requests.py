@@ -49,6 +49,7 @@ HONEST: list[tuple[str, Received]] = [
     ("header-on-json-as-octets", framed(inputs(PLAIN))),
     ("header-in-another-case", sent(BINARY.body, (LENGTH.upper(), str(len(inputs(I2)))), kind=OCTETS)),
     ("header-with-leading-zeros", framed(inputs(I2), I2_BYTES, count=f"00{len(inputs(I2))}")),
+    ("header-with-many-zeros", framed(inputs(I2), I2_BYTES, count="0" * 9000 + str(len(inputs(I2))))),
     ("empty-with-header", framed(inputs(EMPTY))),
     ("empty-without-header", framed(inputs(EMPTY), count=None)),
     ("empty-as-json-type", framed(inputs(EMPTY), count=None, kind=JSON)),

@@ -22,7 +22,7 @@ def complaints(sighting: Sighting, fault: Alteration) -> list[str]:
     for identity in () if fault.broad else sorted(named - set(fault.misses)):
         first = next(miss for miss in sighting.of("fail", "advisory") if miss.requirement == identity)
         wrong.append(f"{identity}: not missed, but {first.check} [{first.row}] says: {first.message}")
-    return wrong + _stopped(sighting)
+    return wrong if fault.broad else wrong + _stopped(sighting)
 
 
 def strays(sighting: Sighting, variation: Alteration) -> list[str]:

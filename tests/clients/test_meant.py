@@ -158,6 +158,7 @@ DIFFERENT: list[tuple[str, Received, Inference, list[str]]] = [
     ),
     ("raw-of-other-bytes", raw(I2_BYTES[:4]), meant(is_raw=True), ["VALUES"]),
     ("raw-with-more-in-front", raw(b'{"inputs":[]}' + I2_BYTES), meant(is_raw=True), ["RAW"]),
+    ("raw-with-more-than-nothing", raw(b"{}"), meant(Tensor.of("A", "FP64", []), is_raw=True), ["RAW"]),
     ("raw-of-two-inputs", raw(I2_BYTES + TEXT_BYTES), meant(INT, TEXT), ["VALUES"]),
     ("raw-asked-and-not-sent", framed(inputs(I2), I2_BYTES), meant(is_raw=True), ["RAW"]),
     ("raw-where-outputs-were-asked", raw(I2_BYTES), meant(outputs=(X,)), ["OUTPUTS"]),

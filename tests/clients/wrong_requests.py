@@ -242,6 +242,8 @@ WRONG: list[tuple[str, Received, list[str]]] = [
     # raw
     ("raw-without-header", raw(I2_BYTES, count=None), ["RAW"]),
     ("raw-with-the-length-of-the-body", raw(I2_BYTES, count="8"), ["RAW"]),
+    ("raw-of-255-with-the-length-of-the-body", raw(octets("ff fe 00"), count="3"), ["RAW"]),
+    ("utf-16-as-octets", plain(inputs(PLAIN).encode("utf-16"), kind=OCTETS), ["JSON"]),
     # two faults
     (
         "header-missing-and-size-off",

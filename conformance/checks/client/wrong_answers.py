@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from conformance.checks.support.client_rows import answering, small, small_answer, tensor
 from conformance.clients.answers import honest, honest_calls
 from conformance.clients.answers.broken_off import IN_CHUNKS, PLACES, before_the_last_chunk, broken_off
+from conformance.clients.answers.delivery import Delivery
 from conformance.clients.answers.errors import ERRORS
+from conformance.clients.answers.honest import Style
 from conformance.clients.answers.script import CallScript, Ending, HttpScript, Script, Tensors
 from conformance.clients.answers.wrong import FALSE_CODING, WRONG_BINARY, WRONG_JSON
 from conformance.clients.answers.wrong_calls import UNENDED_CALLS, WRONG_CALLS
 from conformance.clients.client import TIMEOUT, Client
-from conformance.clients.expectations.reading import expect_outputs
+from conformance.clients.expectations.reading import expect_outputs, laid_to
 from conformance.clients.expectations.refusing import expect_absent, expect_error, expect_in_time
 from conformance.clients.inference import AskedOutput, Inference
 from conformance.expect.unmet import about
@@ -21,7 +24,7 @@ from conformance.terms.extensions import GRPC
 from conformance.wire.request import Form
 
 SHORT = 1.0  # seconds that a caller gives where the peer falls silent
-REFUSES, ENDS = "CLIENT-REFUSES-WRONG", "CLIENT-ENDS"
+REFUSES, ENDS, GOES_ON = "CLIENT-REFUSES-WRONG", "CLIENT-ENDS", "CLIENT-GOES-ON"
 
 
 def outputs_of(row: str) -> Tensors:
@@ -131,6 +134,7 @@ AFTER_BINARY: Mapping[str, HttpScript] = {
 AFTER_JSON: Mapping[str, HttpScript] = {
     **{name: WRONG_JSON[name] for name in ("error-with-200", "empty-with-200", "json-broken-off")},
     **{f"status-{name}": error.http for name, error in ERRORS.items()},
+    "closed-behind-an-answer": Style(delivery=Delivery(more=(("Connection", "close"),), ending=Ending.CLOSE)),
     "closed-before-anything": broken_off(PLACES["before-anything"], Ending.CLOSE),
     "reset-in-the-head": broken_off(PLACES["in-the-head"], Ending.RESET),
 }
@@ -142,21 +146,28 @@ AFTER_GRPC: Mapping[str, CallScript] = {
 }
 
 
-@check("client.goes-on-after-errors", answers="CLIENT-GOES-ON")
+def after_silence(http: HttpScript, grpc: CallScript, ends: str) -> Row:
+    """Return a row in which a client that does not come back fails for that."""
+    row = unended("after-silence", http, grpc, form="json" if ends == ENDS else "binary", timeout=SHORT)
+    return replace(row, answers=(ends.replace(ENDS, GOES_ON), ends))
+
+
+@check("client.goes-on-after-errors", answers=GOES_ON)
 @rows(
     *[unended(f"after-{name}", script) for name, script in AFTER_BINARY.items()],
     *[unended(f"after-{name}", script, form="json") for name, script in AFTER_JSON.items()],
-    unended("after-silence", SILENCE, form="json", timeout=SHORT),
+    after_silence(SILENCE, honest_calls.USUAL, ENDS),
 )
-@check("client-grpc.goes-on-after-errors", answers="CLIENT-GOES-ON/grpc", over=(GRPC,))
+@check("client-grpc.goes-on-after-errors", answers=f"{GOES_ON}/grpc", over=(GRPC,))
 @rows(
     *[unended(f"after-{name}", grpc=script) for name, script in AFTER_GRPC.items()],
-    unended("after-silence", grpc=UNENDED_CALLS["silent"], timeout=SHORT),
+    after_silence(honest.USUAL, UNENDED_CALLS["silent"], f"{ENDS}/grpc"),
 )
 def goes_on_after_errors(client: Client, inference: Inference, script: Script, timeout: float) -> None:
     """After an answer that is an error, wrong or cut off, the next inference gives its caller the right outputs."""
-    client.infer(inference, script, timeout=timeout)
+    with about(ENDS):  # where it never comes back there is nothing to go on with
+        client.infer(inference, script, timeout=timeout)
     form = inference.form_of(0)
     following = small(f"following-{inference.model}", form, outputs=(AskedOutput("OUT0", form),))
-    with about("CLIENT-GOES-ON"):
+    with laid_to(GOES_ON):
         expect_outputs(client.infer(following, small_answer(following), timeout=timeout))

@@ -42,6 +42,11 @@ class HttpAnswer:
     ending: Ending = Ending.KEEP
     pause: float = 0.0
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether the connection is kept behind it."""
+        return self.ending is Ending.KEEP
+
 
 @dataclass(frozen=True, slots=True)
 class CallAnswer:
@@ -61,6 +66,11 @@ class CallAnswer:
     is_silent: bool = False
     is_cancelled: bool = False
     is_closed: bool = False
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the connection is kept behind it."""
+        return not (self.is_silent or self.is_closed)
 
 
 HttpScript = Callable[[Received, Inference, Tensors], HttpAnswer]

@@ -41,8 +41,17 @@ class GrpcPeer:
         self._server = grpc.server(self._pool, handlers=[_Handlers(self._methods())], options=_OPTIONS)
         port = self._server.add_insecure_port("127.0.0.1:0")
         self._server.start()
-        self._relay = Relay(port)
-        self.address = self._relay.address
+        self._relay, self._port = Relay(port), port
+
+    @property
+    def address(self) -> str:
+        """Where clients are to go now."""
+        return self._relay.address
+
+    def move(self) -> None:
+        """Take another port; connections to the one of now are closed."""
+        self._relay.close()
+        self._relay = Relay(self._port)
 
     def close(self) -> None:
         """End every call and wait for every thread."""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack, closing
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-from conformance.clients.answers.script import Script
+from conformance.clients.answers.script import Script, Tensors
 from conformance.clients.inference import Inference
 from conformance.clients.peer.http_peer import HttpPeer
 from conformance.clients.peer.scene import Scene, Stage
@@ -15,35 +14,63 @@ from conformance.expect.unmet import NotApplicable
 from conformance.terms.extensions import HTTP
 from conformance.transport.grpc_packages import has_grpc
 
+if TYPE_CHECKING:
+    from conformance.clients.peer.grpc_peer import GrpcPeer
+
 
 class Peer:
     """A scripted server on 127.0.0.1, over HTTP and, with grpcio, over gRPC: a context manager.
 
-    Attributes:
-        http_address: `http://127.0.0.1:PORT`.
-        grpc_address: `127.0.0.1:PORT`, None without the packages that gRPC needs.
+    It takes other ports on its way; its addresses are those of now, that of gRPC None without the packages for it.
     """
 
     def __init__(self) -> None:
         self._stage = Stage()
-        self._open = ExitStack()
-        self.http_address = ""
-        self.grpc_address: str | None = None
+        self._http: HttpPeer | None = None
+        self._grpc: GrpcPeer | None = None
+        self._disturbed: set[str] = set()
+
+    @property
+    def http_address(self) -> str:
+        """Where clients over HTTP are to go; empty while the peer is not open."""
+        return self._http.address if self._http else ""
+
+    @property
+    def grpc_address(self) -> str | None:
+        """Where clients over gRPC are to go."""
+        return self._grpc.address if self._grpc else None
 
     def __enter__(self) -> Self:
         """Open both ports."""
-        self.http_address = self._open.enter_context(closing(HttpPeer(self._stage))).address
+        self._http = HttpPeer(self._stage)
         if has_grpc():
             from conformance.clients.peer.grpc_peer import GrpcPeer  # comes with the extra
 
-            self.grpc_address = self._open.enter_context(closing(GrpcPeer(self._stage))).address
+            self._grpc = GrpcPeer(self._stage)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Close all connections; no thread is left."""
-        self._open.close()
+        for one in (self._http, self._grpc):
+            if one is not None:
+                one.close()
+
+    def disturb(self, transport: str) -> None:
+        """Say that something went wrong over a transport, which may be left over in the client."""
+        self._disturbed.add(transport)
+
+    def refresh(self, transport: str) -> None:
+        """Take another address where something went wrong at the one of now; connections to that are closed."""
+        if transport not in self._disturbed:
+            return
+        self._disturbed.discard(transport)
+        if transport == HTTP and self._http is not None:
+            self._http.close()
+            self._http = HttpPeer(self._stage)
+        elif self._grpc is not None:
+            self._grpc.move()
 
     def address(self, transport: str) -> str:
         """Return where a client is to go.
@@ -55,6 +82,10 @@ class Peer:
         if address is None:
             raise NotApplicable("the packages that gRPC needs are not installed")
         return address
+
+    def outputs(self) -> Tensors:
+        """Return the tensors of the answers that were played last."""
+        return self._stage.outputs()
 
     def play(self, inferences: Sequence[Inference], script: Script) -> Scene:
         """Answer these inferences by a script from now on; the scene keeps what was heard of them."""

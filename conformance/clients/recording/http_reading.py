@@ -135,8 +135,13 @@ class MessageReader:
         self.is_stuck = True
         read, self.current = self.current or _salvaged(bytes(self._head), Body(self._store)), None
         self._head.clear()
-        read.trouble, read.is_beyond_reader = str(error), error.error_status_hint in _BEYOND
+        read.trouble, read.is_beyond_reader = _reason(error), error.error_status_hint in _BEYOND
         return read
+
+
+def _reason(error: h11.RemoteProtocolError) -> str:
+    """Return what h11 says without the line that it quotes, which may hold a credential."""
+    return str(error).partition(": bytearray(")[0]
 
 
 def _begun(event: Any, body: Body) -> Read:

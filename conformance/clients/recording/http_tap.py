@@ -13,6 +13,7 @@ from conformance.clients.recording.recorder import Asked, Recorder
 from conformance.wire.received import Received
 from conformance.wire.request import INFERENCE_HEADER
 
+LONGEST_REST: Final = 32  # bytes of what goes on behind a body: the head of another request may follow there
 _NO_ANSWER: Final = "the connection ended without an answer"
 _BEGINS_LIKE_A_REQUEST: Final = re.compile(rb"[A-Z]{1,12}(?: |\Z)")
 
@@ -89,7 +90,8 @@ class HttpTap:
             self._recorder.unread("what came is no request of HTTP/1")
             return
         trouble = f"a body that goes on behind its Content-Length of {len(last.body)}"
-        self._record(Received(last.method, last.path, last.headers, rest, last.version, trouble=trouble))
+        shown = rest[:LONGEST_REST]
+        self._record(Received(last.method, last.path, last.headers, shown, last.version, trouble=trouble))
 
     # --- answers ---
 

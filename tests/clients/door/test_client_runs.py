@@ -3,58 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
-from conformance.report.reading import read
 from conformance.transport import har
-from tests.clients.door.programs import HELLO, option, saying, small
-from tests.support.servers import command, judge
+from tests.clients.door.programs import option, small
+from tests.clients.door.runs import FEW, Ran, ran, reports
+from tests.support.servers import command
 
 ROOT = Path(__file__).parents[3]
 HONEST = ("env", f"PYTHONPATH={ROOT}", sys.executable, "-m", "tests.clients.honest")
-FEW = ("-k", "client.sends-every-datatype")  # 13 rows that send binary data, and 12 that send JSON
 REPORTS = ("r.json", "r.html", "r.md", "r.svg", "r.shields.json")
-USAGE, INCOMPLETE = 4, 6
-
-
-@dataclass(frozen=True)
-class Ran:
-    """A run that has ended, and the folder that it was in."""
-
-    folder: Path
-    status: int
-    lines: list[str]
-
-    @property
-    def last(self) -> str:
-        """The verdict."""
-        return self.lines[-1]
-
-    @property
-    def report(self) -> dict[str, Any]:
-        """The JSON report, held against its schema."""
-        return read(self.folder / "r.json")
-
-    def text(self, name: str) -> str:
-        """Return what a file says."""
-        return (self.folder / name).read_text(encoding="utf-8")
-
-
-def ran(folder: Path, *arguments: str, **environment: str) -> Ran:
-    done = judge(folder, *arguments, **environment)
-    return Ran(folder, done.returncode, (done.stdout.strip() or done.stderr.strip()).splitlines())
-
-
-def reports(*names: str) -> list[str]:
-    return [f"--conformance-report={name}" for name in names]
 
 
 # --- a client that is right -------------------------------------------------------------------------------------------
@@ -162,6 +125,12 @@ def test_a_wrong_client_fails_the_requirement(faulty: Ran) -> None:
     }
 
 
+def test_what_fails_counts_for_the_extension_of_what_is_failed_alone(faulty: Ran) -> None:
+    found = faulty.report["extensions"]
+    assert found["binary_tensor_data"]["counts"] == {"fail": 13}
+    assert found["protocol"]["counts"] == {"not_applicable": 12}
+
+
 def test_a_failure_shows_what_was_asked_sent_and_expected_with_the_bytes(faulty: Ran) -> None:
     start = next(place for place, line in enumerate(faulty.lines) if line.startswith("1. CLIENT-SENDS-SIZE"))
     block = faulty.lines[start : faulty.lines.index("", start)]
@@ -240,114 +209,3 @@ def test_advice_fails_where_that_is_asked_for(tmp_path: Path) -> None:
     assert (advised.status, advised.report["checks"][0]["outcome"]) == (0, "advisory")
     strict = ran(tmp_path, option(small("no-type")), *chosen, "--conformance-strict")
     assert strict.status == 1
-
-
-# --- an adapter that breaks -------------------------------------------------------------------------------------------
-
-
-def reasons(found: Ran) -> set[str]:
-    return {check["reason"]["kind"] for check in found.report["checks"] if check["outcome"] == "error"}
-
-
-def test_an_adapter_that_dies_is_an_error_of_its_rows_with_its_last_words(tmp_path: Path) -> None:
-    found = ran(tmp_path, option(small("dies")), *FEW, *reports("r.json"))
-    assert found.status == 1
-    assert found.last.startswith("small 1.2 is incomplete: ")
-    assert "      | the library\\x1b[31m has crashed" in found.lines
-    assert reasons(found) == {"adapter_broke"}
-    assert {check["failure"] for check in found.report["checks"] if check["outcome"] == "error"} == {None}
-
-
-def test_one_that_dies_once_costs_one_row(tmp_path: Path) -> None:
-    life = {"SMALL_ADAPTER_LIFE": str(tmp_path / "life")}
-    found = ran(tmp_path, option(small("dies-once")), *FEW, *reports("r.json"), **life)
-    outcomes = [check["outcome"] for check in found.report["checks"]]
-    assert (outcomes.count("error"), outcomes.count("pass"), outcomes.count("not_applicable")) == (1, 12, 12)
-
-
-def test_what_a_library_prints_is_named(tmp_path: Path) -> None:
-    found = ran(tmp_path, option(small("prints")), *FEW, *reports("r.json"))
-    assert any(
-        "is no JSON: 'connected'; what a library prints has to go to standard error" in one for one in found.lines
-    )
-    assert reasons(found) == {"adapter_broke"}
-
-
-def test_one_that_breaks_again_and_again_ends_the_judging(tmp_path: Path) -> None:
-    dying = saying(HELLO, then="sys.exit(1)")
-    found = ran(tmp_path, option(dying), *FEW, *reports("r.json"))
-    kinds = [check["reason"]["kind"] for check in found.report["checks"]]
-    assert (kinds.count("adapter_broke"), kinds.count("target_lost")) == (10, 15)
-    assert found.last.startswith("odd is incomplete: ")
-    assert "broke 10 times in a row" in found.last
-
-
-def test_one_that_never_says_who_it_is_ends_the_run(tmp_path: Path) -> None:
-    found = ran(tmp_path, option(small("silent")), "--client-timeout=0.5", *reports("r.json"))
-    assert found.status == INCOMPLETE
-    assert found.last == "incomplete: the adapter has not answered in 0.5 s"
-    assert found.report["verdict"] == "incomplete"
-
-
-def test_one_that_is_not_there_ends_the_run(tmp_path: Path) -> None:
-    found = ran(tmp_path, "--client-adapter=no-such-adapter --with 'an argument'", "-n", "2")
-    assert found.status == INCOMPLETE
-    assert found.last.startswith("incomplete: the adapter cannot be started: no-such-adapter: ")
-
-
-def test_nothing_runs_any_more_when_the_run_has_ended(tmp_path: Path) -> None:
-    lives = tmp_path / "lives"
-    os.mkfifo(lives)
-    reader = os.open(lives, os.O_RDONLY | os.O_NONBLOCK)
-    stays = f"file = open({str(lives)!r}, 'w'); sys.stdin.readline(); print({HELLO!r}, flush=True); time.sleep(600)"
-    adapter = (sys.executable, "-c", f"import sys, time; {stays}")
-    found = ran(tmp_path, option(adapter), "--collect-only", "-q")
-    assert found.status == 0
-    assert os.read(reader, 1) == b""  # nobody has it open: else there would be nothing to read yet
-    os.close(reader)
-
-
-# --- what a user says -------------------------------------------------------------------------------------------------
-
-
-USAGE_ERRORS = {
-    "a server beside it": (["--target-url=reference"], "--target-url is about a server, and --client-adapter judges"),
-    "a model beside it": (["--target-model=m"], "--target-model is about a server"),
-    "an open quote": (["--client-adapter=python 'x"], '--client-adapter "python \'x": No closing quotation'),
-    "blanks": (["--client-adapter= "], "--client-adapter: give a command"),
-    "no time": (["--client-timeout=0"], "--client-timeout 0: give seconds up to 600"),
-    "exploring": (["--conformance-profile=explore"], "nothing of a client is explored"),
-}
-
-
-@pytest.mark.parametrize("name", USAGE_ERRORS)
-def test_what_cannot_be_is_a_usage_error_of_one_line(tmp_path: Path, name: str) -> None:
-    arguments, expected = USAGE_ERRORS[name]
-    done = judge(tmp_path, option(small()), *arguments)
-    assert done.returncode == USAGE
-    (line,) = [line for line in done.stderr.splitlines() if line.strip()]
-    assert expected in line
-
-
-def test_the_environment_and_the_ini_file_name_an_adapter_too(tmp_path: Path) -> None:
-    by_environment = ran(tmp_path, *FEW, OIP_CLIENT_ADAPTER=shlex.join(small()))
-    (tmp_path / "pytest.ini").write_text(f"[pytest]\noip_client_adapter = {shlex.join(small())}\n")
-    by_file = ran(tmp_path, *FEW)
-    for found in (by_environment, by_file):
-        assert found.status == 0
-        assert "client      small 1.2 (Python)" in found.lines
-
-
-def test_a_server_on_the_command_line_comes_before_an_adapter_elsewhere(tmp_path: Path) -> None:
-    found = ran(tmp_path, "--target-url=http://127.0.0.1:1", OIP_CLIENT_ADAPTER=shlex.join(small()))
-    assert found.status == INCOMPLETE
-    assert "127.0.0.1:1" in found.last
-
-
-def test_client_run_is_the_same(tmp_path: Path) -> None:
-    done = command(tmp_path, "client", "run", *FEW, "--color=no", "--", *small("wrong-size"))
-    assert done.returncode == 1
-    assert done.stdout.splitlines()[-1].startswith("small 1.2 is nonconformant")
-    alone = command(tmp_path, "client", "run", "-q")
-    assert alone.returncode == 2
-    assert alone.stderr.startswith("oip-conformance: error: client run needs the command of an adapter; usage: ")

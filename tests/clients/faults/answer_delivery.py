@@ -39,7 +39,7 @@ def first_chunk_only(_original: Original, connection: Connection) -> bytes:
     return read_exactly(connection, int(read_line(connection).partition(";")[0], 16))
 
 
-@fault("connection.read_exactly", misses="CLIENT-READS-FRAMING")
+@fault("connection.read_exactly", misses="CLIENT-READS-FRAMING CLIENT-READS-VALUES")
 def one_read_is_the_body(_original: Original, connection: Connection, length: int) -> bytes:
     """The body of an answer is what the first read brings."""
     if len(connection.received) < length:
@@ -48,7 +48,7 @@ def one_read_is_the_body(_original: Original, connection: Connection, length: in
     return found
 
 
-@fault("answer.decoded", misses="CLIENT-READS-FRAMING")
+@fault("answer.decoded", misses="CLIENT-READS-FRAMING CLIENT-REFUSES-WRONG")
 def gzip_answer_unread(_original: Original, body: bytes, _coding: str | None) -> bytes:
     """The content coding of an answer is not undone, though the request accepts it."""
     return body
@@ -118,7 +118,7 @@ def label_needed(original: Original, asked: Asked, entries: Any, data: bytes) ->
     return made
 
 
-@fault("answer.given", misses="CLIENT-READS-ERROR")
+@fault("answer.given", misses="CLIENT-READS-ERROR CLIENT-READS-ERROR-TEXT")
 def error_taken_for_tensors(original: Original, asked: Asked, found: Answer) -> Given:
     """An answer with an error status gives the caller no outputs, and no error."""
     if not 200 <= found.status < 300:
@@ -127,7 +127,7 @@ def error_taken_for_tensors(original: Original, asked: Asked, found: Answer) -> 
     return given
 
 
-@fault("answer.given", misses="CLIENT-READS-ERROR")
+@fault("answer.given", misses="CLIENT-READS-ERROR CLIENT-READS-ERROR-TEXT")
 def server_errors_only(original: Original, asked: Asked, found: Answer) -> Given:
     """An answer with a status of 4xx gives the caller no outputs, and no error."""
     if 400 <= found.status < 500:
@@ -166,7 +166,7 @@ def error_text_lost(original: Original, client: HttpClient, asked: Asked, timeou
     return given
 
 
-@fault("http_client.HttpClient.infer", misses="CLIENT-READS-OWN")
+@fault("http_client.HttpClient.infer", misses="CLIENT-READS-OWN", broad=True)
 def reuses_last_answer(original: Original, client: HttpClient, asked: Asked, timeout: float) -> Given:
     """From the second inference on, the caller is given the answer before."""
     given: Given = original(client, asked, timeout)

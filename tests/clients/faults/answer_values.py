@@ -26,19 +26,19 @@ def outputs_by_position(original: Original, *arguments: Any) -> Any:
     return tuple(replace(one, name=names[place]) if place < len(names) else one for place, one in enumerate(found))
 
 
-@fault("lines.shown", misses="CLIENT-READS-VALUES CLIENT-READS-VALUES/grpc")
+@fault("lines.shown", misses="CLIENT-READS-VALUES CLIENT-READS-VALUES/grpc", broad=True)
 def first_output_only(original: Original, asked: Asked, outputs: Sequence[Tensor]) -> Any:
     """The caller is given the first output alone."""
     return original(asked, outputs[:1])
 
 
-@fault("lines.shown", misses="CLIENT-READS-VALUES CLIENT-READS-VALUES/grpc")
+@fault("lines.shown", misses="CLIENT-READS-VALUES CLIENT-READS-VALUES/grpc CLIENT-READS-FORM")
 def empty_output_left_out(original: Original, asked: Asked, outputs: Sequence[Tensor]) -> Any:
     """The caller is not given an output without elements."""
     return original(asked, [output for output in outputs if output.data])
 
 
-@fault("lines.shown_tensor", misses="CLIENT-READS-VALUES CLIENT-READS-VALUES/grpc")
+@fault("lines.shown_tensor", misses="CLIENT-READS-VALUES CLIENT-READS-VALUES/grpc CLIENT-READS-FORM")
 def shape_flattened(original: Original, output: Tensor) -> Any:
     """The caller is given every output with one dimension."""
     return original(replace(output, shape=(tensors.count(output.shape),)))
@@ -68,7 +68,7 @@ def bytes_read_as_text(original: Original, output: Tensor) -> Any:
     return original(replace(output, data=b"".join(map(tensors.framed, found))))
 
 
-@fault("lines.shown_tensor", misses="CLIENT-READS-VALUES CLIENT-READS-VALUES/grpc")
+@fault("lines.shown_tensor", misses="CLIENT-READS-VALUES CLIENT-READS-VALUES/grpc", broad=True)
 def fp64_as_fp32(original: Original, output: Tensor) -> Any:
     """The caller is given the elements of FP64 with the precision of FP32."""
     if output.datatype != "FP64":
@@ -78,13 +78,13 @@ def fp64_as_fp32(original: Original, output: Tensor) -> Any:
     return original(replace(output, data=tensors.packed("FP64", rounded)))
 
 
-@fault("lines.shown_tensor", misses="CLIENT-READS-VALUES CLIENT-READS-VALUES/grpc")
+@fault("lines.shown_tensor", misses="CLIENT-READS-VALUES CLIENT-READS-VALUES/grpc CLIENT-READS-FORM/grpc")
 def truth_lost(original: Original, output: Tensor) -> Any:
     """The caller is given BOOL elements that are all false."""
     return original(replace(output, data=bytes(len(output.data))) if output.datatype == "BOOL" else output)
 
 
-@fault("answer.from_binary", misses="CLIENT-READS-VALUES")
+@fault("answer.from_binary", misses="CLIENT-READS-VALUES", broad=True)
 def answers_read_big_endian(original: Original, datatype: str, shape: Sequence[int], piece: bytes) -> bytes:
     """Binary data of an answer are read as big-endian."""
     made = bytes(original(datatype, shape, piece))
@@ -110,7 +110,7 @@ def nested_data_read_by_column(original: Original, data: list[Any]) -> list[Any]
     return list(original(data))
 
 
-@fault("answer.cut", misses="CLIENT-READS-ORDER")
+@fault("answer.cut", misses="CLIENT-READS-ORDER", broad=True)
 def binary_data_in_reverse(_original: Original, data: bytes, sizes: Sequence[int]) -> list[bytes]:
     """Binary data of an answer are taken from its end."""
     ends = [len(data) - sum(sizes[:place]) for place in range(len(sizes))]
@@ -141,7 +141,7 @@ def reads_form_it_asked_for(original: Original, asked: Asked, entries: Any, data
     return tuple(original(asked, entries, data))
 
 
-@fault("answer.json_length", misses="CLIENT-READS-FORM")
+@fault("answer.json_length", misses="CLIENT-READS-FORM", broad=True)
 def header_needed_on_every_answer(original: Original, found: Answer) -> int | None:
     """An answer without the inference header is an error to the caller."""
     length = original(found)
@@ -159,7 +159,7 @@ def all_binary_or_none(original: Original, asked: Asked, entries: Any, data: byt
     return tuple(original(asked, entries, data))
 
 
-@fault("tensors.packed", misses="CLIENT-READS-JSON")
+@fault("tensors.packed", misses="CLIENT-READS-JSON", broad=True)
 def int64_read_through_a_double(original: Original, datatype: str, values: Sequence[Any]) -> bytes:
     """A 64-bit integer of an answer in JSON goes through a double."""
     if datatype in ("INT64", "UINT64"):
@@ -177,7 +177,7 @@ def white_space_unread(original: Original, text: bytes) -> dict[str, Any]:
     return said
 
 
-@fault("answer.parsed", misses="CLIENT-READS-JSON")
+@fault("answer.parsed", misses="CLIENT-READS-JSON CLIENT-READS-VALUES")
 def escapes_unread(original: Original, text: bytes) -> dict[str, Any]:
     """Escapes in the JSON of an answer are left as they are."""
     return dict(original(text.replace(b"\\u", b"\\\\u")))
@@ -187,7 +187,8 @@ def escapes_unread(original: Original, text: bytes) -> dict[str, Any]:
 def members_in_one_order_only(original: Original, text: bytes) -> dict[str, Any]:
     """An output of an answer is read only where its name comes first."""
     said = dict(original(text))
-    for entry in said.get("outputs", ()):
+    entries = said.get("outputs")
+    for entry in entries if isinstance(entries, list) else ():
         if list(entry)[:1] != ["name"]:
             raise MalformedError("no name")
     return said

@@ -11,7 +11,7 @@ from tests.clients.honest.asked import Asked, Given, MalformedError, RefusedErro
 from tests.clients.honest.grpc_answer import Output, Response
 from tests.clients.honest.grpc_client import GrpcClient
 from tests.clients.honest.grpc_request import CONTENTS
-from tests.clients.honest.protobuf import fields, message, varint
+from tests.clients.honest.protobuf import fields
 
 Tensors = tuple[Tensor, ...]
 
@@ -26,7 +26,7 @@ def outputs_of_calls_by_position(original: Original, asked: Asked, said: Respons
     return original(asked, said)
 
 
-@fault("grpc_answer.typed_elements", misses="CLIENT-READS-VALUES/grpc")
+@fault("grpc_answer.typed_elements", misses="CLIENT-READS-VALUES/grpc CLIENT-READS-FORM/grpc")
 def int64_of_calls_through_a_double(original: Original, datatype: str, numbers: list[int]) -> list[int]:
     """A 64-bit integer in typed contents of an answer goes through a double."""
     found = original(datatype, numbers)
@@ -36,7 +36,7 @@ def int64_of_calls_through_a_double(original: Original, datatype: str, numbers: 
     return [min(int(float(one)), top) for one in found]
 
 
-@fault("grpc_answer.in_order", misses="CLIENT-READS-ORDER/grpc")
+@fault("grpc_answer.in_order", misses="CLIENT-READS-ORDER/grpc", broad=True)
 def raw_outputs_in_reverse(_original: Original, entries: list[bytes]) -> list[bytes]:
     """The entries of raw_output_contents are read in reverse."""
     return entries[::-1]
@@ -58,7 +58,7 @@ def raw_contents_only(original: Original, asked: Asked, said: Response) -> Tenso
     return tuple(original(asked, said))
 
 
-@fault("grpc_answer.read_outputs", misses="CLIENT-READS-FORM/grpc")
+@fault("grpc_answer.read_outputs", misses="CLIENT-READS-FORM/grpc", broad=True)
 def typed_contents_only(original: Original, asked: Asked, said: Response) -> Tensors:
     """An answer in raw contents is an error to the caller."""
     if any(said.raw):
@@ -66,7 +66,7 @@ def typed_contents_only(original: Original, asked: Asked, said: Response) -> Ten
     return tuple(original(asked, said))
 
 
-@fault("grpc_answer.read_outputs", misses="CLIENT-READS-CLASSES/grpc")
+@fault("grpc_answer.read_outputs", misses="CLIENT-READS-CLASSES/grpc CLIENT-READS-FORM/grpc")
 def classes_of_calls_unread(original: Original, asked: Asked, said: Response) -> Tensors:
     """An output of classes in the answer to a call is an error to the caller."""
     classified = {output.name for output in asked.outputs or () if output.classes is not None}
@@ -75,13 +75,13 @@ def classes_of_calls_unread(original: Original, asked: Asked, said: Response) ->
     return tuple(original(asked, said))
 
 
-@fault("grpc_client.refused", misses="CLIENT-READS-ERROR/grpc")
+@fault("grpc_client.refused", misses="CLIENT-READS-ERROR/grpc CLIENT-READS-ERROR-TEXT/grpc")
 def status_unread(_original: Original, _error: Any) -> bytes:
     """A call that ends with another status than OK gives the caller no outputs, and no error."""
     return b""
 
 
-@fault("grpc_answer.given", "grpc_client.refused", misses="CLIENT-READS-ERROR/grpc")
+@fault("grpc_answer.given", "grpc_client.refused", misses="CLIENT-READS-ERROR/grpc CLIENT-READS-ERROR-TEXT/grpc")
 def some_statuses_unread(original: Original, *arguments: Any) -> Any:
     """A call that ends with INVALID_ARGUMENT or NOT_FOUND gives the caller no outputs, and no error."""
     if len(arguments) == 1:
@@ -96,7 +96,7 @@ def details_lost(_original: Original, error: Any) -> bytes:
     raise RefusedError("call failed") from error
 
 
-@fault("grpc_client.GrpcClient.infer", misses="CLIENT-READS-OWN/grpc")
+@fault("grpc_client.GrpcClient.infer", misses="CLIENT-READS-OWN/grpc", broad=True)
 def reuses_last_answer_of_calls(original: Original, client: GrpcClient, asked: Asked, timeout: float) -> Given:
     """From the second call on, the caller is given the answer before."""
     given: Given = original(client, asked, timeout)
@@ -129,20 +129,20 @@ def raw_outputs_too_many_passed_over(original: Original, asked: Asked, said: Res
 
 @fault("grpc_answer.from_typed", misses="CLIENT-REFUSES-WRONG/grpc")
 def contents_of_another_datatype_read(original: Original, output: Output) -> bytes:
-    """Typed contents in the field of another datatype are read as if they were in their own."""
-    key = CONTENTS.get(output.datatype, 0)
-    bodies = [value if isinstance(value, bytes) else varint(value) for _, value in fields(output.contents)]
-    output.contents = b"".join(message(key, body) for body in bodies)
+    """Typed contents in the field of FP32 are taken for the memory of whatever datatype the output has."""
+    found = list(fields(output.contents))
+    if [number for number, _ in found] == [CONTENTS["FP32"]]:
+        return b"".join(value for _, value in found if isinstance(value, bytes))
     return bytes(original(output))
 
 
-@fault("grpc_client.deadline", misses="CLIENT-ENDS/grpc")
+@fault("grpc_client.deadline", misses="CLIENT-ENDS/grpc", broad=True)
 def calls_without_deadline(_original: Original, _timeout: float) -> float | None:
     """A call has no deadline."""
     return None
 
 
-@fault("grpc_client.GrpcClient.infer", misses="CLIENT-GOES-ON/grpc")
+@fault("grpc_client.GrpcClient.infer", misses="CLIENT-GOES-ON/grpc", broad=True)
 def channel_closed_after_an_error(original: Original, client: GrpcClient, asked: Asked, timeout: float) -> Given:
     """After its first error every call of a client is an error."""
     if vars(client).get("is_broken"):

@@ -23,7 +23,7 @@ def size_in_elements(_original: Original, tensor: Tensor) -> int:
     return tensors.count(tensor.shape)
 
 
-@fault("request.binary_data", misses="CLIENT-SENDS-SIZE")
+@fault("request.binary_data", misses="CLIENT-SENDS-SIZE CLIENT-SENDS-VALUES")
 def fp16_as_eight_bytes(original: Original, tensor: Tensor) -> bytes:
     """An element of FP16 is sent as a double."""
     if tensor.datatype != "FP16":
@@ -178,7 +178,7 @@ def last_tensor_left_out(_original: Original, text: bytes, pieces: list[bytes]) 
     return text + b"".join(pieces[:-1])
 
 
-@fault("request.raw", misses="CLIENT-SENDS-RAW")
+@fault("request.raw", misses="CLIENT-SENDS-RAW CLIENT-SENDS-VALUES")
 def raw_with_json(_original: Original, asked: Asked) -> tuple[Headers, bytes]:
     """A raw binary request has the JSON before its data."""
     headers = [("Content-Type", "application/octet-stream"), ("Inference-Header-Content-Length", "0")]
@@ -194,7 +194,7 @@ def raw_data_cut(original: Original, tensor: Tensor) -> bytes:
 SENT: dict[int, bytes] = {}
 
 
-@fault("request.binary_data", misses="CLIENT-SENDS-VALUES")
+@fault("request.binary_data", misses="CLIENT-SENDS-VALUES CLIENT-SENDS-BYTES")
 def buffer_of_an_earlier_request(original: Original, tensor: Tensor) -> bytes:
     """Where an earlier tensor was as long, its data are sent again."""
     made = bytes(original(tensor))

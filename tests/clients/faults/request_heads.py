@@ -67,14 +67,14 @@ def header_under_another_name(original: Original, text: bytes, *, has_data: bool
     return [(f"X-{name}" if name == LENGTH else name, value) for name, value in made]
 
 
-@fault("request.raw", misses="CLIENT-SENDS-RAW")
+@fault("request.raw", misses="CLIENT-SENDS-RAW CLIENT-SENDS-JSON")
 def header_on_raw_missing(original: Original, asked: Asked) -> tuple[Headers, bytes]:
     """A raw binary request has no inference header."""
     headers, body = original(asked)
     return [(name, value) for name, value in headers if name != LENGTH], body
 
 
-@fault("request.raw", misses="CLIENT-SENDS-RAW")
+@fault("request.raw", misses="CLIENT-SENDS-RAW CLIENT-SENDS-JSON")
 def header_on_raw_counts_the_body(original: Original, asked: Asked) -> tuple[Headers, bytes]:
     """The inference header of a raw binary request is the length of the body."""
     headers, body = original(asked)
@@ -125,7 +125,7 @@ def version_left_out(original: Original, asked: Asked) -> str:
     return str(original(asked)).partition("/versions/")[0].removesuffix("/infer") + "/infer"
 
 
-@fault("connection.head", misses="CLIENT-SENDS-SIZES-FILL CLIENT-SENDS-WHOLE")
+@fault("connection.head", misses="CLIENT-SENDS-SIZES-FILL CLIENT-SENDS-WHOLE", broad=True)
 def content_length_is_json_only(original: Original, connection: Connection, request: Request) -> bytes:
     """Content-Length is the length of the JSON, without the binary data."""
     length = dict(request.headers).get(LENGTH, "0")
@@ -134,7 +134,7 @@ def content_length_is_json_only(original: Original, connection: Connection, requ
     return made if length == "0" else made.replace(whole, f"Content-Length: {length}\r\n".encode())
 
 
-@fault("connection.send_request", misses="CLIENT-SENDS-WHOLE")
+@fault("connection.send_request", misses="CLIENT-SENDS-WHOLE", broad=True)
 def content_length_counts_more(_original: Original, connection: Connection, request: Request) -> None:
     """Content-Length is greater than the body, behind which the client ends its side of the connection."""
     more = f"\r\nContent-Length: {len(request.body) + 4}".encode()
@@ -142,7 +142,7 @@ def content_length_counts_more(_original: Original, connection: Connection, requ
     connection.socket.shutdown(socket.SHUT_WR)
 
 
-@fault("connection.send_request", misses="CLIENT-SENDS-WHOLE")
+@fault("connection.send_request", misses="CLIENT-SENDS-WHOLE", broad=True)
 def chunks_without_end(_original: Original, connection: Connection, request: Request) -> None:
     """A body comes in chunks, and the last one is missing."""
     in_chunks = re.sub(rb"\r\nContent-Length: [0-9]+", b"\r\nTransfer-Encoding: chunked", head(connection, request))

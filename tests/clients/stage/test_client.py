@@ -6,22 +6,28 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from http.client import HTTPConnection, HTTPException
+from typing import Any
 
 import pytest
+from tritonclient.grpc import InferenceServerClient
 
-from conformance.checks.support.client_rows import answering, model_of, small, small_answer, tensor
+from conformance.checks.support.client_rows import answering, expect_like_plain, model_of, small, small_answer, tensor
 from conformance.clients.adapter import AdapterHangsError
 from conformance.clients.answers.broken_off import PLACES, broken_off
-from conformance.clients.answers.script import Ending, HttpAnswer, Tensors
+from conformance.clients.answers.delivery import Delivery
+from conformance.clients.answers.honest import Style
+from conformance.clients.answers.script import Ending, HttpAnswer, Script, Tensors
 from conformance.clients.client import Client
-from conformance.clients.inference import Inference, Introduction, Result
+from conformance.clients.inference import GivenOutput, Inference, Introduction, Result
 from conformance.clients.peer import Peer
 from conformance.expect.unmet import NotApplicable, Unmet
-from conformance.terms.extensions import HTTP
+from conformance.terms.extensions import GRPC, HTTP
 from conformance.transport.exchange import FailureKind, Reply
 from conformance.wire.received import Received
+from conformance.wire.tensor import Tensor
 
 INFERENCE = small("peer", "json")
+CLOSED = Style(delivery=Delivery(ending=Ending.CLOSE))
 MODEL = f"/v2/models/{model_of('peer')}"
 HEAD = f"POST {MODEL}/infer HTTP/1.1\r\nHost: h\r\n".encode()
 REQUEST = HEAD + b"Content-Length: 2\r\n\r\n{}"
@@ -128,3 +134,59 @@ def test_a_script_that_fails_is_a_fault_of_the_suites(peer: Peer) -> None:
 
     with pytest.raises(KeyError, match="no such style"):
         Client(Posts(Result(())), peer, HTTP).infer(INFERENCE, answering((), failing))
+
+
+@pytest.mark.parametrize(
+    ("result", "script", "moves"),
+    [
+        (Result(()), small_answer(INFERENCE), False),
+        (Result(error="broken"), small_answer(INFERENCE), True),
+        (Result(()), answering((tensor("m", "OUT0", "INT32", (2,)),), CLOSED), True),
+    ],
+)
+def test_what_is_left_over_of_trouble_stays_at_its_address(result: Result, script: Script, moves: bool) -> None:
+    with Peer() as opened:
+        first = opened.http_address
+        client = Client(Posts(result), opened, HTTP)
+        client.infer(INFERENCE, script)
+        client.infer(replace(INFERENCE, model="another_model"), script)
+        assert opened.http_address == first
+        Client(Posts(result), opened, HTTP)
+        assert (opened.http_address != first) == moves
+
+
+def test_what_is_left_over_of_a_call_stays_at_its_address() -> None:
+    with Peer() as opened:
+        first = opened.grpc_address
+        opened.refresh(GRPC)
+        assert opened.grpc_address == first
+        opened.disturb(GRPC)
+        opened.refresh(GRPC)
+        assert opened.grpc_address not in (first, None)
+        client = InferenceServerClient(opened.grpc_address)
+        assert client.is_server_live()
+        client.close()
+
+
+OTHER = Tensor.of("OUT0", "INT32", [-5, 6])
+
+
+@pytest.mark.parametrize(("given", "requirement"), [(OTHER, "CLIENT-READS-VALUES"), (None, None)])
+def test_what_is_wrong_when_plain_is_no_matter_of_how_it_comes(
+    peer: Peer, given: Tensor | None, requirement: str | None
+) -> None:
+    made = (tensor("plain", "OUT0", "INT32", (2,)),)
+    script = answering(made, Style(delivery=Delivery(chunk=3)))
+
+    class Chunkless(Posts):
+        """An adapter that gives the right tensor of the plain model alone, or never."""
+
+        def infer(self, transport: str, address: str, inferences: Sequence[Inference], **options: Any) -> list[Result]:
+            super().infer(transport, address, inferences, **options)
+            is_plain = inferences[0].model.endswith("_plain")
+            one = made[0] if is_plain and given is None else OTHER
+            return [Result((GivenOutput("OUT0", one),))]
+
+    with pytest.raises(Unmet) as raised:
+        expect_like_plain(Client(Chunkless(Result(())), peer, HTTP), INFERENCE, script)
+    assert raised.value.requirement == requirement

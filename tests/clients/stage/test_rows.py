@@ -20,9 +20,16 @@ from tests.clients.stage.triton_clients import TritonClients
 
 OVER_HTTP = all_rows(checks.of_area("client"))
 OVER_GRPC = all_rows(checks.of_area("client-grpc"))
-# What tritonclient does not meet, whichever row shows it: it states no content type, takes sizes beyond the body and
-# an answer without outputs, and reads no typed contents.
-KNOWN = {"CLIENT-SENDS-CONTENT-TYPE", "CLIENT-REFUSES-WRONG", "CLIENT-READS-FORM/grpc"}
+# What tritonclient does not meet, whichever row shows it: it states no content type, sends NaN and FP16 as JSON where
+# that is asked for, takes lengths that do not add up and an answer without outputs, and reads no typed contents.
+KNOWN = {
+    "CLIENT-SENDS-CONTENT-TYPE",
+    "CLIENT-SENDS-JSON",
+    "CLIENT-SENDS-FP16",
+    "CLIENT-REFUSES-WRONG",
+    "CLIENT-REFUSES-WRONG/grpc",
+    "CLIENT-READS-FORM/grpc",
+}
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 _BARE = """
 import contextlib, os, socket, sys
 from urllib.parse import urlsplit
-from tests.support.recording import JSON_PART, TENSOR, heard, request
+from tests.support.bare_requests import JSON_PART, TENSOR, heard, request
 address = urlsplit(os.environ["OIP_TARGET_URL"])
 def send(octets):
     with socket.create_connection((address.hostname, address.port), 10) as connection:
@@ -50,4 +50,9 @@ SECRET = "sesame-open-0123456789"  # noqa: S105 - made up
 WITH_SECRETS = (
     f'request(JSON_PART + TENSOR, "Authorization: Bearer {SECRET}", "Cookie: id={SECRET}", "X-Api-Key: {SECRET}", '
     f'"Inference-Header-Content-Length: {SECRET}", path="/v2/models/{SECRET}/infer?token={SECRET}")'
+)
+BROKEN_WITH_SECRETS = (
+    f'request(JSON_PART + TENSOR, "Authorization: Bearer {SECRET}", "X-Api Key: {SECRET}")',
+    f'request(JSON_PART + TENSOR, "Authorization : Bearer {SECRET}")',
+    f'request(JSON_PART + TENSOR, "Authorization: Bearer {SECRET}", length=100) + b"Authorization: x{SECRET}"',
 )

@@ -17,7 +17,8 @@ from conformance.clients.recording.http_tap import HttpTap
 from conformance.clients.recording.proxy import Proxy, Route
 from conformance.clients.recording.recorded import Recorded
 from conformance.clients.recording.upstream import Upstream
-from tests.support.recording import BINARY, TIMEOUT, Notes, heard, recording, request, said
+from tests.support.bare_requests import BINARY, TIMEOUT, heard, request, said
+from tests.support.recording import Notes, recording
 from tests.support.scripted import answers, scripted
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"

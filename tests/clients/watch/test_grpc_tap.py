@@ -17,8 +17,9 @@ from conformance.clients.recording.grpc_messages import Messages, decompressed
 from conformance.clients.recording.grpc_tap import GrpcTap
 from conformance.clients.recording.kept import Store
 from conformance.clients.recording.recorder import Recorder
+from tests.support.bare_requests import heard, said
 from tests.support.grpc_serving import PATH, TIMEOUT, GrpcConnection, connected, message_of, serving
-from tests.support.recording import Notes, heard, recording, said
+from tests.support.recording import Notes, recording
 from tests.support.scripted import scripted
 
 REQUEST = """

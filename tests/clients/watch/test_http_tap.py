@@ -12,7 +12,8 @@ from conformance.clients.recording.http_tap import HttpTap
 from conformance.clients.recording.kept import Store
 from conformance.clients.recording.recorded import Recorded
 from conformance.clients.recording.recorder import Recorder
-from tests.support.recording import BINARY, JSON_PART, PATH, Notes, request
+from tests.support.bare_requests import BINARY, JSON_PART, PATH, request
+from tests.support.recording import Notes
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 CHUNKED = f"POST {PATH} HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n".encode()

@@ -19,7 +19,7 @@ import pytest
 from conformance.commands.main import main
 from conformance.commands.watch_waiting import Ended, until_idle
 from tests.clients.watch.programs import GOOD, TRITON, WRONG_LENGTH, WRONG_TYPE, bare, program
-from tests.support.recording import TIMEOUT, heard, request
+from tests.support.bare_requests import TIMEOUT, heard, request
 from tests.support.scripted import scripted
 from tests.support.servers import bundled
 
