@@ -29,6 +29,7 @@ class Seen:
             again.
         outputs: the tensors of the answer that the caller asked for: what an honest answer holds.
         timeout: seconds that the caller gave.
+        others: the tensors of other answers, those before it and those that were asked for with it.
     """
 
     inference: Inference
@@ -36,6 +37,7 @@ class Seen:
     heard: tuple[Heard, ...]
     outputs: Tensors
     timeout: float = TIMEOUT
+    others: Tensors = ()
 
 
 class Client:
@@ -60,6 +62,12 @@ class Client:
         """Whether it is judged over gRPC."""
         return self.transport == GRPC
 
+    def anew(self) -> Client:
+        """Return the same client for the same row, beginning anew where something went wrong."""
+        fresh = Client(self._adapter, self._peer, self.transport)
+        fresh.heard = self.heard
+        return fresh
+
     def infer(self, inference: Inference, script: Script, *, timeout: float = TIMEOUT) -> Seen:
         """Have the client make one inference, which is answered as the script says.
 
@@ -82,10 +90,28 @@ class Client:
         """
         if len({one.model for one in inferences}) < len(inferences):
             raise ValueError("inferences that are made together are of different models")
+        earlier = self._peer.outputs()
         scene = self._peer.play(inferences, script)
+        results = self._asked(scene, at_once=at_once, timeout=timeout)
+        heard = self._keep(scene)
+        if scene.fault:
+            raise scene.fault
+        if has_trouble(results, [one for _, one in heard]):
+            self._peer.disturb(self.transport)
+        if reason := next((result.cannot for result in results if result.cannot), ""):
+            raise NotApplicable(f"the client cannot: {safe(reason)}")
+        seen = []
+        for place, (inference, result) in enumerate(zip(inferences, results, strict=True)):
+            own = tuple(one for of, one in heard if of == place)
+            others = (*earlier, *scene.outputs(beside=place))
+            seen.append(Seen(inference, result, own, script.asked_outputs(inference), timeout, others))
+        return seen
+
+    def _asked(self, scene: Scene, *, at_once: bool, timeout: float) -> list[Result]:
+        """Return what the client gives its caller for each inference of a scene."""
         address = self._peer.address(self.transport)
         try:
-            results = self._adapter.infer(self.transport, address, inferences, at_once=at_once, timeout=timeout)
+            return self._adapter.infer(self.transport, address, scene.inferences, at_once=at_once, timeout=timeout)
         except AdapterError as error:
             self._keep(scene)
             self._peer.disturb(self.transport)
@@ -93,24 +119,6 @@ class Client:
                 reply, within = Reply(self.heard[-1].exchange()), f"outputs or an error within {timeout:g} s"
                 raise Unmet(within, f"nothing came: {safe(str(error))}", reply) from None
             raise
-        heard = self._keep(scene)
-        if scene.fault:
-            raise scene.fault
-        if has_trouble(results, [one for _, one in heard]):
-            self._peer.disturb(self.transport)
-        for result in results:
-            if result.cannot:
-                raise NotApplicable(f"the client cannot: {safe(result.cannot)}")
-        return [
-            Seen(
-                inference,
-                result,
-                tuple(one for of, one in heard if of == place),
-                script.asked_outputs(inference),
-                timeout,
-            )
-            for place, (inference, result) in enumerate(zip(inferences, results, strict=True))
-        ]
 
     def _keep(self, scene: Scene) -> list[tuple[int, Heard]]:
         """Return what was heard, each with the place of its inference, numbered and kept."""

@@ -8,6 +8,7 @@ from itertools import permutations
 
 from conformance.checks.support.client_rows import (
     answering,
+    expect_like_plain,
     is_json,
     over_grpc,
     over_grpc_raw,
@@ -211,4 +212,4 @@ def call_row(name: str, style: CallStyle) -> Row:
 @rows(*[call_row(name, style) for name, style in CALL_STYLES.items()], over_grpc_raw(no_outputs_row()))
 def reads_the_form_that_comes(client: Client, inference: Inference, script: Script) -> None:
     """Outputs are read in the form in which they come, with the inference header and without it."""
-    expect_outputs(client.infer(inference, script), through_json=True)
+    expect_like_plain(client, inference, script)

@@ -40,6 +40,6 @@ def says_what_the_server_said(client: Client, error: ErrorAnswer) -> None:
 @rows("error", "status", "message")
 def takes_no_success_for_an_error(client: Client, name: str) -> None:
     """An answer with success is none that failed, also where an output is called like an error and looks like one."""
-    output = Tensor.of(name, "BYTES", ['{"error":"out of memory"}', "error"])
+    output = Tensor.of(name, "BYTES", [f'{{"error":"no {name}"}}', "error"])
     made = small(f"no-{name}", plain_form(client), outputs=(AskedOutput(name, "json"),))
     expect_outputs(client.infer(made, answering((output,))))

@@ -15,7 +15,7 @@ from conformance.clients.answers.script import CallScript, Ending, HttpScript, S
 from conformance.clients.answers.wrong import FALSE_CODING, WRONG_BINARY, WRONG_JSON
 from conformance.clients.answers.wrong_calls import UNENDED_CALLS, WRONG_CALLS
 from conformance.clients.client import TIMEOUT, Client
-from conformance.clients.expectations.reading import expect_outputs
+from conformance.clients.expectations.reading import expect_outputs, laid_to
 from conformance.clients.expectations.refusing import expect_absent, expect_error, expect_in_time
 from conformance.clients.inference import AskedOutput, Inference
 from conformance.expect.unmet import about
@@ -169,5 +169,5 @@ def goes_on_after_errors(client: Client, inference: Inference, script: Script, t
         client.infer(inference, script, timeout=timeout)
     form = inference.form_of(0)
     following = small(f"following-{inference.model}", form, outputs=(AskedOutput("OUT0", form),))
-    with about(GOES_ON):
+    with laid_to(GOES_ON):
         expect_outputs(client.infer(following, small_answer(following), timeout=timeout))

@@ -14,7 +14,9 @@ from zlib import crc32
 from conformance.clients.answers import honest, honest_calls
 from conformance.clients.answers.script import CallScript, HttpScript, Script, Tensors
 from conformance.clients.client import Client
+from conformance.clients.expectations.reading import expect_outputs
 from conformance.clients.inference import Inference
+from conformance.expect.unmet import Unmet, about
 from conformance.roles.corner_values import OCTETS, TEXTS
 from conformance.roles.sample_values import sample_tensor
 from conformance.terms import ledger
@@ -79,6 +81,28 @@ def is_json(inference: Inference) -> bool:
 def unread_form(client: Client, inference: Inference) -> str | None:
     """Return what is not met where a caller has an error instead of outputs: a client may read no typed contents."""
     return "CLIENT-READS-FORM" if client.is_over_grpc and is_json(inference) else None
+
+
+def expect_like_plain(client: Client, inference: Inference, script: Script) -> None:
+    """Expect that outputs are read however they come; what is as wrong when plain is no matter of how.
+
+    Raises:
+        Unmet: they are not; the plain answer's being read wrongly is about the values alone.
+    """
+    try:
+        expect_outputs(client.infer(inference, script), through_json=True)
+    except Unmet as unmet:
+        if unmet.requirement is None and script.outputs(inference):
+            plain = plain_twin(inference)
+            with about("CLIENT-READS-VALUES"):
+                expect_outputs(client.anew().infer(plain, answering(script.outputs(inference))), through_json=True)
+        raise
+
+
+def plain_twin(inference: Inference) -> Inference:
+    """Return the inference with outputs in one form, that of the first, and without codings."""
+    outputs = inference.outputs and tuple(replace(one, form=inference.outputs[0].form) for one in inference.outputs)
+    return replace(inference, model=f"{inference.model}_plain", outputs=outputs, accepts=None)
 
 
 def plain_form(client: Client) -> Form:

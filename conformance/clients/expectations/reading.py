@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 from conformance.clients.client import Seen
@@ -15,8 +16,10 @@ from conformance.expect.unmet import Unmet
 from conformance.terms.text import safe
 from conformance.transport.exchange import Reply
 from conformance.wire.outputs import Output
-from conformance.wire.tensor import Tensor
+from conformance.wire.tensor import Tensor, first_difference
 
+OWN: Final = "CLIENT-READS-OWN"
+TELLING: Final = 4  # bytes of a tensor that no other one has by chance
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 
 
@@ -91,7 +94,49 @@ def _shown(one: Class | ClassText) -> str:
     return f"value {safe(one.value)}, index {one.index}, {label}"
 
 
+@contextmanager
+def laid_to(requirement: str) -> Iterator[None]:
+    """Judge what is inside by one requirement, unless the caller was given tensors of another answer.
+
+    Raises:
+        Unmet: what stands inside is unmet.
+    """
+    try:
+        yield
+    except Unmet as unmet:
+        if unmet.requirement != OWN:
+            unmet.requirement = requirement
+        raise
+
+
+def is_of_another(seen: Seen) -> bool:
+    """Whether the caller was given a tensor of another answer, which is too long to be like its own by chance."""
+    given = [one.tensor for one in seen.result.outputs or () if one.tensor is not None]
+    return any(_is_same(one, other) for one in given for other in seen.others if _is_telling(other, seen))
+
+
+def _is_telling(other: Tensor, seen: Seen) -> bool:
+    return other.size >= TELLING and not any(_is_same(other, own) for own in seen.outputs)
+
+
+def _is_same(one: Tensor, other: Tensor) -> bool:
+    if (one.datatype, one.shape) != (other.datatype, other.shape):
+        return False
+    return first_difference(one.array, other.array, one.datatype) is None
+
+
 def _expect_tensor(seen: Seen, expected: Tensor, *, through_json: bool) -> None:
+    """Expect one output; a tensor of another answer in its place is that client's not keeping answers apart."""
+    try:
+        _expect_same(seen, expected, through_json=through_json)
+    except Unmet as unmet:
+        if is_of_another(seen):
+            unmet.requirement = OWN
+            unmet.actual += ", which is of another answer"
+        raise
+
+
+def _expect_same(seen: Seen, expected: Tensor, *, through_json: bool) -> None:
     given = seen.result.output(expected.name)
     found = None if given is None else _output(given)
     if given is not None and given.trouble:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from conformance.clients.answers.script import Script
+from conformance.clients.answers.script import Script, Tensors
 from conformance.clients.inference import Inference
 from conformance.clients.peer.http_peer import HttpPeer
 from conformance.clients.peer.scene import Scene, Stage
@@ -82,6 +82,10 @@ class Peer:
         if address is None:
             raise NotApplicable("the packages that gRPC needs are not installed")
         return address
+
+    def outputs(self) -> Tensors:
+        """Return the tensors of the answers that were played last."""
+        return self._stage.outputs()
 
     def play(self, inferences: Sequence[Inference], script: Script) -> Scene:
         """Answer these inferences by a script from now on; the scene keeps what was heard of them."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
-from conformance.clients.answers.script import CallAnswer, HttpAnswer, Script
+from conformance.clients.answers.script import CallAnswer, HttpAnswer, Script, Tensors
 from conformance.clients.inference import Inference
 from conformance.clients.peer.heard import Heard
 from conformance.wire.received import Received
@@ -54,6 +54,11 @@ class Scene:
             self.fault = error
             raise ScriptFault(str(error)) from error
 
+    def outputs(self, beside: int | None = None) -> Tensors:
+        """Return the tensors of its answers, but for those to one inference."""
+        asked = [one for place, one in enumerate(self.inferences) if place != beside]
+        return tuple(tensor for one in asked for tensor in self.script.outputs(one))
+
     def keep(self, place: int, heard: Heard) -> None:
         """Keep what was heard, before it is answered."""
         with self._lock:
@@ -71,13 +76,19 @@ class Stage:
     def __init__(self) -> None:
         self._by_model: dict[str, Scene] = {}
         self._now: Scene | None = None
+        self._outputs: Tensors = ()
 
     def play(self, inferences: Sequence[Inference], script: Script) -> Scene:
         """Begin a scene."""
         scene = Scene(inferences, script)
         self._by_model.update({one.model: scene for one in inferences})
         self._now = scene
+        self._outputs = scene.outputs() or self._outputs
         return scene
+
+    def outputs(self) -> Tensors:
+        """Return the tensors of the last scene that had any."""
+        return self._outputs
 
     def scene_of(self, model: str | None) -> Scene | None:
         """Return the scene that a request to this model belongs to; None before the first."""

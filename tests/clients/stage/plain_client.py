@@ -129,7 +129,7 @@ def request(inference: Inference) -> tuple[str, dict[str, str], bytes]:
     path = f"/v2/models/{quote(inference.model, safe='')}{version}/infer"
     headers = {"Accept-Encoding": inference.accepts or "identity", "Content-Type": "application/json"}
     blobs = [octets_of(one) for place, one in enumerate(inference.inputs) if inference.form_of(place) == "binary"]
-    head = b"" if inference.is_raw else json.dumps(document(inference), ensure_ascii=False).encode()
+    head = b"" if inference.is_raw else json.dumps(document(inference), ensure_ascii=False, allow_nan=False).encode()
     if blobs:
         headers |= {HEADER: str(len(head)), "Content-Type": "application/octet-stream"}
     body = head + b"".join(blobs)
@@ -162,6 +162,8 @@ def _input(inference: Inference, place: int) -> dict[str, Any]:
     entry: dict[str, Any] = {"name": one.name, "shape": list(one.shape), "datatype": one.datatype}
     if inference.form_of(place) == "binary":
         return {**entry, "parameters": {"binary_data_size": len(octets_of(one))}}
+    if one.datatype == "FP16":
+        raise ValueError("FP16 has no JSON form")
     values = one.array.reshape(-1).tolist()
     return {**entry, "data": [value.decode() for value in values] if one.datatype == "BYTES" else values}
 

@@ -6,23 +6,25 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from http.client import HTTPConnection, HTTPException
+from typing import Any
 
 import pytest
 from tritonclient.grpc import InferenceServerClient
 
-from conformance.checks.support.client_rows import answering, model_of, small, small_answer, tensor
+from conformance.checks.support.client_rows import answering, expect_like_plain, model_of, small, small_answer, tensor
 from conformance.clients.adapter import AdapterHangsError
 from conformance.clients.answers.broken_off import PLACES, broken_off
 from conformance.clients.answers.delivery import Delivery
 from conformance.clients.answers.honest import Style
 from conformance.clients.answers.script import Ending, HttpAnswer, Script, Tensors
 from conformance.clients.client import Client
-from conformance.clients.inference import Inference, Introduction, Result
+from conformance.clients.inference import GivenOutput, Inference, Introduction, Result
 from conformance.clients.peer import Peer
 from conformance.expect.unmet import NotApplicable, Unmet
 from conformance.terms.extensions import GRPC, HTTP
 from conformance.transport.exchange import FailureKind, Reply
 from conformance.wire.received import Received
+from conformance.wire.tensor import Tensor
 
 INFERENCE = small("peer", "json")
 CLOSED = Style(delivery=Delivery(ending=Ending.CLOSE))
@@ -164,3 +166,27 @@ def test_what_is_left_over_of_a_call_stays_at_its_address() -> None:
         client = InferenceServerClient(opened.grpc_address)
         assert client.is_server_live()
         client.close()
+
+
+OTHER = Tensor.of("OUT0", "INT32", [-5, 6])
+
+
+@pytest.mark.parametrize(("given", "requirement"), [(OTHER, "CLIENT-READS-VALUES"), (None, None)])
+def test_what_is_wrong_when_plain_is_no_matter_of_how_it_comes(
+    peer: Peer, given: Tensor | None, requirement: str | None
+) -> None:
+    made = (tensor("plain", "OUT0", "INT32", (2,)),)
+    script = answering(made, Style(delivery=Delivery(chunk=3)))
+
+    class Chunkless(Posts):
+        """An adapter that gives the right tensor of the plain model alone, or never."""
+
+        def infer(self, transport: str, address: str, inferences: Sequence[Inference], **options: Any) -> list[Result]:
+            super().infer(transport, address, inferences, **options)
+            is_plain = inferences[0].model.endswith("_plain")
+            one = made[0] if is_plain and given is None else OTHER
+            return [Result((GivenOutput("OUT0", one),))]
+
+    with pytest.raises(Unmet) as raised:
+        expect_like_plain(Client(Chunkless(Result(())), peer, HTTP), INFERENCE, script)
+    assert raised.value.requirement == requirement

@@ -10,7 +10,7 @@ import pytest
 
 from conformance.checks.support.client_rows import owed, small, small_answer, tensor
 from conformance.clients.client import Seen
-from conformance.clients.expectations.reading import expect_classes, expect_outputs
+from conformance.clients.expectations.reading import expect_classes, expect_outputs, laid_to
 from conformance.clients.expectations.refusing import expect_absent, expect_error, expect_in_time, expect_text
 from conformance.clients.expectations.sending import expect_sent
 from conformance.clients.inference import AskedOutput, Class, GivenOutput, Result
@@ -70,6 +70,32 @@ def test_outputs_that_are_not_those_of_the_answer(result: Result, expected: str,
         expect_outputs(seen(result))
     assert (raised.value.expected, raised.value.actual) == (expected, actual)
     assert raised.value.reply is not None
+
+
+@pytest.mark.parametrize(
+    ("others", "requirement"),
+    [
+        ((Tensor.of("OUT0", "INT32", [1, 2]),), "CLIENT-READS-OWN"),
+        ((Tensor.of("OUT5", "INT32", [1, 2]),), "CLIENT-READS-OWN"),
+        ((Tensor.of("OUT0", "INT32", [1, 3]),), None),
+        ((Tensor.of("OUT0", "INT32", [1, 2], (1, 2)),), None),
+        ((), None),
+    ],
+)
+def test_a_tensor_of_another_answer_is_recognised(others: tuple[Tensor, ...], requirement: str | None) -> None:
+    with pytest.raises(Unmet) as raised:
+        expect_outputs(replace(seen(given(1, 2)), others=others))
+    assert raised.value.requirement == requirement
+    with pytest.raises(Unmet) as raised, laid_to("CLIENT-GOES-ON"):
+        expect_outputs(replace(seen(given(1, 2)), others=others))
+    assert raised.value.requirement == (requirement or "CLIENT-GOES-ON")
+
+
+def test_a_short_tensor_may_be_like_another_by_chance() -> None:
+    short = replace(seen(given(1, datatype="INT16")), outputs=(Tensor.of("OUT0", "INT16", [2]),))
+    with pytest.raises(Unmet) as raised:
+        expect_outputs(replace(short, others=(Tensor.of("OUT0", "INT16", [1]),)))
+    assert raised.value.requirement is None
 
 
 def test_outputs_of_the_answer_are_right_whatever_else_is_given() -> None:
