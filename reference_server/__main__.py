@@ -19,7 +19,8 @@ from difflib import get_close_matches
 
 import uvicorn
 
-from reference_server import app, faults, http_body, models, steps
+from reference_server import app, faults, models, steps
+from reference_server.limits import DEFAULT, Limits
 from reference_server.uvicorn_config import uvicorn_config
 
 BACKLOG = 2048
@@ -40,9 +41,24 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--max-body",
         type=int,
-        default=http_body.DEFAULT_LIMIT,
+        default=DEFAULT.body,
         metavar="BYTES",
         help="refuse larger request bodies with status 413, and larger messages (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--max-head",
+        type=int,
+        default=DEFAULT.head,
+        metavar="BYTES",
+        help="refuse larger heads of requests with status 431 (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--patience",
+        type=float,
+        default=DEFAULT.patience,
+        metavar="SECONDS",
+        help="refuse a request whose head, or the next part of whose body, takes longer, with status 408 "
+        "(default: %(default)g)",
     )
     parser.add_argument(
         "--model", action="append", metavar="ROLE", help="serve this model role alone; repeatable (default: all)"
@@ -150,20 +166,22 @@ def main() -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: sys.exit(0))
     with faults.switched_on(faults.load()[options.fault]) if options.fault else nullcontext():
-        serve(listen(options.host, options.port), options.max_body, options.grpc_port, options.model)
+        limits = Limits(options.max_head, options.max_body, options.patience)
+        serve(listen(options.host, options.port), limits, options.grpc_port, options.model)
 
 
-def serve(listener: socket.socket, max_body: int, grpc_port: int | None, roles: Collection[str] | None = None) -> None:
+def serve(listener: socket.socket, limits: Limits, grpc_port: int | None, roles: Collection[str] | None = None) -> None:
     """Serve all model roles or these on a socket, and over gRPC where it has a port, until a signal comes."""
     served = {name: model for name, model in models.load().items() if roles is None or name in roles}
     config = uvicorn_config(
-        app.create(served, max_body),
+        app.create(served, limits),
         log_level="error",
         keep_alive_seconds=KEEP_ALIVE_SECONDS,
         shutdown_seconds=SHUTDOWN_SECONDS,
+        limits=limits,
     )
     host = listener.getsockname()[0]
-    with nullcontext() if grpc_port is None else over_grpc(served, host, grpc_port, max_body) as line:
+    with nullcontext() if grpc_port is None else over_grpc(served, host, grpc_port, limits.body) as line:
         print(url(listener), *([line] if line else []), sep="\n", flush=True)
         uvicorn.Server(config).run(sockets=[listener])
 

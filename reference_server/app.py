@@ -17,15 +17,16 @@ from starlette.routing import Route
 from reference_server import codings, http_body, metadata, request, response
 from reference_server.errors import InferenceError, shown
 from reference_server.framing import HEADER
+from reference_server.limits import DEFAULT, Limits
 from reference_server.models import VERSION, Model
 
 
 class Service:
     """The endpoints, over a set of models."""
 
-    def __init__(self, models: Mapping[str, Model], max_body: int) -> None:
+    def __init__(self, models: Mapping[str, Model], limits: Limits) -> None:
         self.models = models
-        self.max_body = max_body
+        self.limits = limits
 
     async def server_metadata(self, _request: Request) -> Response:
         """GET /v2."""
@@ -63,8 +64,8 @@ class Service:
     async def read_body(self, http: Request) -> bytes:
         """Return the body of a request as it was before its coding."""
         coding = codings.of_request(http)
-        body = await http_body.read(http, self.max_body)
-        return body if coding is None else codings.decoded(body, coding, self.max_body)
+        body = await http_body.read(http, self.limits)
+        return body if coding is None else codings.decoded(body, coding, self.limits.body)
 
     def find(self, http: Request) -> Model:
         """Return the model that the path names."""
@@ -78,9 +79,9 @@ class Service:
         return self.models[name]
 
 
-def create(models: Mapping[str, Model], max_body: int = http_body.DEFAULT_LIMIT) -> Starlette:
+def create(models: Mapping[str, Model], limits: Limits = DEFAULT) -> Starlette:
     """Return the application."""
-    service = Service(models, max_body)
+    service = Service(models, limits)
     routes = [
         Route("/v2", service.server_metadata),
         Route("/v2/health/live", service.live),

@@ -13,8 +13,8 @@ from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 
 from reference_server.errors import InferenceError
+from reference_server.limits import Limits
 
-DEFAULT_LIMIT = 64 * 1024 * 1024
 LINGER_SECONDS = 2.0
 
 
@@ -22,19 +22,27 @@ class UnreadBodyError(InferenceError):
     """The request is refused while part of its body is still unread."""
 
 
-async def read(request: Request, limit: int) -> bytes:
-    """Return the body; refuse one over `limit` bytes as soon as that is known, and one that cannot be read right."""
+async def read(request: Request, limits: Limits) -> bytes:
+    """Return the body; refuse one beyond the limits as soon as that is known, and one that cannot be read right."""
+    limit = limits.body
     if "upgrade" in request.headers:  # the HTTP parser stops at the head of such a request
         raise UnreadBodyError("Upgrade is not supported with an inference request")
     too_large = UnreadBodyError(f"the body is over the limit of {limit} bytes", status=413)
     if int(request.headers.get("content-length", "0")) > limit:
         raise too_large
     chunks, size = [], 0
-    async for chunk in request.stream():
-        chunks.append(chunk)
-        size += len(chunk)
-        if size > limit:
-            raise too_large
+    now = asyncio.get_running_loop().time
+    latest = now() + limits.body_seconds
+    try:
+        async with asyncio.timeout_at(now() + limits.patience) as patience:
+            async for chunk in request.stream():
+                patience.reschedule(min(now() + limits.patience, latest))
+                chunks.append(chunk)
+                size += len(chunk)
+                if size > limit:
+                    raise too_large
+    except TimeoutError:
+        raise UnreadBodyError("the rest of the body does not come", status=408) from None
     return b"".join(chunks)
 
 

@@ -6,11 +6,12 @@ from typing import Any
 
 import uvicorn
 
-from reference_server.http_protocol import OipHttpProtocol
+from reference_server.http_protocol import protocol_within
+from reference_server.limits import DEFAULT, Limits
 
 
 def uvicorn_config(
-    application: Any, *, log_level: str, keep_alive_seconds: int, shutdown_seconds: int
+    application: Any, *, log_level: str, keep_alive_seconds: int, shutdown_seconds: int, limits: Limits = DEFAULT
 ) -> uvicorn.Config:
     """Return a configuration: HTTP alone, an OIP error for what is none, and no header but those of the application.
 
@@ -19,11 +20,12 @@ def uvicorn_config(
         log_level: of uvicorn's own messages.
         keep_alive_seconds: after which an idle connection is closed.
         shutdown_seconds: that requests in flight have at the end.
+        limits: on heads; those on bodies are the application's.
     """
     return uvicorn.Config(
         application,
         interface="asgi3",
-        http=OipHttpProtocol,
+        http=protocol_within(limits),
         ws="none",
         lifespan="off",
         log_level=log_level,

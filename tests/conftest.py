@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,9 @@ from hypothesis import settings
 
 from tests.support.servers import FEW_MODELS, bundled
 from tests.support.serving import Server, running
+
+# The hundreds of processes that the tests start multiply no matrices: numpy's threads for that only cost them time.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # A machine under load is no fault of what is tested.
 settings.register_profile("tests", deadline=None)

@@ -11,7 +11,7 @@ from typing import Any
 
 import jsonschema
 
-from conformance.terms import data
+from conformance.terms import data, files
 from conformance.terms.text import safe
 from conformance.terms.user_error import UserError
 
@@ -62,11 +62,9 @@ def read(folder: Path) -> Manifest:
     """
     path = folder / NAME
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise CertificationError(f"{path}: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise CertificationError(f"{path} is no manifest: {safe(str(error))}") from error
+        document = files.json_of(files.read_text(path))
+    except files.UnreadableError as error:
+        raise CertificationError(f"{path} is no manifest: {error}") from error
     schema = json.loads((data.folder("schemas") / "manifest.schema.json").read_text(encoding="utf-8"))
     fault = jsonschema.exceptions.best_match(jsonschema.Draft202012Validator(schema).iter_errors(document))
     if fault is not None:

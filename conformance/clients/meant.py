@@ -23,7 +23,7 @@ from conformance.wire.taken_apart_call import TakenApartCall
 from conformance.wire.taken_apart_request import TakenApart
 
 # Which inputs there are cannot be told.
-_UNNAMED: Final = frozenset({"inputs-missing", "inputs-invalid", "input-invalid"})
+_UNNAMED: Final = frozenset({"inputs-missing", "inputs-invalid", "inputs-too-many", "input-invalid"})
 
 _Named = tuple[str, Fault]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
@@ -14,7 +13,7 @@ from tomlkit.exceptions import TOMLKitError
 
 from conformance.judging.baseline import MET, Baseline, Known
 from conformance.judging.selection import fits
-from conformance.terms import data
+from conformance.terms import data, files
 from conformance.terms.result import CheckResult
 
 HEAD = """\
@@ -38,10 +37,8 @@ def load(path: Path) -> Baseline:
         BaselineError: it cannot be read, is not TOML, or does not fit the schema.
     """
     try:
-        return of_text(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise BaselineError(f"--conformance-baseline {path}: {error.strerror}") from error
-    except (BaselineError, UnicodeDecodeError) as error:
+        return of_text(files.read_text(path))
+    except (BaselineError, files.UnreadableError) as error:
         raise BaselineError(f"--conformance-baseline {path}: {error}") from error
 
 
@@ -52,9 +49,9 @@ def of_text(text: str) -> Baseline:
         BaselineError: it is not TOML, or does not fit the schema.
     """
     try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise BaselineError(f"not TOML: {error}") from error
+        document = files.toml_of(text)
+    except files.UnreadableError as error:
+        raise BaselineError(str(error)) from error
     if fault := _fault(document):
         raise BaselineError(fault)
     return Baseline([_known(entry) for entry in document.get("known", ())], advice=document.get("advice", False))

@@ -81,12 +81,17 @@ def window(received: Received, apart: TakenApart | None, offset: int | None) -> 
     Without an offset a message of gRPC, which nobody can read as it is, is shown from its beginning.
     """
     if apart is None:
-        return annotate.hex_window(received.body, offset or 0, rows=MESSAGE_ROWS).splitlines()
+        rows = annotate.hex_window(received.body, offset or 0, rows=MESSAGE_ROWS).splitlines()
+        return rows if offset is None else _marked(rows, offset, f"byte {offset} of the message")
     if offset is None:
         return []
-    label = "" if apart.is_raw else f"   <- {safe(annotate.label(_layout(apart), offset))}"
-    rows = annotate.hex_window(apart.body, offset).splitlines()
-    return [f"{row}{label}" if int(row.split()[0], 16) == offset else row for row in rows]
+    label = f"byte {offset} of the tensor" if apart.is_raw else annotate.label(_layout(apart), offset)
+    return _marked(annotate.hex_window(apart.body, offset).splitlines(), offset, label)
+
+
+def _marked(rows: list[str], offset: int, label: str) -> list[str]:
+    """Return rows with a label behind the one that begins at an offset."""
+    return [f"{row}   <- {safe(label)}" if int(row.split()[0], 16) == offset else row for row in rows]
 
 
 def _layout(apart: TakenApart) -> annotate.Layout:

@@ -78,7 +78,7 @@ class CheckItem(pytest.Item):
         self.result: CheckResult | None = None
         self.extra_keyword_matches.update(keywords.of(check, row))
         for name in markers.of(check, row):
-            self.add_marker(name)
+            self.add_marker(markers.made(name))
 
     def runtest(self) -> None:
         """Judge the row; the outcome is in `result`, never an exception."""

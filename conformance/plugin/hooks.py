@@ -37,10 +37,10 @@ class Hooks:
         """
         self.config = config
         markers.register(config)
-        if config.args == [str(collection.FOLDER)]:  # other people's tests have words of their own
-            keywords.make_exact(config)
         self.is_worker = hasattr(config, "workerinput")
         self.run = _run(config)
+        if config.args == [str(collection.FOLDER)]:  # other people's tests have words of their own
+            keywords.make_exact(config)
         self.report: dict[str, Any] | None = None
         self.progress: Progress | None = None
 

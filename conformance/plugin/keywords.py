@@ -26,6 +26,8 @@ def of(check: Check, row: Row) -> Iterator[str]:
 
 def make_exact(config: pytest.Config) -> None:
     """Replace the words of `-k` that are the name of an area or the id of a check."""
+    if not config.option.keyword:
+        return  # and load no check before it is clear that there is something to judge
     ids = (check.id for area in checks.PACKAGES for check in checks.of_area(area))
     names = {name.lower() for name in (*checks.PACKAGES, *ids)}
 

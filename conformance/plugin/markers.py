@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 
 import pytest
 
@@ -39,11 +40,24 @@ def known() -> Mapping[str, str]:
 
 def of(check: Check, row: Row) -> Iterator[str]:
     """Yield the markers of a row."""
-    requirements = [ledger.requirement(name) for name in check.requirements(row)]
-    yield min((str(entry.level).lower() for entry in requirements), key=list(LEVELS).index)
-    yield str(requirements[0].extension)
+    yield from _of_requirements(check.requirements(row))
     yield f"{AREA}{check.area}"
     yield from (f"{OVER}{transport}" for transport in check.over)
+
+
+@cache
+def _of_requirements(names: tuple[str, ...]) -> tuple[str, str]:
+    """Return level and extension of a row that answers for these requirements."""
+    requirements = [ledger.requirement(name) for name in names]
+    level = min((str(entry.level).lower() for entry in requirements), key=list(LEVELS).index)
+    return level, str(requirements[0].extension)
+
+
+@cache
+def made(name: str) -> pytest.MarkDecorator:
+    """Return a marker of the suite as pytest puts it on an item; thousands of rows have the same few."""
+    decorator: pytest.MarkDecorator = getattr(pytest.mark, name)
+    return decorator
 
 
 def register(config: pytest.Config) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import jsonschema
 
 from conformance.report.json_report import SCHEMA
-from conformance.terms import data
+from conformance.terms import data, files
 from conformance.terms.text import safe
 from conformance.terms.user_error import UserError
 
@@ -45,10 +45,6 @@ def read(path: Path) -> dict[str, Any]:
 
 def _parse(path: Path) -> Any:
     try:
-        if path.stat().st_size > LARGEST:
-            raise ReportError(f"{path} is no report of oip-conformance: over {LARGEST} bytes")
-        return json.loads(path.read_bytes())
-    except OSError as error:
-        raise ReportError(f"cannot read {path}: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise ReportError(f"{path} is no report of oip-conformance: {safe(str(error))}") from error
+        return files.json_of(files.read_bytes(path, LARGEST))
+    except files.UnreadableError as error:
+        raise ReportError(f"{path} is no report of oip-conformance: {error}") from error

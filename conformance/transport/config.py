@@ -10,7 +10,6 @@ import difflib
 import json
 import os
 import re
-import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +18,7 @@ from typing import Any
 from conformance.roles import roles
 from conformance.roles.guessed_inputs import Given, GivenTensor
 from conformance.roles.placement import Placement
-from conformance.terms import data
+from conformance.terms import data, files
 from conformance.transport.settings import SettingsError
 from conformance.wire.request import Names
 
@@ -54,11 +53,9 @@ def load(path: Path) -> TargetConfig:
         SettingsError: it cannot be read, is not TOML, does not fit the schema, or names what does not exist.
     """
     try:
-        entries = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise SettingsError(f"--target-config {path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SettingsError(f"--target-config {path}: not TOML: {error}") from error
+        entries = files.toml_of(files.read_text(path))
+    except files.UnreadableError as error:
+        raise SettingsError(f"--target-config {path}: {error}") from error
     try:
         _fits_schema(entries)
         return _read(entries, path.parent)

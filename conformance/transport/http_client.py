@@ -1,7 +1,7 @@
-"""Sends messages with httpx: kept connections, a fresh one after any error, bounded answers, no decoding.
+"""Sends messages over httpx's core: kept connections, a fresh one after any error, bounded answers, no decoding.
 
-httpx's transport is used without its client: a judge wants no redirects, cookies, credentials or proxies that nobody
-named, and a run spends a third less time in here.
+httpcore is used without httpx's client: a judge wants no redirects, cookies, credentials or proxies that nobody named,
+and one limit for a whole exchange (`http_pool.py`).
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ from dataclasses import replace
 from functools import lru_cache
 
 import h11
+import httpcore
 import httpx
 
 from conformance import __version__
 from conformance.transport.exchange import Exchange, FailureKind, TransportFailure
+from conformance.transport.http_pool import ERRORS, Clock, EndlessError, headers_of, pool
 from conformance.transport.settings import Settings
 from conformance.transport.unreachable import Unreachable, is_about_refusal, is_about_trust
 from conformance.wire.request import Message
@@ -22,12 +24,12 @@ from conformance.wire.request import Message
 USER_AGENT = f"oip-conformance/{__version__}"
 
 
-LIMITS = httpx.Limits(max_connections=8, max_keepalive_connections=4)
-
-
 @lru_cache(maxsize=256)
-def _parsed(url: str) -> httpx.URL:
-    return httpx.URL(url)
+def _parsed(url: str) -> tuple[httpcore.URL, str]:
+    """Return a URL, encoded as httpx does it, and what its Host header says."""
+    found = httpx.URL(url)
+    parsed = httpcore.URL(scheme=found.raw_scheme, host=found.raw_host, port=found.port, target=found.raw_path)
+    return parsed, found.netloc.decode("ascii")
 
 
 class HttpClient:
@@ -36,8 +38,9 @@ class HttpClient:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self._context = settings.ssl_context()
-        self._timeout = httpx.Timeout(settings.timeout).as_dict()
-        self._transport = self._new_transport()
+        self._timeout = dict.fromkeys(("connect", "read", "write", "pool"), settings.timeout)
+        self._clock = Clock()
+        self._pool = self._new_pool()
         self._used = False
 
     def send(self, message: Message, *, fresh: bool = False) -> Exchange:
@@ -55,66 +58,59 @@ class HttpClient:
             Unreachable: no connection could be made.
         """
         if fresh:
-            with self._new_transport() as transport:
-                return self._exchange(transport, message)
-        transport, used = self._transport, self._used
-        exchange = self._exchange(transport, message)
+            with self._new_pool() as connections:
+                return self._exchange(connections, message)
+        connections, used = self._pool, self._used
+        exchange = self._exchange(connections, message)
         if used and exchange.status is None and not _is_late(exchange):
-            exchange = self._again(transport, exchange)
+            exchange = self._again(connections, exchange)
         self._used = True
         if exchange.failure or (exchange.status or 0) >= 400:
-            self._renew(transport)
+            self._renew(connections)
         return exchange
 
-    def _again(self, transport: httpx.HTTPTransport, exchange: Exchange) -> Exchange:
+    def _again(self, connections: httpcore.ConnectionPool, exchange: Exchange) -> Exchange:
         try:
-            return self._exchange(self._renew(transport), exchange.message)
+            return self._exchange(self._renew(connections), exchange.message)
         except Unreachable:
             return exchange  # the server went down with the first attempt: that one is the evidence
 
     def close(self) -> None:
         """Close every connection."""
-        self._transport.close()
+        self._pool.close()
 
-    def _renew(self, transport: httpx.HTTPTransport) -> httpx.HTTPTransport:
-        if transport is self._transport:
-            self._transport, self._used = self._new_transport(), False
-            transport.close()
-        return self._transport
+    def _renew(self, connections: httpcore.ConnectionPool) -> httpcore.ConnectionPool:
+        if connections is self._pool:
+            self._pool, self._used = self._new_pool(), False
+            connections.close()
+        return self._pool
 
-    def _new_transport(self) -> httpx.HTTPTransport:
-        return httpx.HTTPTransport(verify=self._context, limits=LIMITS, trust_env=False)
+    def _new_pool(self) -> httpcore.ConnectionPool:
+        return pool(self._context, self._clock)
 
-    def _exchange(self, transport: httpx.HTTPTransport, message: Message) -> Exchange:
+    def _exchange(self, connections: httpcore.ConnectionPool, message: Message) -> Exchange:
         url = self.settings.url + message.path
         exchange = Exchange(0, message, url)
         started = time.monotonic()
+        self._clock.until = started + self.settings.deadline
         try:
-            response = transport.handle_request(
-                httpx.Request(
-                    message.method,
-                    _parsed(url),
-                    headers=self._headers(message),
-                    content=message.body or None,
-                    extensions={"timeout": self._timeout},
-                )
-            )
-        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+            response = connections.handle_request(self._request(message, url))
+        except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
             raise Unreachable(
                 f"cannot connect to {self.settings.url}: {error}",
                 is_untrusted=is_about_trust(error),
                 is_refused=is_about_refusal(error),
             ) from error
-        except httpx.HTTPError as error:
+        except ERRORS as error:
             return replace(exchange, failure=self._failure(error), elapsed=time.monotonic() - started)
         try:
-            body, failure = self._read(response, started)
+            body, failure = self._read(response)
         finally:
             response.close()
-        headers = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers.raw)
+        headers = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers)
         return replace(
             exchange,
-            status=response.status_code,
+            status=response.status,
             headers=headers,
             body=body,
             failure=failure,
@@ -122,35 +118,45 @@ class HttpClient:
             version=response.extensions.get("http_version", b"HTTP/1.1").decode("latin-1"),
         )
 
-    def _read(self, response: httpx.Response, started: float) -> tuple[bytes, TransportFailure | None]:
+    def _request(self, message: Message, url: str) -> httpcore.Request:
+        parsed, host = _parsed(url)
+        return httpcore.Request(
+            message.method,
+            parsed,
+            headers=headers_of(self._headers(message, host)),
+            content=message.body or None,
+            extensions={"timeout": self._timeout},
+        )
+
+    def _read(self, response: httpcore.Response) -> tuple[bytes, TransportFailure | None]:
         """Read the body as it travels, undecoded; a gzip bomb stays as small as it came."""
         parts: list[bytes] = []
         size = 0
         try:
-            for part in response.iter_raw():
+            for part in response.iter_stream():
                 parts.append(part)
                 size += len(part)
                 if size > self.settings.max_answer:
                     return b"".join(parts), _endless(f"answer longer than {self.settings.max_answer} bytes")
-                if time.monotonic() - started > self.settings.deadline:
-                    return b"".join(parts), _endless(f"answer not complete within {self.settings.deadline:g} s")
-        except httpx.HTTPError as error:
+        except ERRORS as error:
             return b"".join(parts), self._failure(error)
         return b"".join(parts), None
 
-    def _headers(self, message: Message) -> list[tuple[str, str]]:
+    def _headers(self, message: Message, host: str) -> list[tuple[str, str]]:
         """The message's headers, then the target's, then the judge's manners; what is named first is not repeated."""
-        headers = [("User-Agent", USER_AGENT), ("Accept", "*/*"), ("Accept-Encoding", "identity")]
-        if message.method == "POST" and not message.body:
-            headers.append(("Content-Length", "0"))
+        headers = [("Host", host), ("User-Agent", USER_AGENT), ("Accept", "*/*"), ("Accept-Encoding", "identity")]
         given = [*message.headers, *self.settings.headers]
         names = {name.lower() for name, _ in given}
+        if (message.body or message.method == "POST") and "transfer-encoding" not in names:
+            headers.append(("Content-Length", str(len(message.body))))
         return [*[header for header in headers if header[0].lower() not in names], *given]
 
-    def _failure(self, error: httpx.HTTPError) -> TransportFailure:
-        if isinstance(error, httpx.TimeoutException):
+    def _failure(self, error: Exception) -> TransportFailure:
+        if isinstance(error, EndlessError):
+            return _endless(f"answer not complete within {self.settings.deadline:g} s")
+        if isinstance(error, httpcore.TimeoutException):
             return TransportFailure(FailureKind.TIMEOUT, f"no answer within {self.settings.timeout:g} s")
-        if not isinstance(error, httpx.RemoteProtocolError):
+        if not isinstance(error, httpcore.RemoteProtocolError):
             return TransportFailure(FailureKind.BROKEN, f"connection broken ({type(error).__name__})")
         if _is_malformed(error):
             return TransportFailure(FailureKind.MALFORMED, f"malformed HTTP answer: {error}")
@@ -158,7 +164,7 @@ class HttpClient:
 
 
 def _is_malformed(error: BaseException | None) -> bool:
-    """Say whether the reader of HTTP raised an error: httpx has one class for that and for a silent close."""
+    """Say whether the reader of HTTP raised an error: httpcore has one class for that and for a silent close."""
     while error is not None:
         if isinstance(error, h11.RemoteProtocolError):
             return True

@@ -11,11 +11,17 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 from conformance.terms.extensions import GRPC, HTTP
 from conformance.transport import credentials
 from conformance.wire.grpc_request import GRPC_METHOD
-from conformance.wire.request import Message
+from conformance.wire.request import INFERENCE_HEADER, Message
 
 # Characters that RFC 9110 section 5.6.2 allows in a header name.
 _TOKEN = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
+
+# Headers by which a request is framed and read: each has its value by what is sent, and a user's would make it wrong.
+_OF_THE_SUITE = frozenset(
+    {"connection", "content-encoding", "content-length", "expect", "trailer", "transfer-encoding", "upgrade"}
+    | {INFERENCE_HEADER.lower()}
+)
 
 # Characters that gRPC allows in the key of metadata.
 _METADATA_KEY = frozenset("-_.0123456789abcdefghijklmnopqrstuvwxyz")
@@ -166,7 +172,8 @@ def split_grpc(text: str) -> GrpcAddress:
         host, port = parts.hostname, parts.port
     except ValueError as error:
         raise SettingsError(f"--target-grpc {text!r}: {error}; {hint}") from error
-    if scheme not in ("", "grpc", "grpcs") or not host or not port or parts.path.strip("/") or parts.username:
+    is_more = bool(parts.path.strip("/") or parts.username)
+    if scheme not in ("", "grpc", "grpcs") or is_more or not host or not port or not _is_name(host):
         raise SettingsError(f"--target-grpc {text!r} is no address: {hint}")
     return GrpcAddress(host, port, scheme == "grpcs")
 
@@ -183,6 +190,8 @@ def _split_url(url: str) -> tuple[str, list[tuple[str, str]]]:
         raise SettingsError(f"--target-url {url!r} is no http or https URL: {hint}")
     if parts.query or parts.fragment:
         raise SettingsError(f"--target-url {url!r}: a base URL has no query or fragment; {hint}")
+    if not _is_name(host):
+        raise SettingsError(f"--target-url {url!r}: no name of a host; {hint}")
     name = f"[{host}]" if ":" in host else host
     netloc = name if port is None else f"{name}:{port}"
     address = urlunsplit((parts.scheme, netloc, parts.path.rstrip("/"), "", ""))
@@ -192,8 +201,21 @@ def _split_url(url: str) -> tuple[str, list[tuple[str, str]]]:
     return address, [("Authorization", f"Basic {b64encode(credentials.encode()).decode()}")]
 
 
+def _is_name(host: str) -> bool:
+    """Say whether a name can be looked up: no part of it is empty, or longer than 63 characters (RFC 1035, 2.3.4)."""
+    try:
+        host.encode("idna")
+    except UnicodeError:
+        return False
+    return True
+
+
 def _header(text: str) -> tuple[str, str]:
     name, colon, value = text.partition(":")
     if not colon or not name or not set(name) <= _TOKEN or any(ord(c) < 32 or ord(c) > 255 for c in value):
         raise SettingsError(f"--target-header {name!r}: write it as 'Name: value'")
+    if name.lower() in _OF_THE_SUITE:
+        raise SettingsError(
+            f"--target-header {name!r}: this header says how a request is framed, and is the suite's own"
+        )
     return name, value.strip()

@@ -112,7 +112,10 @@ class Connection:
             while True:
                 event = parser.next_event()
                 if event is h11.NEED_DATA:
-                    self._socket.settimeout(max(until - time.monotonic(), 0.001))
+                    left = until - time.monotonic()
+                    if left <= 0:  # however busily interim answers, or a head, keep coming
+                        return GoAhead.WITHHELD
+                    self._socket.settimeout(left)
                     data = self._read()
                     self._left_over += data
                     parser.receive_data(data)

@@ -23,6 +23,7 @@ from conformance.transport.grpc_client import GrpcClient
 from conformance.transport.http_client import HttpClient
 from conformance.transport.line import Line, alone
 from conformance.transport.manner import Manner
+from conformance.transport.patience import A_FEW, Patience, is_silence
 from conformance.transport.settings import Settings
 from conformance.transport.unreachable import TargetLost, Unreachable
 from conformance.wire.grpc_request import GRPC_METHOD, grpc_call, infer_message
@@ -32,7 +33,6 @@ T = TypeVar("T")
 
 # How long a server that takes no connection may need to come back: one that a supervisor starts anew is not lost.
 RESTART_PATIENCE = 5.0
-MOST_UNANSWERED = 3  # requests in a row, in a survey
 TRUST_HINT = "; --target-ca FILE says whom to trust"
 # How a gateway says that it cannot reach the server behind it (RFC 9110, 15.6.3 to 15.6.5).
 UNREACHED = (502, 503, 504)
@@ -67,7 +67,8 @@ class Target:
         self.survey_broken: Sequence[Broken] = ()
         self.journal: Callable[[Call], None] | None = None
         self._scope, self._calls, self._beside = "", 0, False
-        self._unanswered: int | None = None  # in a row; None: nobody counts
+        self._patience = Patience()
+        self._in_survey: Patience | None = None
         self._known: dict[str, bool] = {}
         self._plain_refusals: dict[tuple[str, str], str | None] = {}
 
@@ -106,11 +107,11 @@ class Target:
     @contextmanager
     def losing_patience(self) -> Iterator[None]:
         """Count the target as lost after a few requests in a row without an answer: for the survey, which is long."""
-        self._unanswered = 0
+        self._in_survey = Patience()
         try:
             yield
         finally:
-            self._unanswered = None
+            self._in_survey = None
 
     def close(self) -> None:
         """Close every connection."""
@@ -311,30 +312,43 @@ class Target:
         self.last = numbered[-1] if numbered else self.last
         self.has_answered = self.has_answered or any(one.status is not None for one in numbered)
         self._write_down(replace(call, exchanges=tuple(numbered)))
-        replies = [Reply(one) for one in numbered]
-        self._count_unanswered(replies)
-        return replies
+        if self._in_survey is not None:
+            self._in_survey.count(numbered)
+            if self._in_survey.is_low:
+                raise self._silent(A_FEW)
+        return [Reply(one) for one in numbered]
 
-    def _count_unanswered(self, replies: Sequence[Reply]) -> None:
-        if self._unanswered is None:
-            return
-        is_silent = all(reply.status is None and reply.has_failed(FailureKind.TIMEOUT) for reply in replies)
-        self._unanswered = self._unanswered + 1 if is_silent else 0
-        if self._unanswered == MOST_UNANSWERED:
-            seconds = f"{self.settings.timeout:g} s"
-            self.lost = f"{self.settings.url} is silent: {MOST_UNANSWERED} requests in a row had no answer in {seconds}"
-            raise TargetLost(self.lost)
+    def _silent(self, count: int, nor: str = "") -> TargetLost:
+        """Count the target as lost, because so many requests in a row had no answer; return what is to be raised."""
+        seconds = f"{self.settings.timeout:g} s"
+        self.lost = f"{self.settings.url} is silent: {count} requests in a row had no answer in {seconds}{nor}"
+        return TargetLost(self.lost)
 
     def _exchanged(self, call: Call, exchange: Callable[[], Sequence[Exchange]]) -> Sequence[Exchange]:
-        """Return what came of a call. Where a gateway answers in place of its server, that gets time to come back."""
-        del call
+        """Return what came of a call. Where a gateway answers in place of its server, that gets time to come back.
+
+        Raises:
+            TargetLost: a gateway still cannot reach the server, or it is silent.
+        """
         found = exchange()
+        self._patience.count(found)
+        if self._in_survey is None and (self._patience.is_low or self._patience.is_over):
+            self._look_for_life(call.messages[-1])
         for one in found:
             if one.code == "UNAVAILABLE":
                 self._patiently(lambda: self._look_behind_the_gateway(grpc_call("ServerLive")))
             elif one.status in UNREACHED and not one.code:
                 self._patiently(lambda: self._look_behind_the_gateway(Message("/v2", method="GET")))
         return found
+
+    def _look_for_life(self, message: Message) -> None:
+        """Ask something plain after a few requests in a row that had no answer."""
+        plain = grpc_call("ServerLive") if message.method == GRPC_METHOD else Message("/v2", method="GET")
+        found = self._patiently(lambda: self._send(plain, fresh=True))
+        if is_silence(found):
+            raise self._silent(self._patience.in_a_row, f", nor had {plain.method} {plain.path}")
+        if self._patience.is_over:
+            raise self._silent(self._patience.in_a_row, f", though {plain.method} {plain.path} had one")
 
     def _look_behind_the_gateway(self, message: Message) -> None:
         """See whether such a status is about one request, or whether the server behind a gateway is gone."""

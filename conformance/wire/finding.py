@@ -20,6 +20,7 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "json-not-utf8": "The JSON text holds bytes that are not UTF-8.",
         "json-invalid": "The text is not JSON.",
         "json-too-deep": "Arrays and objects of the JSON stand inside each other more deeply than any answer needs.",
+        "json-too-large": "The JSON text is longer, or has more objects, than any answer needs.",
         "json-duplicate-member": "An object of the JSON has two members of the same name.",
         "json-non-finite": "The JSON holds a bare NaN or Infinity, which JSON does not have.",
         "json-not-object": "The JSON text is not an object.",
@@ -35,6 +36,7 @@ KINDS: Mapping[str, str] = MappingProxyType(
         # the outputs as the JSON describes them
         "outputs-missing": "The answer has no outputs.",
         "outputs-invalid": "The member outputs is not an array.",
+        "outputs-too-many": "The answer has more outputs than anybody reads.",
         "output-invalid": "An element of outputs is not an object.",
         "name-missing": "A tensor has no name.",
         "name-duplicate": "Two outputs, or two inputs, have the same name.",
@@ -47,6 +49,7 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "data-missing": "A tensor has neither data nor binary_data_size.",
         # the inputs of a request
         "inputs-missing": "The request has no inputs.",
+        "inputs-too-many": "The request has more inputs than anybody reads.",
         "inputs-invalid": "The member inputs is not an array.",
         "input-invalid": "An element of inputs is not an object.",
         "size-missing": "Bytes follow the JSON, and an input has neither data nor binary_data_size.",
@@ -83,7 +86,15 @@ KINDS: Mapping[str, str] = MappingProxyType(
 # Those that are about requests alone.
 OF_REQUESTS = frozenset(
     {
-        *("inputs-missing", "inputs-invalid", "input-invalid", "size-missing", "raw-without-header", "order"),
+        *(
+            "inputs-missing",
+            "inputs-invalid",
+            "inputs-too-many",
+            "input-invalid",
+            "size-missing",
+            "raw-without-header",
+            "order",
+        ),
         *("raw-and-typed", "entry-count", "field-of-another", "half-precision-typed"),
         *("coding-not-applied", "coding-not-announced", "coding-applied-twice", "coding-cut", "coding-bare"),
     }

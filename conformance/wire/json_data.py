@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,8 @@ def bool_number(data: Any) -> str | None:
 
 
 def _read(info: Datatype, flat: Sequence[Any]) -> list[Any]:
+    if _are_as_read(info, flat):
+        return list(flat)
     read, elements = _READERS[info.name], list[Any]()
     try:
         for value in flat:
@@ -59,16 +62,30 @@ def _read(info: Datatype, flat: Sequence[Any]) -> list[Any]:
     return elements
 
 
+def _are_as_read(info: Datatype, flat: Sequence[Any]) -> bool:
+    """Say whether every element is already what its reader would make of it, which is so of all but odd data."""
+    types = set(map(type, flat))
+    if info.name in INTEGERS and types == {int}:
+        limits = np.iinfo(info.dtype)
+        return bool(min(flat) >= limits.min and max(flat) <= limits.max)
+    return (_is_float(info) and types == {float}) or (info.name == "BOOL" and types == {bool})
+
+
 def _flatten(data: Any, shape: Sequence[int]) -> list[Any]:
     """Return the elements of nested lists in row-major order; without recursion, for the depth is not ours."""
     if not isinstance(data, list):
         if len(shape) == 0 and not isinstance(data, dict):
             return [data]
         raise DecodeError(Finding("data-value", "data", None, "an array", shown(data)))
-    if list not in set(map(type, data)):
-        return data
+    level: list[Any] = data
+    types = set(map(type, level))
+    while types == {list}:  # a level of nesting at once, where every element has it
+        level = list(chain.from_iterable(level))
+        types = set(map(type, level))
+    if list not in types:
+        return level
     flat: list[Any] = []
-    rest = [iter(data)]
+    rest = [iter(level)]
     while rest:
         for value in rest[-1]:
             if isinstance(value, list):

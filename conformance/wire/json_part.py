@@ -6,14 +6,19 @@ What a response and a request have in common: `member` says which of the two it 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import cache
 from typing import Any, Final
 
+from conformance.wire import json_structure
 from conformance.wire.finding import Finding, shown
-from conformance.wire.json_text import Parsed, parse, parse_prefix
+from conformance.wire.json_text import Parsed, parse
 from conformance.wire.outputs import Member, described, shown_member
 from conformance.wire.request import INFERENCE_HEADER
 
 BLANKS: Final = b" \t\r\n"
+MOST_TENSORS: Final = 1000
+Reader = Callable[[int], Parsed]  # the JSON of the body up to a place
 
 
 def find_items(
@@ -29,28 +34,42 @@ def find_items(
     if not isinstance(items, list):
         kind = f"{member}-missing" if items is None else f"{member}-invalid"
         return document, {}, [Finding(kind, member, None, "an array", shown_member(items))]
-    wrong = [
+    wrong = []
+    if len(items) > MOST_TENSORS:
+        wrong.append(Finding(f"{member}-too-many", member, None, f"at most {MOST_TENSORS}", str(len(items))))
+    read = list(enumerate(items[:MOST_TENSORS]))
+    wrong += [
         Finding(f"{member[:-1]}-invalid", f"{member}[{index}]", None, "an object", shown(item))
-        for index, item in enumerate(items)
+        for index, item in read
         if not isinstance(item, dict)
     ]
-    return document, {index: item for index, item in enumerate(items) if isinstance(item, dict)}, wrong
+    return document, {index: item for index, item in read if isinstance(item, dict)}, wrong
 
 
 def find_json(body: bytes, header: str | None, member: Member = "outputs") -> tuple[int, Parsed, list[Finding]]:
     """Return where the JSON ends, the JSON, and what is wrong with the header that there is."""
+    read = cache(lambda end: parse(body[:end]))  # a text is parsed once, however often it is asked about
+    own_end = json_structure.end_of_value(body)
+    if own_end is not None and not read(own_end).is_json:
+        own_end = None
     if header is None:
-        return (*_by_itself(body, member), [])
+        return (*_by_itself(body, own_end, member, read), [])
     fault = _header_fault(header, len(body))
     if fault is not None:
-        return (*_by_itself(body, member), [fault])
+        return (*_by_itself(body, own_end, member, read), [fault])
     length = number(header)
-    covered = parse(body[:length])
-    end = parse_prefix(body)
-    if end is None or (covered.is_json and (length == end or not states_sizes_from(body, end, end, member))):
-        return length, covered, []
-    kind = "inference-header-cuts-json" if length < end else "inference-header-covers-binary"
-    return end, parse(body[:end]), [Finding(kind, INFERENCE_HEADER, length, f"{end}, where the JSON ends", str(length))]
+    if own_end is None or _is_as_covered(body, length, own_end, member, read):
+        return length, read(length), []
+    kind = "inference-header-cuts-json" if length < own_end else "inference-header-covers-binary"
+    expected = f"{own_end}, where the JSON ends"
+    return own_end, read(own_end), [Finding(kind, INFERENCE_HEADER, length, expected, str(length))]
+
+
+def _is_as_covered(body: bytes, length: int, own_end: int, member: Member, read: Reader) -> bool:
+    """Whether what the header covers is JSON, and what follows its own end no binary data that the JSON speaks of."""
+    if not read(length).is_json:
+        return False
+    return length == own_end or not _fills(read(own_end), len(body) - own_end, member)
 
 
 def number(digits: str) -> int:
@@ -73,21 +92,26 @@ def _header_fault(header: str, size: int) -> Finding | None:
     return None
 
 
-def _by_itself(body: bytes, member: Member) -> tuple[int, Parsed]:
+def _by_itself(body: bytes, own_end: int | None, member: Member, read: Reader) -> tuple[int, Parsed]:
     """Return where the JSON ends by its own account, and the JSON.
 
     Blanks up to the body's end are part of it, unless its sizes say that they are binary data.
     """
-    end = parse_prefix(body)
-    if end is None or (not body[end:].strip(BLANKS) and not states_sizes_from(body, end, end, member)):
+    end = own_end
+    if end is None or (not body[end:].strip(BLANKS) and not _fills(read(end), len(body) - end, member)):
         end = len(body)
-    return end, parse(body[:end])
+    return end, read(end)
 
 
 def states_sizes_from(body: bytes, end: int, start: int, member: Member) -> bool:
     """Whether the JSON that ends at `end` states sizes, and these fill the body from `start` on."""
-    if start == len(body):
+    return _fills(parse(body[:end]), len(body) - start, member)
+
+
+def _fills(parsed: Parsed, size: int, member: Member) -> bool:
+    """Whether a JSON states sizes, and these make so many bytes."""
+    if size == 0:
         return False
-    _, items, _ = find_items(parse(body[:end]), member)
+    _, items, _ = find_items(parsed, member)
     sizes = [described(index, item, {}).declared_size or 0 for index, item in items.items()]
-    return 0 < sum(sizes) == len(body) - start
+    return 0 < sum(sizes) == size

@@ -2,7 +2,8 @@
 
 RFC 8259, with these reports: bytes that are not UTF-8 are kept as lone surrogates (json-not-utf8), of members with one
 name the last counts (json-duplicate-member), bare NaN and Infinity are taken for what they say (json-non-finite).
-Nothing is read of a text that is not JSON (json-invalid) or nests too deeply (json-too-deep).
+Nothing is read of a text that is not JSON (json-invalid), nests too deeply (json-too-deep), or is larger or of more
+objects than any answer needs (json-too-large): what it costs to read one is bounded.
 """
 
 from __future__ import annotations
@@ -15,18 +16,23 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
+from conformance.wire import json_structure
 from conformance.wire.finding import Finding, shown
 
 DEPTH_LIMIT: Final = 64
+SIZE_LIMIT: Final = 64 * 1024 * 1024
+OBJECT_LIMIT: Final = 100_000
 FIELD: Final = "json"
 
-_FATAL = frozenset({"json-invalid", "json-too-deep"})
+_FATAL = frozenset({"json-invalid", "json-too-deep", "json-too-large"})
 _EXACT = 2.0**53
+_BEYOND_INTEGERS = 2.0**66
+# Where a text has none of these, each number with a point is a double as it stands.
+_INEXACT = re.compile(rb"[0-9][eE][-+0-9]|[0-9]{16}")
 _HUGE = 10**400
 # A string is matched whole, so that what it holds is not taken for structure; one without an end runs to the end of
 # the text. Possessive repetition: the search is linear whatever the text.
 _STRING = rb'"(?:[^"\\]++|\\.)*+"?'
-_BRACKETS = re.compile(_STRING + rb"|([\[\]{}])", re.DOTALL)
 _NON_FINITE = re.compile(_STRING + rb"|(-?Infinity|NaN)", re.DOTALL)
 _LONG_NUMBER = re.compile(_STRING + rb"|([0-9]{4000,})", re.DOTALL)
 
@@ -45,7 +51,9 @@ class Parsed(NamedTuple):
 
 def parse(text: bytes) -> Parsed:
     """Return the value of a JSON text and its findings; offsets count bytes from the start of `text`. Never raises."""
-    deep = _too_deep(text)
+    if excess := _excess(text):
+        return Parsed(None, (excess,))
+    deep = json_structure.first_deeper(text, DEPTH_LIMIT)
     if deep is not None:
         actual = f"depth {DEPTH_LIMIT + 1}"
         return Parsed(None, (Finding("json-too-deep", FIELD, deep, f"at most depth {DEPTH_LIMIT}", actual),))
@@ -64,7 +72,8 @@ def parse(text: bytes) -> Parsed:
         return float(spelling)
 
     try:
-        value = json.loads(decoded, object_pairs_hook=members, parse_float=_number, parse_constant=constant)
+        number = _number if _INEXACT.search(text) else None
+        value = json.loads(decoded, object_pairs_hook=members, parse_float=number, parse_constant=constant)
     except json.JSONDecodeError as error:
         at = len(decoded[: error.pos].encode("utf-8", "surrogateescape"))
         return Parsed(None, (*findings, Finding("json-invalid", FIELD, at, "JSON", error.msg)))
@@ -85,30 +94,21 @@ def parse_prefix(body: bytes) -> int | None:
 
     Whatever follows, binary data above all, is not looked at.
     """
-    depth = 0
-    for bracket in _outside_strings(_BRACKETS, body):
-        if depth == 0 and body[: bracket.start()].strip(b" \t\r\n"):
-            return None
-        depth += 1 if bracket.group(1) in b"[{" else -1
-        if depth <= 0:
-            end = bracket.end()
-            return end if parse(body[:end]).is_json else None
-    return None
+    end = json_structure.end_of_value(body)
+    return end if end is not None and parse(body[:end]).is_json else None
 
 
 def _outside_strings(pattern: re.Pattern[bytes], text: bytes) -> Iterator[re.Match[bytes]]:
     return (match for match in pattern.finditer(text) if match.group(1) is not None)
 
 
-def _too_deep(text: bytes) -> int | None:
-    """Return the offset of the first bracket that is nested too deeply, or None."""
-    if text.count(b"[") + text.count(b"{") <= DEPTH_LIMIT:
-        return None
-    depth = 0
-    for bracket in _outside_strings(_BRACKETS, text):
-        depth += 1 if bracket.group(1) in b"[{" else -1
-        if depth > DEPTH_LIMIT:
-            return bracket.start()
+def _excess(text: bytes) -> Finding | None:
+    """Return what makes a text larger than this reader takes: its length, or its objects (or braces in strings)."""
+    if len(text) > SIZE_LIMIT:
+        return Finding("json-too-large", FIELD, SIZE_LIMIT, f"at most {SIZE_LIMIT} bytes", f"{len(text)} bytes")
+    objects = text.count(b"{")
+    if objects > OBJECT_LIMIT:
+        return Finding("json-too-large", FIELD, None, f"at most {OBJECT_LIMIT} objects", f"{objects} braces")
     return None
 
 
@@ -139,5 +139,7 @@ def _number(spelling: str) -> float | int:
         return value
     if math.isinf(value):
         return _HUGE if value > 0 else -_HUGE
+    if abs(value) > _BEYOND_INTEGERS:  # of any datatype
+        return value
     exact = Decimal(spelling)
     return int(exact) if exact == exact.to_integral_value() else value

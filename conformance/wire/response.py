@@ -24,7 +24,10 @@ __all__ = ["Answer", "Output", "take_apart"]
 
 # Faults that hide how many bytes belong to tensors: with a header, bytes left over are then no second fault.
 _HIDE_SIZES: Final = frozenset(
-    {"json-not-object", "outputs-missing", "outputs-invalid", "output-invalid", "parameters-invalid"}
+    {
+        *("json-not-object", "json-too-large", "outputs-missing", "outputs-invalid", "outputs-too-many"),
+        *("output-invalid", "parameters-invalid"),
+    }
 )
 
 

@@ -35,7 +35,9 @@ _HEADERS: Final = frozenset(
     }
 )
 # Faults that hide how many bytes belong to tensors.
-_HIDE_SIZES: Final = frozenset({"inputs-missing", "inputs-invalid", "input-invalid", "parameters-invalid"})
+_HIDE_SIZES: Final = frozenset(
+    {"inputs-missing", "inputs-invalid", "inputs-too-many", "input-invalid", "parameters-invalid"}
+)
 # JSON, also behind the byte order mark of an encoding.
 _JSON_BEGINS: Final = (b"{", b"[", b"\xef\xbb\xbf{", b"\xff\xfe{\x00", b"\xfe\xff\x00{")
 # Where these stand in the parameters, the tensor is not in the request.

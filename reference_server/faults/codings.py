@@ -103,7 +103,7 @@ def compressed_request_answered_with_200(_original: Any, _body: bytes, _coding: 
 async def coding_of_chunked_requests_ignored(original: Any, service: app.Service, http: Request) -> bytes:
     """The coding of a chunked request is not undone: its coded bytes are the body."""
     chunked = "transfer-encoding" in http.headers
-    body: bytes = await (http_body.read(http, service.max_body) if chunked else original(service, http))
+    body: bytes = await (http_body.read(http, service.limits) if chunked else original(service, http))
     return body
 
 

@@ -1,4 +1,7 @@
-"""Each fault is seen, by exactly the checks of what it breaks; each MUST, each SHOULD and each check has one."""
+"""Each fault is seen, by exactly the checks of what it breaks; each MUST, each SHOULD and each check has one.
+
+No server that is different and right fails a check, and advice is given where a SHOULD is missed, and only there.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,9 @@ from conformance.judging.selection import collected_rows
 from conformance.terms import ledger
 from conformance.terms.extensions import TRANSPORTS
 from reference_server import faults
+from tests.support import variations
 from tests.support.kill_matrix_page import line_of, render
-from tests.support.matrix import complaints, is_seen_by, run
+from tests.support.matrix import complaints, is_seen_by, load_all, run, strays
 from tests.support.seeing import Sighting
 
 # Requirements that no fault of ours can break, and why.
@@ -21,12 +25,17 @@ UNBROKEN: Mapping[str, str] = {}
 
 @pytest.fixture(scope="session")
 def sightings() -> dict[str, Sighting]:
-    return run(faults.load, faults.load(), whole=False)
+    return run(load_all(), whole=False)
 
 
 @pytest.mark.parametrize("name", faults.load())
 def test_a_fault_is_killed_exactly(name: str, sightings: dict[str, Sighting]) -> None:
     assert complaints(sightings[name], faults.load()[name]) == []
+
+
+@pytest.mark.parametrize("name", variations.load())
+def test_an_honest_server_fails_nothing(name: str, sightings: dict[str, Sighting]) -> None:
+    assert strays(sightings[name], variations.load()[name]) == []
 
 
 @pytest.mark.parametrize("name", [entry.id for entry in ledger.load().values() if entry.level in ("MUST", "SHOULD")])
@@ -46,7 +55,7 @@ def checks_with_a_level() -> list[str]:
 
 @pytest.mark.parametrize("name", checks_with_a_level())
 def test_a_check_sees_a_fault(name: str, sightings: dict[str, Sighting]) -> None:
-    seen = {miss.check for sighting in sightings.values() for miss in sighting.of("fail", "advisory")}
+    seen = {miss.check for fault in faults.load() for miss in sightings[fault].of("fail", "advisory")}
     assert name in seen or is_seen_by(name, faults.load)
 
 

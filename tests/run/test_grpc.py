@@ -60,6 +60,13 @@ def faulty(name: str) -> Iterator[tuple[str, str]]:
             process.terminate()
 
 
+@pytest.fixture(scope="module")
+def big_endian() -> Iterator[tuple[str, str]]:
+    """URL and host:port of gRPC of a server that writes raw contents big-endian."""
+    with faulty("grpc-raw-contents-are-written-big-endian") as addresses:
+        yield addresses
+
+
 # --- what is judged --------------------------------------------------------------------------------------------------
 
 
@@ -179,14 +186,13 @@ def test_an_unreachable_door_is_one_line_and_status_6(tmp_path: Path) -> None:
 # --- evidence --------------------------------------------------------------------------------------------------------
 
 
-def test_a_failure_shows_message_bytes_and_how_to_repeat_it(tmp_path: Path) -> None:
-    fault, check = "grpc-raw-contents-are-written-big-endian", "grpc.raw-tensors-come-back"
-    with faulty(fault) as (url, address):
-        options = (f"--target-url={url}", f"--target-grpc={address}", "-k", check, "--conformance-profile=quick")
-        run = judge(tmp_path, *options)
-        (repeat, *_) = [line.partition("Repeat    ")[2] for line in run.stdout.splitlines() if "Repeat    " in line]
-        command = repeat.replace("python -c", f"{sys.executable} -c")
-        again = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True)
+def test_a_failure_shows_message_bytes_and_how_to_repeat_it(tmp_path: Path, big_endian: tuple[str, str]) -> None:
+    url, address = big_endian
+    selection = ("-k", "grpc.raw-tensors-come-back", "--conformance-profile=quick")
+    run = judge(tmp_path, f"--target-url={url}", f"--target-grpc={address}", *selection)
+    (repeat, *_) = [line.partition("Repeat    ")[2] for line in run.stdout.splitlines() if "Repeat    " in line]
+    command = repeat.replace("python -c", f"{sys.executable} -c")
+    again = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True)
     assert run.returncode == 1
     assert 'Sent      ModelInfer over gRPC, 59 bytes: model_name: "identity_fp64" inputs { name: "INPUT"' in run.stdout
     assert "<- tensor 0 OUTPUT FP64 element 0" in run.stdout
@@ -196,7 +202,7 @@ def test_a_failure_shows_message_bytes_and_how_to_repeat_it(tmp_path: Path) -> N
 
 def test_typed_contents_are_shown_in_text_and_in_hex(tmp_path: Path) -> None:
     with faulty("grpc-typed-contents-are-read-by-columns") as (_, address):
-        run = judge(tmp_path, f"--target-grpc={address}", "-k", "typed_tensors_come_back")
+        run = judge(tmp_path, f"--target-grpc={address}", "-k", "typed_tensors_come_back and weighted_sum")
     lines = [line.strip() for line in run.stdout.splitlines()]
     start = next(index for index, line in enumerate(lines) if line.startswith("Actual"))
     assert 'inputs { name: "INPUT" datatype: "INT32" shape: 2 shape: 3 contents { int_contents:' in lines[start - 2]
@@ -211,13 +217,12 @@ def test_typed_contents_are_shown_in_text_and_in_hex(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("in_file", ["url", "grpc", "neither"])
-def test_rerun_has_what_is_not_in_the_file(tmp_path: Path, in_file: str) -> None:
-    with faulty("grpc-raw-contents-are-written-big-endian") as (url, address):
-        addresses = {"url": url, "grpc": address}
-        written = "".join(f'{name} = "{value}"\n' for name, value in addresses.items() if name == in_file)
-        (tmp_path / "t.toml").write_text(written)
-        options = [f"--target-{name}={value}" for name, value in addresses.items() if name != in_file]
-        run = judge(tmp_path, "--target-config=t.toml", *options, "-k", "raw_tensors_come_back")
+def test_rerun_has_what_is_not_in_the_file(tmp_path: Path, big_endian: tuple[str, str], in_file: str) -> None:
+    addresses = dict(zip(("url", "grpc"), big_endian, strict=True))
+    written = "".join(f'{name} = "{value}"\n' for name, value in addresses.items() if name == in_file)
+    (tmp_path / "t.toml").write_text(written)
+    options = [f"--target-{name}={value}" for name, value in addresses.items() if name != in_file]
+    run = judge(tmp_path, "--target-config=t.toml", *options, "-k", "raw_tensors_come_back and FP64")
     assert f"Rerun     pytest --target-config=t.toml {' '.join(options)} -k" in run.stdout
 
 

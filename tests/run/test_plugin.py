@@ -8,6 +8,7 @@ import socket
 from collections import Counter
 from contextlib import AbstractContextManager
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 import jsonschema
@@ -44,7 +45,7 @@ def test_without_a_target_the_plugin_does_nothing(tmp_path: Path) -> None:
 
 def test_two_workers_reach_the_same_verdicts(tmp_path: Path, small: str) -> None:
     for name, workers in (("one", []), ("two", ["-n", "2"])):
-        wanted = ("-k", "ordering or state", f"--conformance-report={name}.json")
+        wanted = ("-k", "ordering or state", "--conformance-profile=quick", f"--conformance-report={name}.json")
         judge(tmp_path, f"--target-url={small}", *wanted, "-q", *workers)
     one, two = (report_of(tmp_path / f"{name}.json") for name in ("one", "two"))
     keys = ("id", "row", "outcome", "message", "observation", "exchanges")
@@ -52,16 +53,26 @@ def test_two_workers_reach_the_same_verdicts(tmp_path: Path, small: str) -> None
     assert (one["verdict"], one["requirements"]) == (two["verdict"], two["requirements"])
 
 
-def test_a_narrowed_run_keeps_the_status_of_pytest_and_says_incomplete(tmp_path: Path, reference: str) -> None:
-    run = judge(tmp_path, f"--target-url={reference}", "-k", ORDER, "--conformance-report=r.json")
+@pytest.fixture(scope="module")
+def narrowed(tmp_path_factory: pytest.TempPathFactory, reference: str) -> tuple[Path, CompletedProcess[str]]:
+    """A run of one check in a folder with a conftest of the user's, and that folder."""
+    folder = tmp_path_factory.mktemp("narrowed")
+    (folder / "conftest.py").write_text("raise RuntimeError('imported')\n")
+    written = ("--conformance-report=r.json", "--junitxml=j.xml", "--conformance-junit=rows")
+    return folder, judge(folder, f"--target-url={reference}", "-k", ORDER, *written)
+
+
+def test_a_narrowed_run_keeps_the_status_of_pytest_and_says_incomplete(
+    narrowed: tuple[Path, CompletedProcess[str]],
+) -> None:
+    folder, run = narrowed
     assert run.returncode == 0
-    assert report_of(tmp_path / "r.json")["verdict"] == "incomplete"
+    assert report_of(folder / "r.json")["verdict"] == "incomplete"
     assert "checks not run" in run.stdout.splitlines()[-1]
 
 
-def test_the_header_says_who_is_judged_on_what(tmp_path: Path, reference: str) -> None:
-    run = judge(tmp_path, f"--target-url={reference}", "-k", ORDER)
-    lines = run.stdout.splitlines()
+def test_the_header_says_who_is_judged_on_what(narrowed: tuple[Path, CompletedProcess[str]], reference: str) -> None:
+    lines = narrowed[1].stdout.splitlines()
     assert f"target      {reference}: oip-reference-server 0.1.0" in lines
     assert "extensions  binary_tensor_data (listed), raw (works), classification (listed)" in lines
     assert "roles       57 of 57 filled" in lines
@@ -130,7 +141,8 @@ def test_what_is_asked_for_is_judged_though_it_is_not_offered(tmp_path: Path) ->
 
 def test_a_target_that_dies_halfway_fails_once(tmp_path: Path, reference: str) -> None:
     with proxied(reference, connections=400) as url:
-        run = judge(tmp_path, f"--target-url={url}", "--target-timeout=1", "--conformance-report=r.json")
+        options = ("--conformance-profile=quick", "--target-timeout=1", "--conformance-report=r.json")
+        run = judge(tmp_path, f"--target-url={url}", *options)
     assert run.returncode == 1, run.stdout[-2000:]
     report = report_of(tmp_path / "r.json")
     outcomes = Counter(check["outcome"] for check in report["checks"])
@@ -195,21 +207,22 @@ def test_usage_errors_are_one_line_and_status_4(tmp_path: Path, arguments: list[
     assert "Traceback" not in run.stdout + run.stderr
 
 
-def test_the_environment_names_the_target_too(tmp_path: Path, reference: str) -> None:
-    run = judge(tmp_path, "-k", ORDER, OIP_TARGET_URL=reference)
-    assert f"target      {reference}" in run.stdout
+def test_the_environment_names_the_target_too(tmp_path: Path, small: str) -> None:
+    run = judge(tmp_path, "-k", ORDER, OIP_TARGET_URL=small)
+    assert f"target      {small}" in run.stdout
 
 
-def test_the_ini_file_names_the_target_too(tmp_path: Path, reference: str) -> None:
-    (tmp_path / "pytest.ini").write_text(f"[pytest]\noip_target_url = {reference}\n")
+def test_the_ini_file_names_the_target_too(tmp_path: Path, small: str) -> None:
+    (tmp_path / "pytest.ini").write_text(f"[pytest]\noip_target_url = {small}\n")
     run = judge(tmp_path, "-k", ORDER)
-    assert f"target      {reference}" in run.stdout
+    assert f"target      {small}" in run.stdout
 
 
-def test_a_conftest_of_the_user_does_not_reach_into_the_suite(tmp_path: Path, reference: str) -> None:
-    (tmp_path / "conftest.py").write_text("raise RuntimeError('imported')\n")
-    run = judge(tmp_path, f"--target-url={reference}", "-k", ORDER)
+def test_a_conftest_of_the_user_does_not_reach_into_the_suite(narrowed: tuple[Path, CompletedProcess[str]]) -> None:
+    folder, run = narrowed
+    assert (folder / "conftest.py").exists()
     assert run.returncode == 0, run.stdout + run.stderr
+    assert "imported" not in run.stdout + run.stderr
 
 
 def test_secrets_appear_nowhere(tmp_path: Path, reference: str) -> None:
@@ -232,9 +245,8 @@ def test_secrets_appear_nowhere(tmp_path: Path, reference: str) -> None:
     assert b"tok-in" not in everything
 
 
-def test_junit_names_the_requirements(tmp_path: Path, reference: str) -> None:
-    judge(tmp_path, f"--target-url={reference}", "-k", ORDER, "--junitxml=j.xml", "--conformance-junit=rows")
-    assert '<property name="requirements" value="BIN-ORDER-O"' in (tmp_path / "j.xml").read_text()
+def test_junit_names_the_requirements(narrowed: tuple[Path, CompletedProcess[str]]) -> None:
+    assert '<property name="requirements" value="BIN-ORDER-O"' in (narrowed[0] / "j.xml").read_text()
 
 
 def test_profiles_differ_in_what_they_run(tmp_path: Path, reference: str) -> None:

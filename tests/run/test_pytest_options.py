@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -34,10 +35,20 @@ def cached(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["one process", "two"])
-def test_what_failed_last_is_run_again_alone(tmp_path: Path, faulty: str, small: str, workers: tuple[str, ...]) -> None:
-    first = cached(tmp_path, f"--target-url={faulty}", *SELECTION, "--conformance-report=r.json")
+@pytest.fixture(scope="module")
+def failed_before(tmp_path_factory: pytest.TempPathFactory, faulty: str) -> Path:
+    """A folder with the report of a run that failed, and pytest's cache of it; it is not to be changed."""
+    folder = tmp_path_factory.mktemp("failed")
+    first = cached(folder, f"--target-url={faulty}", *SELECTION, "--conformance-report=r.json")
     assert first.returncode == 1, first.stdout[-2000:]
+    return folder
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["one process", "two"])
+def test_what_failed_last_is_run_again_alone(
+    tmp_path: Path, failed_before: Path, faulty: str, small: str, workers: tuple[str, ...]
+) -> None:
+    shutil.copytree(failed_before, tmp_path, dirs_exist_ok=True)
     failed = {check["row"] for check in report_of(tmp_path)["checks"] if check["outcome"] == "fail"}
     assert failed
     again = cached(tmp_path, f"--target-url={faulty}", "--lf", "--conformance-report=r.json", *workers)

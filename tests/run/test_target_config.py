@@ -85,8 +85,8 @@ def options_of(tmp_path: Path, *arguments: str, **environment: str) -> dict[str,
     return found
 
 
-def test_command_line_before_environment_before_ini_before_file(tmp_path: Path, reference: str) -> None:
-    (tmp_path / "t.toml").write_text(f'url = "{reference}"\ntimeout = 4\n[headers]\nX-A = "file"\nX-B = "${{VALUE}}"\n')
+def test_command_line_before_environment_before_ini_before_file(tmp_path: Path, small: str) -> None:
+    (tmp_path / "t.toml").write_text(f'url = "{small}"\ntimeout = 4\n[headers]\nX-A = "file"\nX-B = "${{VALUE}}"\n')
     file = "--target-config=t.toml"
     assert options_of(tmp_path, file, VALUE="t")["timeout_s"] == 4
     (tmp_path / "pytest.ini").write_text("[pytest]\noip_target_timeout = 5\noip_target_config = t.toml\n")
@@ -132,8 +132,8 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 def test_what_has_ended_servers_is_sent_last_and_where_asked_for_alone(tmp_path: Path, small: str) -> None:
     ended = ("outlives", "fill_no_such_shape", "product-2-to")
     counts = []
-    for more in ((), ("--conformance-dangerous",)):
-        run = judge(tmp_path, f"--target-url={small}", "-k", "errors or golden", "-v", *more)
+    for more in (("--co", "-q"), ("--conformance-dangerous", "-v")):
+        run = judge(tmp_path, f"--target-url={small}", "-k", "errors or golden", *more)
         lines = [line for line in run.stdout.splitlines() if "::" in line]
         counts.append(len(lines))
         dangerous = [index for index, line in enumerate(lines) if any(name in line for name in ended)]

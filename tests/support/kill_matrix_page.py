@@ -72,7 +72,7 @@ def _first_rows(fault: Fault, sighting: Sighting) -> dict[str, list[str]]:
 def main(names: Collection[str]) -> None:
     """Run the suite against every fault, or some, and write what came of it; what is not run stays as it was."""
     known = faults.load()
-    sightings = run(faults.load, names or known, whole=False)
+    sightings = run(names or known, whole=False)
     lines = {
         found[1]: found[0] for found in re.finditer(r"^\| `([^`]+)` \|.*\n", PAGE.read_text(encoding="utf-8"), re.M)
     }

@@ -47,6 +47,11 @@ def steps_of_rows(load: Load, over_grpc: bool) -> Steps:
     return {(check.id, row.id): taken for (check, row), taken in zip(rows, found, strict=True)}
 
 
+def load_all() -> dict[str, Fault]:
+    """Return every fault and every honest variation by name."""
+    return {**faults.load(), **variations.load()}
+
+
 @cache
 def read_steps(file: Path) -> tuple[Steps, Steps]:
     """Return the steps of rows over HTTP and over gRPC, as `run` has written them."""
@@ -54,12 +59,12 @@ def read_steps(file: Path) -> tuple[Steps, Steps]:
     return found
 
 
-def _see_in_worker(load: Load, name: str, steps: Path, *, whole: bool) -> Sighting:
-    fault = load()[name]
+def _see_in_worker(name: str, steps: Path, *, whole: bool) -> Sighting:
+    fault = load_all()[name]
     if fault.walks:
         walk = walk_rows(fault.walks)
         return see(server(), fault, walk if whole else known_first(fault, walk), until=())
-    is_honest = load is variations.load
+    is_honest = name in variations.load()
     rows = rows_of("certify" if fault.large else "quick", over_grpc=fault.over_grpc)
     found = relevant(fault, rows, read_steps(steps)[fault.over_grpc])
     more = glimpses() if is_honest and not fault.over_grpc else []
@@ -97,19 +102,18 @@ def is_seen_by(check_id: str, load: Load) -> bool:
     return any(see(server(), fault, every, until=()).of("fail", "advisory") for fault in faults_of_it)
 
 
-def run(load: Load, names: Iterable[str], *, whole: bool = True) -> dict[str, Sighting]:
-    """Run the suite against every named fault, several at a time.
+def run(names: Iterable[str], *, whole: bool = True) -> dict[str, Sighting]:
+    """Run the suite against every named fault and variation, several at a time.
 
     Args:
-        load: a module-level function that returns the faults by name.
-        names: of the faults to run.
+        names: of those to run.
         whole: every row that may see a fault; else a sample, and every row where the sample raises a doubt.
     """
     pool = ProcessPoolExecutor(PROCESSES, mp_context=get_context("spawn"))
     with pool, TemporaryDirectory() as folder:
         steps = Path(folder, "steps")
-        steps.write_bytes(pickle.dumps(tuple(pool.map(steps_of_rows, (load, load), (False, True)))))
-        futures = {name: pool.submit(_see_in_worker, load, name, steps, whole=whole) for name in names}
+        steps.write_bytes(pickle.dumps(tuple(pool.map(steps_of_rows, (load_all, load_all), (False, True)))))
+        futures = {name: pool.submit(_see_in_worker, name, steps, whole=whole) for name in names}
         return {name: future.result() for name, future in futures.items()}
 
 
@@ -145,20 +149,16 @@ def strays(sighting: Sighting, variation: Fault) -> list[str]:
 
 def main(names: list[str]) -> int:
     """Print what the suite sees of some faults and variations, or of all; return how many are not as they should be."""
-    unknown = set(names) - {*faults.load(), *variations.load()}
-    if unknown:
+    known = load_all()
+    if unknown := set(names) - set(known):
         raise SystemExit(f"no fault and no variation: {', '.join(sorted(unknown))}")
     misfits = 0
-    for load, judge, praise in (
-        (faults.load, complaints, "killed exactly"),
-        (variations.load, strays, "fails nothing"),
-    ):
-        known = load()
-        for name, sighting in run(load, [name for name in names or known if name in known]).items():
-            print(f"{name} ({sighting.seconds} s): {', '.join(known[name].breaks)}")  # noqa: T201
-            wrong = judge(sighting, known[name])
-            misfits += bool(wrong)
-            _print(sighting, wrong or [praise])
+    for name, sighting in run([name for name in known if not names or name in names]).items():
+        judge, praise = (strays, "fails nothing") if name in variations.load() else (complaints, "killed exactly")
+        print(f"{name} ({sighting.seconds} s): {', '.join(known[name].breaks)}")  # noqa: T201
+        wrong = judge(sighting, known[name])
+        misfits += bool(wrong)
+        _print(sighting, wrong or [praise])
     return misfits
 
 

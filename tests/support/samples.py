@@ -25,6 +25,7 @@ SEEN_BY = Path(__file__).parents[1] / "faults" / "seen_by.json"
 GLIMPSED = (("multi", "brief"), ("raw_variable", "brief"), ("scores_batching_labelled", "brief"))
 
 
+@cache
 def rows_of(profile: str, *, over_grpc: bool) -> Rows:
     """Return the rows of a profile without the walk, and all golden ones, which ask for much at once."""
     transports = (GRPC,) if over_grpc else (HTTP,)
@@ -42,6 +43,7 @@ def is_walk(check: Check) -> bool:
     return check.body.__module__.startswith("conformance.checks.walk.")
 
 
+@cache
 def walk_rows(kind: str) -> Rows:
     """Return the rows of the walk that send requests of a kind, the brief ones first."""
     every = collected_rows("certify", transports=TRANSPORTS)
@@ -49,6 +51,7 @@ def walk_rows(kind: str) -> Rows:
     return sorted(found, key=lambda case: (case[1].thorough, case[1].values[-1] == "rest"))
 
 
+@cache
 def glimpses() -> Rows:
     """Return a few rows of the walk, for servers that are honest in a way of their own."""
     return [case for kind in KINDS for case in walk_rows(kind) if case[1].values[1:] in GLIMPSED]
@@ -74,15 +77,16 @@ def is_known(fault: Fault, case: tuple[Check, Row]) -> bool:
 def sampled(fault: Fault, rows: Rows) -> Rows:
     """Return some rows of each check that answers for what a fault breaks, and a few of the others."""
     of_each, one_in = MANY if crc32(fault.name.encode()) % 32 == 0 else FEW
-    found: Rows = []
+    chances = [_chance(fault, case) for case in rows]
+    chosen = set()
     taken: Counter[str] = Counter()
-    for check, row in shuffled(fault, rows):
+    for chance, place in sorted(zip(chances, range(len(rows)), strict=True)):
+        check, row = rows[place]
         is_meant = bool(set(check.requirements(row)) & set(fault.breaks)) and taken[check.id] < of_each
-        if is_meant or _chance(fault, (check, row)) % one_in == 0 or is_known(fault, (check, row)):
+        if is_meant or chance % one_in == 0 or is_known(fault, (check, row)):
             taken[check.id] += 1
-            found.append((check, row))
-    chosen = {(check.id, row.id) for check, row in found}
-    return [(check, row) for check, row in rows if (check.id, row.id) in chosen]
+            chosen.add(place)
+    return [rows[place] for place in sorted(chosen)]
 
 
 def meant(rows: Rows, requirements: Collection[str]) -> Rows:

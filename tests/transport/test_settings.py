@@ -40,6 +40,8 @@ HINT = "give http://HOST:PORT, https://HOST:PORT or 'reference'"
         ("ftp://host", f"--target-url 'ftp://host' is no http or https URL: {HINT}"),
         ("http://", f"--target-url 'http://' is no http or https URL: {HINT}"),
         ("http://host?x=1", f"--target-url 'http://host?x=1': a base URL has no query or fragment; {HINT}"),
+        ("http://a..b:80", f"--target-url 'http://a..b:80': no name of a host; {HINT}"),
+        (f"http://{'a' * 70}.org", f"--target-url 'http://{'a' * 70}.org': no name of a host; {HINT}"),
         ("http://host:port", "--target-url 'http://host:port': Port could not be cast to integer value as 'port'"),
     ],
 )
@@ -52,6 +54,12 @@ def test_bad_urls(url: str, message: str) -> None:
 @pytest.mark.parametrize("header", ["novalue", ": x", "a b: c", "a: b\nc: d"])
 def test_bad_headers(header: str) -> None:
     with pytest.raises(SettingsError, match="write it as 'Name: value'"):
+        make("http://host", [header])
+
+
+@pytest.mark.parametrize("header", ["Content-Length: 5", "transfer-encoding: chunked", "Expect: 100-continue"])
+def test_headers_that_frame_a_request_are_not_taken(header: str) -> None:
+    with pytest.raises(SettingsError, match="says how a request is framed, and is the suite's own"):
         make("http://host", [header])
 
 

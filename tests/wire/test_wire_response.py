@@ -261,6 +261,8 @@ DOCUMENTS = [
     (b'{"error":"x"}', "outputs-missing", "outputs", None, "an array", "nothing"),
     (b'{"outputs":null}', "outputs-missing", "outputs", None, "an array", "nothing"),
     (b'{"outputs":{}}', "outputs-invalid", "outputs", None, "an array", "an object"),
+    (b'{"x":"' + b"{" * 100_000 + b'"}', "json-too-large", "json", None, "at most 100000 objects", "100001 braces"),
+    (b'"' + b"x" * 2**26 + b'"', "json-too-large", "json", 2**26, f"at most {2**26} bytes", f"{2**26 + 2} bytes"),
 ]
 
 
@@ -274,9 +276,17 @@ def test_one_fault_in_the_json_is_one_finding(
     assert answer.outputs == ()
 
 
+def test_outputs_beyond_a_thousand_are_not_read() -> None:
+    entry = b'{"name":"%d","datatype":"INT8","shape":[1],"data":[1]}'
+    body = b'{"outputs":[' + b",".join(entry % number for number in range(1001)) + b"]}"
+    answer = take_apart(body, None)
+    assert answer.findings == (Finding("outputs-too-many", "outputs", None, "at most 1000", "1001"),)
+    assert len(answer.outputs) == 1000
+
+
 def test_the_rows_produce_every_kind() -> None:
     produced = {row[2] for row in ONE_FAULT} | {row[1] for row in HEADERS} | {row[1] for row in DOCUMENTS}
-    with_a_test_of_its_own = {"inference-header-on-json"}
+    with_a_test_of_its_own = {"inference-header-on-json", "outputs-too-many"}
     assert produced == set(KINDS) - with_a_test_of_its_own - OF_REQUESTS
 
 

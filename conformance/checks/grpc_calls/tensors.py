@@ -106,14 +106,18 @@ def _numeric_rows() -> list[Row]:
     ]
 
 
-def _tensors(model: Model, what: str | Sequence[Any] | None, shape: Sequence[int] | None) -> Sequence[Tensor]:
-    """Return samples, the corner values of a group, or given values."""
+# What both forms have.
+NUMERIC_ROWS = _numeric_rows()
+
+
+def _tensors(model: Model, what: str | Sequence[Any] | None, shape: Sequence[int] | None, times: int) -> list[Tensor]:
+    """Return samples, the corner values of a group, or given values, so many times over."""
     if what is None:
-        return _shifted(model)
+        return list(_shifted(model))
     spec = model.role.inputs[0]
     if isinstance(what, str):
         return [corner_tensor(spec.name, spec.datatype, what)]
-    return [model.tensor(list(what), shape)]
+    return [model.tensor(list(what) * times, shape)]
 
 
 def _shifted(model: Model) -> Sequence[Tensor]:
@@ -128,37 +132,44 @@ def _shifted(model: Model) -> Sequence[Tensor]:
 
 @check("grpc.raw-tensors-come-back", answers="GRPC-RAW", over=(GRPC,))
 @rows(
-    *_numeric_rows(),
-    Row("UINT8-3MiB", (tuple(range(251)) * (3 * KIB * KIB // 251),), role="identity_uint8", thorough=True),
+    *NUMERIC_ROWS,
+    Row("UINT8-3MiB", (range(251), None, 3 * KIB * KIB // 251), role="identity_uint8", thorough=True),
     # Beyond the 4 MiB that many a server takes by default; one that says so is not judged by it.
-    Row("UINT8-5MiB", (tuple(range(251)) * (5 * KIB * KIB // 251),), role="identity_uint8", thorough=True),
+    Row("UINT8-5MiB", (range(251), None, 5 * KIB * KIB // 251), role="identity_uint8", thorough=True),
 )
 def raw_tensors_come_back(
-    target: GrpcTarget, model: Model, what: str | Sequence[Any] | None = None, shape: Sequence[int] | None = None
+    target: GrpcTarget,
+    model: Model,
+    what: str | Sequence[Any] | None = None,
+    shape: Sequence[int] | None = None,
+    times: int = 1,
 ) -> None:
     """Elements in raw contents are of their native size, row by row and without padding."""
-    _expect_return(target, model, what, shape, "binary")
+    _expect_return(target, model, _tensors(model, what, shape, times), "binary")
 
 
 @check("grpc.typed-tensors-come-back", answers="GRPC-TYPED", over=(GRPC,))
 @rows(
-    *_numeric_rows(),
+    *NUMERIC_ROWS,
     *[Row(f"BYTES-{name}", (group,), role="identity_bytes") for name, group in {**TEXTS, **OCTETS}.items()],
     *[Row(f"length-{name}", (group,), role="string_length") for name, group in {**TEXTS, **OCTETS}.items()],
     *[Row(role, role=role) for role in ("add_sub", "emit", "multi")],
     Row("BYTES-rank-2", role="rank2_bytes"),
-    Row("UINT32-3MB", (tuple(range(2**21, 2**21 + 251)) * 3_187,), role="identity_uint32", thorough=True),
+    Row("UINT32-3MB", (range(2**21, 2**21 + 251), None, 3_187), role="identity_uint32", thorough=True),
     Row("BYTES-none", ((), (0,)), role="identity_bytes"),
 )
 def typed_tensors_come_back(
-    target: GrpcTarget, model: Model, what: str | Sequence[Any] | None = None, shape: Sequence[int] | None = None
+    target: GrpcTarget,
+    model: Model,
+    what: str | Sequence[Any] | None = None,
+    shape: Sequence[int] | None = None,
+    times: int = 1,
 ) -> None:
     """Elements in typed contents are in the field of their datatype, row by row."""
-    _expect_return(target, model, what, shape, "json")
+    _expect_return(target, model, _tensors(model, what, shape, times), "json")
 
 
-def _expect_return(target: GrpcTarget, model: Model, what: Any, shape: Sequence[int] | None, send: Form) -> None:
-    tensors = _tensors(model, what, shape)
+def _expect_return(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], send: Form) -> None:
     try:
         reply = expect_return_over_grpc(target, model, tensors, send)
     except Unmet as unmet:
@@ -211,7 +222,7 @@ def raw_strings_come_back(
     target: GrpcTarget, model: Model, what: Sequence[bytes], shape: Sequence[int] | None = None
 ) -> None:
     """A BYTES element in raw contents is its length in four bytes and then exactly its bytes."""
-    _expect_return(target, model, what, shape, "binary")
+    _expect_return(target, model, _tensors(model, what, shape, 1), "binary")
 
 
 HALVES = {

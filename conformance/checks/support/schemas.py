@@ -9,12 +9,13 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
-
-from jsonschema import Draft202012Validator, ValidationError
+from typing import TYPE_CHECKING, Any
 
 from conformance.terms import data
 from conformance.wire.finding import shown
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator, ValidationError
 
 Path = tuple[str | int, ...]
 
@@ -66,6 +67,8 @@ def faults(schema: str, document: Any) -> list[Fault]:
 
 @cache
 def _validator(schema: str) -> Draft202012Validator:
+    from jsonschema import Draft202012Validator  # slow to import, and needed by few checks
+
     return Draft202012Validator(json.loads((data.folder("schemas") / f"{schema}.schema.json").read_bytes()))
 
 

@@ -111,7 +111,13 @@ AXES = tuple(dict.fromkeys(("beside", "before", *WAYS, *WRITING, *NUMBERS, "id",
 def is_excluded(kind: str, a: str, v: str, b: str, w: str) -> bool:
     """Whether two values of two axes never meet in a kind of request."""
     both = {a: v, b: w}
-    return any(rule(kind, both) for rule in _RULES) or is_invalid(both)
+    return any(rule(kind, both) for rule in _RULES) or _is_invalid_pair(a, v, b, w)
+
+
+@cache
+def _is_invalid_pair(a: str, v: str, b: str, w: str) -> bool:
+    """Whether two values never meet in any kind of request."""
+    return is_invalid({a: v, b: w})
 
 
 def is_invalid(step: Step) -> bool:

@@ -155,7 +155,14 @@ def test_a_call_is_shown_in_words_and_bytes() -> None:
     miss = Miss("CLIENT-SENDS-MEMBERS/grpc", "a name", "none", 1)
     failure = describe(called(7), miss, lambda _: "grpc://h")
     assert failure.sent == 'request 7, ModelInfer over gRPC, 3 bytes: model_name: "m"'
-    assert failure.bytes == ["0000  0a 01 6d                 ..m"] or failure.bytes[0].startswith("0001  01 6d")
+    assert failure.bytes == [f"0001  01 6d{'':20}.m   <- byte 1 of the message"]
+
+
+def test_a_raw_request_is_shown_where_its_tensor_is_wrong() -> None:
+    headers = (("Inference-Header-Content-Length", "0"), ("Content-Type", OCTETS))
+    raw = Recorded(1, Received("POST", PATH, headers, b"\x05\0\0\0ab"))
+    failure = describe(raw, Miss("CLIENT-SENDS-RAW", "a length of 2", "5", 4), lambda _: "http://h")
+    assert failure.bytes == [f"0004  61 62{'':20}ab   <- byte 4 of the tensor"]
 
 
 @pytest.mark.parametrize(

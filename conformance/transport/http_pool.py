@@ -1,0 +1,94 @@
+"""httpcore's connections, with one limit for a whole exchange: interim answers, head and body together.
+
+httpcore counts the time for each read anew, so that an answer of a byte at a time, or one interim answer after the
+other, would never end. Here every read gets what is left of the exchange's own time.
+"""
+
+from __future__ import annotations
+
+import ssl
+import threading
+import time
+from collections.abc import Iterable
+from math import inf
+from typing import Any, Final
+
+import httpcore
+
+# Everything that httpcore raises about a peer.
+ERRORS: Final = (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException)
+MOST_CONNECTIONS, MOST_KEPT = 8, 4
+
+
+class EndlessError(httpcore.ReadTimeout):
+    """An exchange took longer than all of it may."""
+
+
+class Clock(threading.local):
+    """When the exchange has to end that this thread is about; `time.monotonic`."""
+
+    until = inf
+
+    def left(self) -> float:
+        """Return the seconds that are left.
+
+        Raises:
+            EndlessError: none are.
+        """
+        left = self.until - time.monotonic()
+        if left <= 0:
+            raise EndlessError
+        return left
+
+
+def pool(context: ssl.SSLContext, clock: Clock) -> httpcore.ConnectionPool:
+    """Return a pool of connections whose reads keep to the clock."""
+    return httpcore.ConnectionPool(
+        ssl_context=context,
+        max_connections=MOST_CONNECTIONS,
+        max_keepalive_connections=MOST_KEPT,
+        network_backend=_Backend(clock),
+    )
+
+
+class _Backend(httpcore.SyncBackend):
+    def __init__(self, clock: Clock) -> None:
+        super().__init__()
+        self._clock = clock
+
+    def connect_tcp(self, *arguments: Any, **options: Any) -> httpcore.NetworkStream:
+        return _Stream(super().connect_tcp(*arguments, **options), self._clock)
+
+
+class _Stream(httpcore.NetworkStream):
+    def __init__(self, stream: httpcore.NetworkStream, clock: Clock) -> None:
+        self._stream = stream
+        self._clock = clock
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        left = self._clock.left()
+        if timeout is not None and timeout <= left:
+            return self._stream.read(max_bytes, timeout)
+        try:
+            return self._stream.read(max_bytes, left)
+        except httpcore.ReadTimeout as error:
+            raise EndlessError from error
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._stream.write(buffer, timeout)
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore.NetworkStream:
+        return _Stream(self._stream.start_tls(ssl_context, server_hostname, timeout), self._clock)
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)
+
+
+def headers_of(given: Iterable[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
+    """Return headers as they go out."""
+    return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in given]

@@ -1,0 +1,108 @@
+"""An exchange ends at a stated limit, six times the patience, however a server keeps it going."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+import pytest
+
+from conformance.transport import bare_sending
+from conformance.transport.exchange import Exchange, FailureKind
+from conformance.transport.http_client import HttpClient
+from conformance.transport.settings import Settings
+from conformance.wire.request import Message
+from tests.support.scripted import read_request, scripted
+
+PATIENCE = 0.2
+POST = Message("/v2/models/m/infer", (("Content-Type", "application/json"),), b"{}")
+Dribble = Callable[[socket.socket], None]
+
+
+def for_ever(connection: socket.socket, piece: bytes, pause: float = 0.05) -> None:
+    """Send a piece again and again, until the other side has had enough."""
+    with suppress(OSError):
+        while True:
+            connection.sendall(piece)
+            time.sleep(pause)
+
+
+def interim_answers(connection: socket.socket) -> None:
+    for_ever(connection, b"HTTP/1.1 103 Early Hints\r\n\r\n")
+
+
+def go_ahead_again_and_again(connection: socket.socket) -> None:
+    for_ever(connection, b"HTTP/1.1 100 Continue\r\n\r\n")
+
+
+def a_header_byte_by_byte(connection: socket.socket) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nX-Long: ")
+    for_ever(connection, b"x")
+
+
+def headers_one_by_one(connection: socket.socket) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\n")
+    for_ever(connection, b"X-More: 1\r\n")
+
+
+def a_body_byte_by_byte(connection: socket.socket) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
+    for_ever(connection, b"x")
+
+
+def chunks_byte_by_byte(connection: socket.socket) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+    for_ever(connection, b"1\r\nx\r\n")
+
+
+def a_chunk_size_byte_by_byte(connection: socket.socket) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+    for_ever(connection, b"0")
+
+
+ENDLESS = (
+    interim_answers,
+    a_header_byte_by_byte,
+    headers_one_by_one,
+    a_body_byte_by_byte,
+    chunks_byte_by_byte,
+    a_chunk_size_byte_by_byte,
+)
+
+
+def over_httpcore(settings: Settings) -> Exchange:
+    client = HttpClient(settings)
+    try:
+        return client.send(POST)
+    finally:
+        client.close()
+
+
+def over_a_bare_socket(settings: Settings) -> Exchange:
+    return bare_sending.in_pieces(settings, POST, (), None, at_once=True)
+
+
+def over_a_bare_socket_held_back(settings: Settings) -> Exchange:
+    return bare_sending.after_go_ahead(settings, POST, None)
+
+
+SENT = (over_httpcore, over_a_bare_socket, over_a_bare_socket_held_back)
+
+
+@pytest.mark.parametrize("send", SENT)
+@pytest.mark.parametrize("dribble", [*ENDLESS, go_ahead_again_and_again])
+def test_an_answer_without_an_end_is_given_up(dribble: Dribble, send: Callable[[Settings], Exchange]) -> None:
+    def script(connection: socket.socket) -> None:
+        if send is not over_a_bare_socket_held_back:
+            read_request(connection)
+        dribble(connection)
+
+    with scripted(script) as url:
+        started = time.monotonic()
+        exchange = send(Settings(url, timeout=PATIENCE))
+        took = time.monotonic() - started
+    assert exchange.failure is not None
+    assert exchange.failure.kind in (FailureKind.ENDLESS, FailureKind.MALFORMED)
+    assert took < 30 * PATIENCE
