@@ -15,6 +15,9 @@ Read it in the order in which a request passes through:
     classification  scores become `value:index:label`
     response        tensors become JSON and binary data
     codings         compressed requests and answers
+    inference       from request to answer, over either transport; counting keeps its statistics
+
+What clients ask beside inference: metadata, and configuration, the same in the words of Triton's ModelConfig.
 
 and over gRPC, the same models over another transport:
 

@@ -1,6 +1,6 @@
 """The HTTP side: paths, methods, and the one form that every error has.
 
-Source: Open Inference Protocol, REST, "HTTP/REST API".
+Sources: Open Inference Protocol, REST, "HTTP/REST API"; Triton, Model Configuration Extension and Statistics Extension.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from reference_server import codings, http_body, metadata, request, response
+from reference_server import codings, configuration, http_body, inference, metadata, request, response
 from reference_server.errors import InferenceError, shown
 from reference_server.framing import HEADER
 from reference_server.limits import DEFAULT, Limits
@@ -48,12 +48,27 @@ class Service:
         """GET /v2/models/{model}[/versions/{version}]/ready."""
         return JSONResponse({"name": self.find(http).name, "ready": True})
 
+    async def model_config(self, http: Request) -> Response:
+        """GET /v2/models/{model}[/versions/{version}]/config."""
+        return JSONResponse(configuration.describe(self.find(http)))
+
+    async def model_statistics(self, http: Request) -> Response:
+        """GET /v2/models/{model}[/versions/{version}]/stats."""
+        return JSONResponse(metadata.statistics([self.find(http)]))
+
+    async def all_statistics(self, _request: Request) -> Response:
+        """GET /v2/models/stats."""
+        return JSONResponse(metadata.statistics(self.models.values()))
+
     async def infer(self, http: Request) -> Response:
         """Return the answer to an inference request, in no coding."""
         body = await self.read_body(http)
         model = self.find(http)
-        wanted = request.parse(model, http.headers.getlist(HEADER), body)
-        return response.build(model, wanted, model.run(wanted.inputs))
+        return inference.run(
+            model,
+            lambda: request.parse(model, http.headers.getlist(HEADER), body),
+            lambda wanted, produced: response.build(model, wanted, produced),
+        )
 
     async def infer_coded(self, http: Request) -> Response:
         """POST /v2/models/{model}[/versions/{version}]/infer: the answer, in a coding that the client accepts."""
@@ -86,11 +101,14 @@ def create(models: Mapping[str, Model], limits: Limits = DEFAULT) -> Starlette:
         Route("/v2", service.server_metadata),
         Route("/v2/health/live", service.live),
         Route("/v2/health/ready", service.ready),
+        Route("/v2/models/stats", service.all_statistics),
     ]
     for path in ("/v2/models/{model}", "/v2/models/{model}/versions/{version}"):
         routes += [
             Route(path, service.model_metadata),
             Route(f"{path}/ready", service.model_ready),
+            Route(f"{path}/config", service.model_config),
+            Route(f"{path}/stats", service.model_statistics),
             Route(f"{path}/infer", service.infer_coded, methods=["POST"]),
         ]
     handlers: dict[Any, Any] = {

@@ -1,6 +1,7 @@
 """The methods of the gRPC service: each takes the models and a request message, and returns the response message.
 
-Source: Open Inference Protocol, gRPC, "API Definitions". What else the published stubs have is of other extensions.
+Sources: Open Inference Protocol, gRPC, "API Definitions"; Triton, Model Configuration Extension, Statistics Extension.
+What else the published stubs have is of other extensions.
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from google.protobuf import json_format
 from google.protobuf.message import DecodeError
-from tritonclient.grpc import service_pb2
+from tritonclient.grpc import model_config_pb2, service_pb2
 
-from reference_server import grpc_request, grpc_response, metadata
+from reference_server import configuration, grpc_request, grpc_response, inference, metadata
 from reference_server.errors import InferenceError, shown
 from reference_server.models import VERSION, Model
 
@@ -38,6 +40,8 @@ def by_name() -> dict[str, Method]:
         "ModelReady": Method(service_pb2.ModelReadyRequest, model_ready),
         "ServerMetadata": Method(service_pb2.ServerMetadataRequest, server_metadata),
         "ModelMetadata": Method(service_pb2.ModelMetadataRequest, model_metadata),
+        "ModelConfig": Method(service_pb2.ModelConfigRequest, model_config),
+        "ModelStatistics": Method(service_pb2.ModelStatisticsRequest, model_statistics),
         "ModelInfer": Method(service_pb2.ModelInferRequest, model_infer),
     }
 
@@ -68,11 +72,26 @@ def model_metadata(models: Models, message: Message) -> Message:
     return service_pb2.ModelMetadataResponse(**metadata.describe(find(models, message.name, message.version)))
 
 
+def model_config(models: Models, message: Message) -> Message:
+    """ModelConfig."""
+    described = configuration.describe(find(models, message.name, message.version))
+    return service_pb2.ModelConfigResponse(config=json_format.ParseDict(described, model_config_pb2.ModelConfig()))
+
+
+def model_statistics(models: Models, message: Message) -> Message:
+    """ModelStatistics: of all models where none is named."""
+    named = [find(models, message.name, message.version)] if message.name else models.values()
+    return service_pb2.ModelStatisticsResponse(**metadata.statistics(named))
+
+
 def model_infer(models: Models, message: Message) -> Message:
     """ModelInfer."""
     model = find(models, message.model_name, message.model_version)
-    wanted = grpc_request.parse(model, message)
-    return grpc_response.build(model, wanted, model.run(wanted.inputs))
+    return inference.run(
+        model,
+        lambda: grpc_request.parse(model, message),
+        lambda wanted, produced: grpc_response.build(model, wanted, produced),
+    )
 
 
 def find(models: Models, name: str, version: str) -> Model:

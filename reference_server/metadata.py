@@ -9,12 +9,14 @@ from typing import Any
 from reference_server.models import VERSION, Model
 from reference_server.signature import TensorSpec
 
-EXTENSIONS = ("binary_tensor_data", "classification")
+# Each asks to be listed here, and is there in whole, over both transports.
+EXTENSIONS = ("binary_tensor_data", "model_configuration", "statistics", "classification")
+PLATFORM = "reference"
 SERVER_VERSION = version("oip-conformance")
 
 
 def server() -> dict[str, Any]:
-    """Return the server's metadata; both extensions ask to be listed here."""
+    """Return the server's metadata."""
     return {"name": "oip-reference-server", "version": SERVER_VERSION, "extensions": list(EXTENSIONS)}
 
 
@@ -23,10 +25,15 @@ def describe(model: Model) -> dict[str, Any]:
     return {
         "name": model.name,
         "versions": [VERSION],
-        "platform": "reference",
+        "platform": PLATFORM,
         "inputs": tensor_list(model, model.inputs),
         "outputs": tensor_list(model, model.outputs),
     }
+
+
+def statistics(models: Iterable[Model]) -> dict[str, Any]:
+    """Return what models have done (Triton, Statistics Extension)."""
+    return {"model_stats": [{"name": each.name, "version": VERSION, **each.statistics.to_dict()} for each in models]}
 
 
 def tensor_list(model: Model, specs: Iterable[TensorSpec]) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from reference_server import compute
+from reference_server.counting import Statistics
 from reference_server.errors import InferenceError
 from reference_server.signature import TensorSpec
 from reference_server.tensors import Tensor
@@ -28,7 +29,7 @@ MAX_ELEMENTS = 2**40  # of a tensor; keeps sizes in bytes far below 64 bits
 
 @dataclass(frozen=True)
 class Model:
-    """A model: its declared tensors, and the function that computes all outputs from all inputs."""
+    """A model: its declared tensors, the function that computes all outputs from all inputs, and what it has done."""
 
     name: str
     inputs: tuple[TensorSpec, ...]
@@ -37,6 +38,7 @@ class Model:
     batching: bool
     labels: Mapping[str, list[str]]
     table: tuple[float, ...]
+    statistics: Statistics = field(default_factory=Statistics, compare=False, kw_only=True)
 
     def declared_shape(self, spec: TensorSpec) -> tuple[int, ...]:
         """Return the shape as requests have it: a batching model has the batch dimension in front."""

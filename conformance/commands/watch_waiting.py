@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from threading import Event
 from typing import Final
 
+from conformance.terms.environment import WATCHED
 from conformance.terms.user_error import UserError
 
 TOLD_IN: Final = ("OIP_TARGET_URL", "OIP_TARGET_GRPC")
@@ -86,7 +87,7 @@ def for_command(command: Sequence[str], addresses: Mapping[str, str], interrupte
     """
     own = {name: value for name, value in os.environ.items() if name not in TOLD_IN}
     try:
-        child = subprocess.Popen(list(command), env={**own, **addresses})
+        child = subprocess.Popen(list(command), env={**own, **addresses, WATCHED: "1"})
     except OSError as error:
         raise UserError(f"cannot run {command[0]}: {error.strerror}") from error
     while child.poll() is None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from conformance.terms.environment import WATCHED
 from conformance.terms.extensions import CHOICES
 
 PROFILES = ("certify", "quick", "explore")
@@ -167,8 +168,12 @@ def add(parser: pytest.Parser) -> None:
 
 
 def given(name: str, option: str | None, ini: Callable[[str], Any]) -> str | None:
-    """Return what is said of one of `ELSEWHERE`: command line before environment before ini file."""
-    return option or os.environ.get(f"OIP_{name.upper()}") or ini(f"oip_{name}") or None
+    """Return what is said of one of `ELSEWHERE`: command line before environment before ini file.
+
+    In a command that is watched, the addresses in the environment are for the clients under test.
+    """
+    said = None if WATCHED in os.environ else os.environ.get(f"OIP_{name.upper()}")
+    return option or said or ini(f"oip_{name}") or None
 
 
 def names_target(options: Any, ini: Callable[[str], Any]) -> bool:

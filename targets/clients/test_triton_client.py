@@ -154,8 +154,8 @@ def test_nan_as_json_is_refused(client: Any) -> None:
 
 
 def test_endpoints_of_other_extensions_are_not_there(client: Any) -> None:
-    """Decided: 404. The server lists neither a model repository nor configuration nor statistics."""
-    for ask in (client.get_model_repository_index, lambda: client.get_model_config("scores")):
+    """Decided: 404. The server lists neither a model repository nor logging."""
+    for ask in (client.get_model_repository_index, client.get_log_settings):
         with pytest.raises(triton.InferenceServerException) as refused:
             ask()
         assert refused.value.status() == "404"

@@ -15,6 +15,8 @@ from tests.clients.seeing import Case
 SEEN_BY = Path(__file__).with_name("seen_by.json")
 # One in so many of the other rows is run, too: other ones for each fault.
 ONE_IN = 30
+# What is sent is made in these modules of the client, and all that rows about answers see of it is that it is sent.
+SIDES = {"CLIENT-SENDS-": {"request", "grpc_request"}}
 
 
 @cache
@@ -25,12 +27,27 @@ def seen_by() -> dict[str, list[list[str]]]:
 
 
 def sampled(fault: Alteration, rows: Sequence[Case]) -> list[Case]:
-    """Return the rows that saw a fault before, and a few others."""
+    """Return the rows that saw a fault before, and a few others that are not slow."""
     known = seen_by().get(fault.name, [])
     return [
         (check, row)
         for check, row in rows
-        if [check.id, row.id] in known or crc32(f"{fault.name} {check.id} {row.id}".encode()) % ONE_IN == 0
+        if [check.id, row.id] in known or (not row.thorough and _chance(fault, check.id, row.id) % ONE_IN == 0)
+    ]
+
+
+def _chance(fault: Alteration, check: str, row: str) -> int:
+    return crc32(f"{fault.name} {check} {row}".encode())
+
+
+def apt(variation: Alteration, rows: Sequence[Case]) -> list[Case]:
+    """Return the rows that a variation could be accused by: of its side all, of the other side some."""
+    modules = {step.partition(".")[0] for step in variation.steps}
+    side = next((side for side, of in SIDES.items() if modules <= of), "CLIENT-")
+    return [
+        (check, row)
+        for check, row in rows
+        if check.requirements(row)[0].startswith(side) or _chance(variation, check.id, row.id) % ONE_IN == 0
     ]
 
 

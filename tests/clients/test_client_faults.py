@@ -31,7 +31,7 @@ def stage() -> Iterator[Stage]:
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=lambda fault: fault.name)
 def test_a_fault_is_seen_and_rightly_named(fault: Alteration, stage: Stage) -> None:
-    rows = rows_of(fault.transports)
+    rows = rows_of(fault.transports, "certify")
     sighting = stage.see(fault, sampled(fault, rows))
     if fault.misses[0] not in sighting.named:  # the rows that saw it are there no more
         sighting = stage.see(fault, meant(rows, fault.misses), until=lambda named: fault.misses[0] in named)

@@ -16,6 +16,7 @@ def test_the_adapter_of_the_docs_is_judged(tmp_path: Path) -> None:
     rows = "client.reads-every-datatype or client.reads-classes or client.keeps-answers-apart"
     run = subprocess.run(
         [sys.executable, "-m", "pytest", f"--client-adapter={sys.executable} adapter.py", "-k", rows],
+        check=False,
         cwd=tmp_path,
         capture_output=True,
         text=True,

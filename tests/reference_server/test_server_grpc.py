@@ -32,7 +32,11 @@ METHODS = [
     ("ModelReady", 'name: "scores"', "ready: true"),
     ("ModelReady", 'name: "scores" version: "1"', "ready: true"),
     ("ServerMetadata", "",
-     f'name: "oip-reference-server" version: "{__version__}" extensions: ["binary_tensor_data", "classification"]'),
+     f'name: "oip-reference-server" version: "{__version__}" extensions: ["binary_tensor_data", '
+     '"model_configuration", "statistics", "classification"]'),
+    ("ModelConfig", 'name: "scores_batching"',
+     'config { name: "scores_batching" platform: "reference" max_batch_size: 8 '
+     'input { name: "INPUT" data_type: TYPE_FP32 dims: 4 } output { name: "SCORES" data_type: TYPE_FP32 dims: 4 } }'),
     ("ModelMetadata", 'name: "scores_batching"',
      'name: "scores_batching" versions: "1" platform: "reference"'
      'inputs { name: "INPUT" datatype: "FP32" shape: [-1, 4] }'
@@ -46,7 +50,7 @@ def test_method(opened: GrpcConnection, method: str, request_text: str, expected
     assert answer == message_of(f"{method}Response", expected)
 
 
-@pytest.mark.parametrize("method", ["ModelReady", "ModelMetadata"])
+@pytest.mark.parametrize("method", ["ModelReady", "ModelMetadata", "ModelConfig", "ModelStatistics"])
 @pytest.mark.parametrize(
     ("request_text", "message"),
     [
@@ -60,14 +64,14 @@ def test_unknown_model(opened: GrpcConnection, method: str, request_text: str, m
     assert status(error) == ("NOT_FOUND", message)
 
 
-@pytest.mark.parametrize("path", [f"{PATH}ModelConfig", f"{PATH}modelInfer", "/other.Service/ModelInfer"])
+@pytest.mark.parametrize("path", [f"{PATH}TraceSetting", f"{PATH}modelInfer", "/other.Service/ModelInfer"])
 def test_unknown_method(opened: GrpcConnection, path: str) -> None:
     with pytest.raises(grpc.RpcError) as error:
         opened.exchange(path, b"")
     assert status(error) == (
         "UNIMPLEMENTED",
         f'no method "{path}"; inference.GRPCInferenceService has ServerLive, ServerReady, ModelReady, ServerMetadata, '
-        "ModelMetadata, ModelInfer",
+        "ModelMetadata, ModelConfig, ModelStatistics, ModelInfer",
     )
 
 

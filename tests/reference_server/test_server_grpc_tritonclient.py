@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from tests.support.arrays import ARRAYS, expect_same_bits
 from tests.support.grpc_serving import serving
 
+EXTENSIONS = ["binary_tensor_data", "model_configuration", "statistics", "classification"]
+
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
@@ -77,7 +79,7 @@ def test_metadata(client: Any) -> None:
     assert client.is_server_ready()
     assert client.is_model_ready("scores")
     assert client.is_model_ready("scores", "1")
-    assert client.get_server_metadata().extensions == ["binary_tensor_data", "classification"]
+    assert client.get_server_metadata().extensions == EXTENSIONS
     (output,) = client.get_model_metadata("scores").outputs
     assert (output.name, output.datatype, output.shape) == ("SCORES", "FP32", [4])
 
@@ -86,4 +88,4 @@ def test_refusal(client: Any) -> None:
     with pytest.raises(triton.InferenceServerException, match=r"INVALID_ARGUMENT\] inputs\[0\] 'X': the model has no"):
         client.infer("scores", [sent("X", "FP32", np.zeros(4, np.float32))])
     with pytest.raises(triton.InferenceServerException, match="UNIMPLEMENTED"):
-        client.get_model_config("scores")
+        client.get_trace_settings("scores")

@@ -26,7 +26,8 @@ BAD = infer_octets("raw_fixed", bytes(15), "0")
 # (method, path, status, body)
 PATHS = [
     ("GET", "/v2", 200,
-     '{"name":"oip-reference-server","version":"0.1.0","extensions":["binary_tensor_data","classification"]}'),
+     '{"name":"oip-reference-server","version":"0.1.0","extensions":["binary_tensor_data",'
+     '"model_configuration","statistics","classification"]}'),
     ("GET", "/v2/health/live", 200, '{"live":true}'),
     ("GET", "/v2/health/ready", 200, '{"ready":true}'),
     ("GET", "/v2/models/rank2", 200,
@@ -37,6 +38,17 @@ PATHS = [
      '"shape":[-1,3]}],"outputs":[{"name":"OUTPUT","datatype":"INT32","shape":[-1,3]}]}'),
     ("GET", "/v2/models/rank2/ready", 200, '{"name":"rank2","ready":true}'),
     ("GET", "/v2/models/rank2/versions/1/ready", 200, '{"name":"rank2","ready":true}'),
+    ("GET", "/v2/models/batching/config", 200,
+     '{"name":"batching","platform":"reference","max_batch_size":8,"input":[{"name":"INPUT","data_type":"TYPE_INT32",'
+     '"dims":[3]}],"output":[{"name":"OUTPUT","data_type":"TYPE_INT32","dims":[3]}]}'),
+    ("GET", "/v2/models/identity_bytes/versions/1/config", 200,
+     '{"name":"identity_bytes","platform":"reference","max_batch_size":0,"input":[{"name":"INPUT",'
+     '"data_type":"TYPE_STRING","dims":[-1]}],"output":[{"name":"OUTPUT","data_type":"TYPE_STRING","dims":[-1]}]}'),
+    ("GET", "/v2/models/nope/config", 404, '{"error":"there is no model \\"nope\\""}'),
+    ("GET", "/v2/models/nope/stats", 404, '{"error":"there is no model \\"nope\\""}'),
+    ("GET", "/v2/models/rank2/versions/2/stats", 404,
+     '{"error":"model \\"rank2\\" has no version \\"2\\", only \\"1\\""}'),
+    ("POST", "/v2/models/rank2/config", 405, '{"error":"Method Not Allowed: POST \\"/v2/models/rank2/config\\""}'),
     ("GET", "/v2/models/nope", 404, '{"error":"there is no model \\"nope\\""}'),
     ("GET", "/v2/models/nope/ready", 404, '{"error":"there is no model \\"nope\\""}'),
     ("POST", "/v2/models/nope/infer", 404, '{"error":"there is no model \\"nope\\""}'),

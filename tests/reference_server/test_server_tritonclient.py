@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from tests.support.arrays import ARRAYS, expect_same_bits
 from tests.support.serving import Server
 
+EXTENSIONS = ["binary_tensor_data", "model_configuration", "statistics", "classification"]
 NO_JSON = {"FP16", "BF16"}
 
 
@@ -91,7 +92,7 @@ def test_metadata(client: Any) -> None:
     assert client.is_server_ready()
     assert client.is_model_ready("scores")
     assert client.is_model_ready("scores", "1")
-    assert client.get_server_metadata()["extensions"] == ["binary_tensor_data", "classification"]
+    assert client.get_server_metadata()["extensions"] == EXTENSIONS
     assert client.get_model_metadata("scores")["outputs"] == [{"name": "SCORES", "datatype": "FP32", "shape": [4]}]
 
 

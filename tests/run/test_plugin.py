@@ -212,6 +212,13 @@ def test_the_environment_names_the_target_too(tmp_path: Path, small: str) -> Non
     assert f"target      {small}" in run.stdout
 
 
+def test_addresses_for_watched_clients_name_no_target(tmp_path: Path, small: str) -> None:
+    (tmp_path / "test_own.py").write_text("def test_own():\n    pass\n")
+    run = judge(tmp_path, OIP_TARGET_URL=small, OIP_WATCHED="1")
+    assert (run.returncode, "target " in run.stdout) == (0, False), run.stdout
+    assert "1 passed" in run.stdout
+
+
 def test_the_ini_file_names_the_target_too(tmp_path: Path, small: str) -> None:
     (tmp_path / "pytest.ini").write_text(f"[pytest]\noip_target_url = {small}\n")
     run = judge(tmp_path, "-k", ORDER)

@@ -31,7 +31,7 @@ def says_what_the_server_said(client: Client, error: ErrorAnswer) -> None:
     """The error that the caller is given holds the server's message, or the status where there is none."""
     seen = client.infer(small(f"text-{error.status}", plain_form(client)), error.script())
     expect_error(seen, f"the status is {error.code if client.is_over_grpc else error.status}")
-    expect_text(seen, error.message or (error.code if client.is_over_grpc else str(error.status)))
+    expect_text(seen, *error.told_by(over_grpc=client.is_over_grpc))
 
 
 @check("client.takes-no-success-for-an-error", answers="CLIENT-READS-ERROR")

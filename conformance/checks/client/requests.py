@@ -135,7 +135,7 @@ def path_rows() -> Iterator[Row]:
 @rows(*map(over_grpc_raw, path_rows()))
 def posts_to_the_model(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """A request goes to the model, and the version, that the caller names."""
-    expect_sent(client.infer(inference, small_answer(inference)), own)
+    expect_sent(client.infer(inference, small_answer(inference)), own, unheard="CLIENT-SENDS-POST")
 
 
 def coding_rows() -> Iterator[Row]:

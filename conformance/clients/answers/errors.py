@@ -41,6 +41,16 @@ class ErrorAnswer:
         """Return the answer over gRPC."""
         return CallAnswer(code=self.code, details=self.message)
 
+    def told_by(self, *, over_grpc: bool) -> tuple[str, ...]:
+        """Return the texts of which a caller has to be told one: the message, or the status where there is none.
+
+        A text that is no error object of the protocol is no message that a client has to know.
+        """
+        status = self.code if over_grpc else str(self.status)
+        if self.message and (over_grpc or self.content_type == JSON):
+            return (self.message,)
+        return (self.message, status) if self.message else (status,)
+
     def script(self) -> Script:
         """Return a script of this error, by a model without outputs."""
         return Script(lambda _: (), self.http, self.grpc)

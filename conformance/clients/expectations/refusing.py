@@ -52,15 +52,16 @@ def expect_in_time(seen: Seen) -> None:
         raise Unmet(f"an error within {seen.timeout:g} s", f"one after {seen.result.elapsed:.1f} s", reply_of(seen))
 
 
-def expect_text(seen: Seen, text: str) -> None:
-    """Expect that the error holds a text of the server's, or is told apart by it.
+def expect_text(seen: Seen, *texts: str) -> None:
+    """Expect that the error holds one of these texts of the server's, or is told apart by it.
 
     Raises:
         Unmet: it does not.
     """
     said = f"{seen.result.error or ''} {seen.result.status}"
-    if text not in said:
-        raise Unmet(f"an error that holds {safe(text)!r}", safe(said.strip()) or "none", reply_of(seen))
+    if not any(text in said for text in texts):
+        wanted = " or ".join(f"{safe(text)!r}" for text in texts)
+        raise Unmet(f"an error that holds {wanted}", safe(said.strip()) or "none", reply_of(seen))
 
 
 def shown(result: Result) -> str:

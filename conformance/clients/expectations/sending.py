@@ -18,23 +18,27 @@ from conformance.transport.exchange import Reply
 VALUES = "CLIENT-SENDS-VALUES"
 
 
-def expect_heard(seen: Seen) -> None:
+def expect_heard(seen: Seen, unheard: str = VALUES) -> None:
     """Expect that an inference request came at all.
 
+    Args:
+        seen: what was seen of one inference.
+        unheard: the requirement that is not met where none came.
+
     Raises:
-        Unmet: the client sent none: it refused what the protocol allows; or it sent one that is not whole, so that
-            nothing is known of how it reads an answer.
+        Unmet: none came: the client refused what the protocol allows, or sent its request to where none is awaited; or
+            one came that is not whole, so that nothing is known of how the client reads an answer.
     """
     if not seen.heard:
         said = f"an error: {safe(seen.result.error)}" if seen.result.error is not None else "outputs nevertheless"
-        raise Unmet("an inference request", f"nothing was sent; the client gives its caller {said}", requirement=VALUES)
+        raise Unmet("an inference request", f"none came; the client gives its caller {said}", requirement=unheard)
     broken = next((one for one in seen.heard if one.received.trouble), None)
     if broken is not None:
         trouble = safe(broken.received.trouble)
         raise Unmet("a whole request", trouble, Reply(broken.exchange()), requirement="CLIENT-SENDS-WHOLE")
 
 
-def expect_sent(seen: Seen, own: Collection[str] = ()) -> None:
+def expect_sent(seen: Seen, own: Collection[str] = (), unheard: str = VALUES) -> None:
     """Expect that each request keeps the rules and says what the caller meant.
 
     What is not met of the requirements that a row is about comes first; then any other that the documents demand.
@@ -43,11 +47,12 @@ def expect_sent(seen: Seen, own: Collection[str] = ()) -> None:
     Args:
         seen: what was seen of one inference.
         own: the requirements that the row is about, as they are called over HTTP.
+        unheard: the requirement that is not met where no request came.
 
     Raises:
-        Unmet: a request misses a requirement, or none was sent.
+        Unmet: a request misses a requirement, or none came.
     """
-    expect_heard(seen)
+    expect_heard(seen, unheard)
     for heard in seen.heard:
         misses = (*judged(heard.received).misses, *differences(heard.received, seen.inference))
         if first := _first(misses, own):

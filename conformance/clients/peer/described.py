@@ -25,7 +25,7 @@ def metadata(inference: Inference, script: Script) -> dict[str, Any]:
         "versions": [inference.version or VERSION],
         "platform": "",
         "inputs": [_signature(one) for one in inference.inputs],
-        "outputs": [_signature(one) for one in script.outputs(inference)],
+        "outputs": [_signature(one) for one in _declared(inference, script)],
     }
 
 
@@ -37,7 +37,7 @@ def configuration(inference: Inference, script: Script) -> dict[str, Any]:
         "backend": "",
         "max_batch_size": 0,
         "input": [_configured(one) for one in inference.inputs],
-        "output": [_configured(one) for one in script.outputs(inference)],
+        "output": [_configured(one) for one in _declared(inference, script)],
     }
 
 
@@ -45,6 +45,11 @@ def statistics(inference: Inference, count: int) -> dict[str, Any]:
     """Return its statistics: how many inferences there were."""
     one = {"name": inference.model, "version": inference.version or VERSION}
     return {"model_stats": [{**one, "inference_count": count, "execution_count": count}]}
+
+
+def _declared(inference: Inference, script: Script) -> tuple[Tensor, ...]:
+    """Return the outputs that a model has; its inputs stand for them where the answer has none, such as an error."""
+    return script.outputs(inference) or inference.inputs
 
 
 def _signature(one: Tensor) -> dict[str, Any]:

@@ -153,3 +153,19 @@ def channel_closed_after_an_error(original: Original, client: GrpcClient, asked:
         vars(client)["is_broken"] = True
         raise
     return given
+
+
+@fault("grpc_answer.read_outputs", misses="CLIENT-REFUSES-WRONG/grpc")
+def missing_outputs_of_calls_made_up(original: Original, asked: Asked, said: Response) -> Tensors:
+    """An output that a call asks for and that is missing is given as zeros."""
+    found: Tensors = original(asked, said)
+    missing = {output.name for output in asked.outputs or ()} - {one.name for one in found}
+    return (*found, *(Tensor(name, "INT32", (1,), bytes(4)) for name in sorted(missing)))
+
+
+@fault("grpc_answer.read_outputs", misses="CLIENT-READS-ERROR/grpc")
+def outputs_called_error_taken_for_one(original: Original, asked: Asked, said: Response) -> Tensors:
+    """An output whose name is error is taken for one."""
+    if any(output.name == "error" for output in said.outputs):
+        raise RefusedError("the server answered with an error")
+    return tuple(original(asked, said))

@@ -106,7 +106,7 @@ def test_outputs_of_the_answer_are_right_whatever_else_is_given() -> None:
 def test_a_client_that_sends_nothing_is_told_so() -> None:
     silent = replace(seen(ERROR), heard=())
     for expectation in (expect_outputs, expect_sent, lambda one: expect_error(one, "it is wrong")):
-        with pytest.raises(Unmet, match="nothing was sent; the client gives its caller an error: broken") as raised:
+        with pytest.raises(Unmet, match="none came; the client gives its caller an error: broken") as raised:
             expectation(silent)
         assert raised.value.requirement == "CLIENT-SENDS-VALUES"
 

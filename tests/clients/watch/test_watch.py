@@ -99,6 +99,15 @@ def test_the_path_of_a_server_is_told_to_the_client(tmp_path: Path) -> None:
     assert re.fullmatch(r"http://127\.0\.0\.1:\d+/base", seen.read_text())
 
 
+def test_a_pytest_of_the_command_takes_no_address_for_a_server_to_judge(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], upstream: str
+) -> None:
+    (tmp_path / "test_own.py").write_text("def test_own():\n    pass\n")
+    own = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(tmp_path)]
+    assert watch("--upstream", upstream, command=own) == 6
+    assert "no inference request came" in capsys.readouterr().out
+
+
 def test_only_addresses_of_this_watch_reach_the_command(monkeypatch: pytest.MonkeyPatch, upstream: str) -> None:
     monkeypatch.setenv("OIP_TARGET_GRPC", "elsewhere:1")
     absent = program("import os, sys; sys.exit(9 * ('OIP_TARGET_GRPC' in os.environ))")

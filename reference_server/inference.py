@@ -1,0 +1,40 @@
+"""An inference over either transport: a request is read, its model runs, the answer is written, and all is counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from math import prod
+from time import perf_counter_ns
+from typing import TypeVar
+
+from reference_server.models import Model
+from reference_server.request import InferRequest
+from reference_server.tensors import Tensor
+
+Answer = TypeVar("Answer")
+
+
+def run(
+    model: Model, read: Callable[[], InferRequest], write: Callable[[InferRequest, Mapping[str, Tensor]], Answer]
+) -> Answer:
+    """Return the answer that `write` makes of the model's outputs for what `read` reads."""
+    times = [perf_counter_ns()]
+    try:
+        wanted = read()
+        times.append(perf_counter_ns())
+        produced = model.run(wanted.inputs)
+        times.append(perf_counter_ns())
+        answer = write(wanted, produced)
+    except Exception:
+        model.statistics.failed(perf_counter_ns() - times[0])
+        raise
+    times.append(perf_counter_ns())
+    read_ns, run_ns, write_ns = (after - before for before, after in pairwise(times))
+    model.statistics.succeeded(batch_size(model, wanted), (read_ns, run_ns, write_ns))
+    return answer
+
+
+def batch_size(model: Model, request: InferRequest) -> int:
+    """Return how many inferences a request asks for: those of its batch, or one."""
+    return prod(next(iter(request.inputs.values())).shape[:1]) if model.batching else 1

@@ -1,0 +1,155 @@
+"""Writes docs/results-clients.md: what real clients meet, from the reports of targets/runner/clients.py.
+
+python targets/runner/clients_page.py docs/results/clients > docs/results-clients.md
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Final
+
+from clients import KnownOfClients, RealClient, read_clients, read_known
+
+from conformance.terms import ledger
+
+Report = Mapping[str, Any]
+
+SHOWN: Final = 240  # characters of a message, a request, an answer
+CELLS: Final = {
+    "pass": "met",
+    "fail": "**not met**",
+    "advisory": "advised",
+    "not_applicable": "-",
+    "observed": "observed",
+    "blocked": "blocked",
+    "error": "error",
+}
+HEAD: Final = """# What real clients come to
+
+Written by `targets/runner/clients_page.py` from the reports in [results/clients](results/clients), which
+`tox -e clients` makes; [targets/clients](../targets/clients/README.md) has the adapters. `-` is what a client says it
+cannot do, or what nothing was seen of.
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print the page."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("reports", type=Path, help="the folder with a report for each client")
+    options = parser.parse_args(argv)
+    known = read_known()
+    reports = {client: read(options.reports / f"{name}.json") for name, client in read_clients().items()}
+    print("\n".join(page(reports, known)))
+    return 0
+
+
+def read(path: Path) -> Report:
+    """Return a report."""
+    report: Report = json.loads(path.read_text(encoding="utf-8"))
+    return report
+
+
+def page(reports: Mapping[RealClient, Report], known: Sequence[KnownOfClients]) -> Iterator[str]:
+    """Yield the lines of the page."""
+    yield HEAD
+    yield from verdicts(reports)
+    for transport, title in (("http", "Over HTTP"), ("grpc", "Over gRPC")):
+        yield from matrix(reports, transport, title)
+    yield from reasons(reports, known)
+
+
+def verdicts(reports: Mapping[RealClient, Report]) -> Iterator[str]:
+    """Yield the table of the verdicts."""
+    yield "| client | verdict | rows met | not met | advised | cannot |\n|---|---|---|---|---|---|"
+    for client, report in reports.items():
+        outcomes = [row["outcome"] for row in report["checks"]]
+        counts = [str(outcomes.count(name)) for name in ("pass", "fail", "advisory", "not_applicable")]
+        yield f"| {client.title} | {report['verdict']} | {' | '.join(counts)} |"
+    yield ""
+
+
+def matrix(reports: Mapping[RealClient, Report], transport: str, title: str) -> Iterator[str]:
+    """Yield the table of the requirements over one transport, with a column for each client that speaks it."""
+    found = {client: verdicts_of(report, transport) for client, report in reports.items()}
+    columns = {client: each for client, each in found.items() if set(each.values()) - {"not_applicable"}}
+    described = {one["id"]: one for report in reports.values() for one in report["requirements"]}
+    yield f"## {title}\n"
+    yield f"| requirement | level | {' | '.join(client.name for client in columns)} |"
+    yield "|" + "---|" * (len(columns) + 2)
+    for name in dict.fromkeys(name for each in columns.values() for name in each):
+        cells = [CELLS[each.get(name, "not_applicable")] for each in columns.values()]
+        page = described[name]["url"].removeprefix("docs/")
+        yield f"| [{name}]({page}) | {described[name]['level']} | {' | '.join(cells)} |"
+    yield ""
+
+
+def verdicts_of(report: Report, transport: str) -> dict[str, str]:
+    """Return the verdict of each requirement over a transport."""
+    return {one["id"]: one["verdict"] for one in report["requirements"] if one["transport"] == transport}
+
+
+def reasons(reports: Mapping[RealClient, Report], known: Sequence[KnownOfClients]) -> Iterator[str]:
+    """Yield what is not met, by requirement, with what was asked, what came, and what the client does instead."""
+    yield "## What is not met, and why\n"
+    yield (
+        "Each was looked at, and the client is what is wrong, but for curl, which sends what it is told to. Of the "
+        "rows of a check the first is shown.\n"
+    )
+    for client, report in reports.items():
+        mine = [each for each in known if client.name in each.clients]
+        if mine:
+            yield f"### {client.title}\n"
+            for requirement, entries in groupby(sorted(mine, key=lambda each: each.requirement), by_requirement):
+                yield from reason(report, requirement, list(entries))
+            yield ""
+
+
+def by_requirement(entry: KnownOfClients) -> str:
+    """Return what entries are put together by."""
+    return entry.requirement
+
+
+def reason(report: Report, requirement: str, entries: Sequence[KnownOfClients]) -> Iterator[str]:
+    """Yield a requirement that a client does not meet: why, the sentence, the rows, and what went over the wire."""
+    told = dict.fromkeys(entry.reason for entry in entries if not entry.reason.startswith("as above"))
+    yield f"- **{requirement}**: {'; '.join(told)}."
+    rows: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for row in report["checks"]:
+        if row["failure"] and any(entry.explains(row) for entry in entries):
+            rows[row["id"]].append(row)
+    yield from sentence(requirement, next(iter(rows.values()))[0]["failure"])
+    for check, unmet in rows.items():
+        names = ", ".join(row["row"] for row in unmet)
+        yield f"  - `{check}` [{names}]: {literal(unmet[0]['message'])}"
+        yield from exchanged(unmet[0]["failure"], is_sent=requirement.startswith("CLIENT-SENDS-"))
+
+
+def sentence(requirement: str, failure: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the first sentence that a requirement rests on."""
+    source = ledger.requirement(requirement).sources[0]
+    said = f'{source.document.title}, "{source.section}": {source.gist}'
+    yield f"  - Sentence: [{said}]({failure['source_urls'][0]})"
+
+
+def exchanged(failure: Mapping[str, Any], *, is_sent: bool) -> Iterator[str]:
+    """Yield the request of a client that sends wrongly, or the answer that it reads wrongly."""
+    if is_sent and failure["request"]:
+        yield f"    Request: {literal(failure['sent'])} {literal(failure['request'])}"
+    elif not is_sent and failure["answer"]:
+        yield f"    Answer: {literal(failure['answer'])}"
+
+
+def literal(text: str) -> str:
+    """Return the first line of a text, cut, as Markdown shows it literally."""
+    line = text.partition("\n")[0].replace("`", "'")
+    return f"`{line if len(line) <= SHOWN else line[:SHOWN] + '...'}`"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
