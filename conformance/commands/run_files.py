@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,10 @@ from conformance.judging import baseline_file
 from conformance.judging.baseline import Baseline, unapplied
 from conformance.judging.baseline_file import BaselineError
 from conformance.report import formats
+from conformance.report.leaving import LeftBehind, claim, write_whole
 from conformance.terms.result import CheckResult
 from conformance.terms.user_error import UserError
+from conformance.transport import har
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,7 @@ class RunFiles:
     Attributes:
         baseline: None where no file lists them.
         updates_baseline: the file is written anew.
+        left: whether everything was written so far.
     """
 
     reports: tuple[Path, ...] = ()
@@ -32,6 +35,7 @@ class RunFiles:
     baseline: Baseline | None = None
     baseline_path: Path | None = None
     updates_baseline: bool = False
+    left: LeftBehind = field(default_factory=LeftBehind)
 
 
 def add_files(parser: argparse.ArgumentParser) -> None:
@@ -71,6 +75,8 @@ def read_files(options: argparse.Namespace) -> RunFiles:
     if updates and path is None:
         raise UserError("--conformance-update-baseline: give --conformance-baseline FILE, too")
     reports, evidence = tuple(options.conformance_report), options.conformance_evidence
+    if evidence is not None and (fault := claim(evidence, har.OF_ANOTHER_RUN)):
+        raise UserError(f"--conformance-evidence {evidence}: {fault}")
     return RunFiles(reports, evidence, _baseline(path, updates=updates), path, updates)
 
 
@@ -95,7 +101,7 @@ def with_baseline(
     elif files.updates_baseline:
         found = [baseline.applied(result) for result in results]
         text = baseline_file.updated(path.read_text(encoding="utf-8") if path.exists() else "", found)
-        attempt(f"the baseline {path}", partial(baseline_file.write, path, text))
+        files.left.attempt(f"the baseline {path}", partial(write_whole, path, text))
         baseline = baseline_file.of_text(text)
     return baseline, [baseline.applied(unapplied(result)) for result in results]
 
@@ -103,12 +109,4 @@ def with_baseline(
 def write_reports(files: RunFiles, report: dict[str, Any]) -> None:
     """Write every report that is asked for; say of each that cannot be written why."""
     for path in files.reports:
-        attempt(f"the report {path}", partial(formats.write, report, path))
-
-
-def attempt(what: str, write: Callable[[], None]) -> None:
-    """Write something; say why where that cannot be done."""
-    try:
-        write()
-    except OSError as error:
-        sys.stderr.write(f"cannot write {what}: {error.strerror}\n")
+        files.left.attempt(f"the report {path}", partial(formats.write, report, path))

@@ -13,7 +13,7 @@ from typing import Any
 
 from conformance.clients.recording.recorded import Recorded
 from conformance.clients.traffic import Sender, Traffic
-from conformance.commands.run_files import RunFiles, attempt, with_baseline, write_reports
+from conformance.commands.run_files import RunFiles, with_baseline, write_reports
 from conformance.judging.conclusion import Conclusion
 from conformance.judging.watched_conclusion import of_watch, survey_of
 from conformance.report import github, json_report, terminal, terminal_findings
@@ -22,6 +22,7 @@ from conformance.report.lines import Line
 from conformance.survey.survey import Survey
 from conformance.terms.extensions import GRPC, HTTP
 from conformance.terms.ledger import Party
+from conformance.terms.verdict import EXIT_STATUS
 from conformance.transport.settings import Settings
 
 RULER = 78
@@ -73,11 +74,12 @@ def conclude(watched: Watched, files: RunFiles, *, is_strict: bool, shows_all: b
     if files.reports or (github.is_there(os.environ) and not watched.is_of_recording):
         report = _report(watched, conclusion, survey, is_strict=is_strict)
         write_reports(files, report)
-        attempt("the summary of the step", partial(github.summarize, report, os.environ))
+        files.left.attempt("the summary of the step", partial(github.summarize, report, os.environ))
     lines = [*_shown(watched, conclusion, survey, shows_all=shows_all), *github.commands(report, os.environ)]
     lines.append(_verdict_line(watched, conclusion, survey))
     verdict, gate = conclusion.verdict, conclusion.gate
-    return "\n".join(lines), verdict.exit_status if gate is None else gate.exit_status(verdict)
+    status = verdict.exit_status if gate is None else gate.exit_status(verdict)
+    return "\n".join(lines), status if files.left.is_whole else EXIT_STATUS["incomplete"]
 
 
 def _report(watched: Watched, conclusion: Conclusion, survey: Survey, *, is_strict: bool) -> dict[str, Any]:

@@ -87,15 +87,6 @@ def _fault(document: Mapping[str, Any]) -> str | None:
 # --- bringing up to date ---------------------------------------------------------------------------------------------
 
 
-def write(path: Path, text: str) -> None:
-    """Write a file.
-
-    Raises:
-        OSError: it cannot be written.
-    """
-    path.write_text(text, encoding="utf-8")
-
-
 def updated(text: str, results: Sequence[CheckResult]) -> str:
     """Return a file brought up to date with a whole run: without what no longer holds, with what fails anew.
 

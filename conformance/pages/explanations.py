@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 
+from conformance import checks
 from conformance.pages import subjects
 from conformance.terms import data, ledger
 from conformance.terms.check import Check, Row
@@ -116,6 +117,9 @@ def _extensions(check: Check, row: Row) -> set[str]:
 
 def _options(check: Check) -> Iterator[str]:
     """Yield the options that a run needs in which the check is judged."""
+    if check.area in checks.OF_CLIENTS:
+        yield "--client-adapter=COMMAND"
+        return
     if HTTP in check.over:
         yield "--target-url=http://HOST:PORT"
     if GRPC in check.over:

@@ -59,8 +59,9 @@ def _spread(found: Answering, requirement: str) -> tuple[bool, bool, int, int]:
 
 
 def every_check() -> tuple[Check, ...]:
-    """Return all checks, those on models that the user names included, in the order of the suite."""
-    return (*checks.load(), *checks.of_area(checks.RELATIONS))
+    """Return all checks, those on models that the user names and those of clients included, in the suite's order."""
+    others = [check for area in (checks.RELATIONS, *checks.OF_CLIENTS) for check in checks.of_area(area)]
+    return (*checks.load(), *others)
 
 
 @cache

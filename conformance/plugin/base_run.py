@@ -16,11 +16,13 @@ from conformance.judging.conclusion import Conclusion
 from conformance.judging.selection import Subjects
 from conformance.plugin.collection import SELECTED, Selected
 from conformance.plugin.common_options import CommonOptions
+from conformance.report.leaving import LeftBehind, claim
 from conformance.survey.progress import Progress, silent
 from conformance.survey.survey import Survey
 from conformance.terms.check import Check, Row
 from conformance.terms.ledger import Party
 from conformance.terms.result import CheckResult
+from conformance.transport import har
 
 
 class BaseRun(ABC):
@@ -36,6 +38,7 @@ class BaseRun(ABC):
         conclusion: None until the run is finished, or there is nothing to judge.
         stopped: why pytest ended the run before its end, in its own words; else empty.
         was_cut_short: an option such as `-x` ended it, rather than a person.
+        left: whether everything that the run leaves behind was written so far.
     """
 
     party: ClassVar[Party]
@@ -49,8 +52,19 @@ class BaseRun(ABC):
         self.conclusion: Conclusion | None = None
         self.stopped = ""
         self.was_cut_short = False
+        self.left = LeftBehind()
         self.started = now()
         self._config = config
+
+    def claim_evidence(self) -> None:
+        """Make the folder for the evidence.
+
+        Raises:
+            pytest.UsageError: it cannot be used.
+        """
+        folder = self.options.evidence
+        if folder is not None and (fault := claim(folder, har.OF_ANOTHER_RUN)):
+            raise pytest.UsageError(f"--conformance-evidence {folder}: {fault}")
 
     @property
     @abstractmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from conformance.judging.conclusion import Conclusion, concluded, in_order, miss
 from conformance.plugin.base_run import BaseRun, now
 from conformance.plugin.collection import FOLDER
 from conformance.report import formats, github, json_report
+from conformance.report.leaving import write_whole
 from conformance.terms.check import key
 from conformance.terms.result import CheckResult
 from conformance.terms.verdict import EXIT_STATUS
@@ -29,9 +30,13 @@ def finish(run: BaseRun, config: pytest.Config, exitstatus: int) -> tuple[int, d
         return exitstatus, None
     conclusion = run.conclusion or _conclude(run)
     run.conclusion = conclusion
-    _merge_recordings(run)
     report = _write_reports(run, conclusion)
-    return _exit_status(run, conclusion, config, exitstatus), report
+    if run.options.evidence is not None:
+        run.left.attempt(
+            f"the recording in {run.options.evidence}", partial(_merge_recordings, run, run.options.evidence)
+        )
+    status = _exit_status(run, conclusion, config, exitstatus)
+    return status if run.left.is_whole else EXIT_STATUS["incomplete"], report
 
 
 def _exit_status(run: BaseRun, conclusion: Conclusion, config: pytest.Config, chosen: int) -> int:
@@ -67,25 +72,26 @@ def _conclude(run: BaseRun) -> Conclusion:
     )
     baseline = options.baseline
     if baseline is not None and options.updates_baseline and options.baseline_file is not None:
-        baseline = _updated_baseline(baseline, options.baseline_file, results, whole=not missing)
+        baseline = _updated_baseline(run, baseline, options.baseline_file, results, whole=not missing)
         results = [baseline.applied(unapplied(result)) for result in results]
     return concluded(results, missing, baseline, run.stopped)
 
 
-def _updated_baseline(baseline: Baseline, path: Path, results: Sequence[CheckResult], *, whole: bool) -> Baseline:
+def _updated_baseline(
+    run: BaseRun, baseline: Baseline, path: Path, results: Sequence[CheckResult], *, whole: bool
+) -> Baseline:
     """Write the baseline anew and return it; what fails is known from then on."""
     if not whole:
         sys.stderr.write(f"{path} is as it was: only a whole run can update it\n")
         return baseline
     text = baseline_file.updated(path.read_text(encoding="utf-8") if path.exists() else "", results)
-    _attempt(f"the baseline {path}", partial(baseline_file.write, path, text))
+    run.left.attempt(f"the baseline {path}", partial(write_whole, path, text))
     return baseline_file.of_text(text)
 
 
-def _merge_recordings(run: BaseRun) -> None:
-    if run.options.evidence is not None:
-        order = {key(check, row): place for (check, row), place in places_of_rows(run.subjects).items()}
-        har.merge(run.options.evidence, run.url, order, run.grpc_url, run.party)
+def _merge_recordings(run: BaseRun, folder: Path) -> None:
+    order = {key(check, row): place for (check, row), place in places_of_rows(run.subjects).items()}
+    har.merge(folder, run.url, order, run.grpc_url, run.party)
 
 
 def _write_reports(run: BaseRun, conclusion: Conclusion) -> dict[str, Any] | None:
@@ -108,13 +114,6 @@ def _write_reports(run: BaseRun, conclusion: Conclusion) -> dict[str, Any] | Non
         about=run.about(),
     )
     for path in run.options.reports:
-        _attempt(f"the report {path}", partial(formats.write, report, path))
-    _attempt("the summary of the step", partial(github.summarize, report, os.environ))
+        run.left.attempt(f"the report {path}", partial(formats.write, report, path))
+    run.left.attempt("the summary of the step", partial(github.summarize, report, os.environ))
     return report
-
-
-def _attempt(what: str, write: Callable[[], None]) -> None:
-    try:
-        write()
-    except OSError as error:
-        sys.stderr.write(f"cannot write {what}: {error.strerror}\n")

@@ -18,6 +18,7 @@ from conformance.plugin.options import names_client
 from conformance.plugin.progress import Progress
 from conformance.plugin.run import Run
 from conformance.terms.result import CheckResult
+from conformance.transport import har
 
 
 class Hooks:
@@ -59,9 +60,14 @@ class Hooks:
     def _start(self) -> None:
         """Reach the target, and say who is judged, on what, and how; once."""
         if not self.run.has_started:
+            if not self.is_worker:
+                self.run.claim_evidence()
             reporter = self.config.pluginmanager.get_plugin("terminalreporter")
-            with printing.live_line(reporter) as progress:
-                self.run.start(progress)
+            try:
+                with printing.live_line(reporter) as progress:
+                    self.run.start(progress)
+            except har.JournalError as error:
+                raise pytest.UsageError(f"--conformance-evidence: {error.strerror}") from error
             printing.print_header(self.run, reporter)
 
     @pytest.hookimpl(tryfirst=True)

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from conformance.report.leaving import write_whole
+
 Report = Mapping[str, Any]
 
 
@@ -60,7 +62,4 @@ def write(report: Report, path: Path) -> None:
         KeyError: a suffix that is not known.
         OSError: it cannot be written there.
     """
-    text = FORMATS[suffix(path) or path.suffix](report)
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)
+    write_whole(path, FORMATS[suffix(path) or path.suffix](report))

@@ -17,10 +17,12 @@ from base64 import b64decode, b64encode
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from errno import EIO
 from pathlib import Path
 from typing import Any
 
 from conformance import __version__
+from conformance.terms import files
 from conformance.terms.ledger import Party
 from conformance.transport import credentials
 from conformance.transport.call import Call
@@ -31,10 +33,16 @@ from conformance.wire.request import Message
 
 NAME, PART = "run.har", "run.har.part"
 HIDDEN = "..."
+# What an earlier run has left in a folder.
+OF_ANOTHER_RUN = (NAME, f"{PART}*")
 
 
 class HarError(ValueError):
     """A file is no recording of a run; the message is one line."""
+
+
+class JournalError(OSError):
+    """A call cannot be written down, or what was is not whole."""
 
 
 class Journal:
@@ -49,8 +57,11 @@ class Journal:
     def __call__(self, call: Call) -> None:
         """Write a call down, as ASCII: the text of an answer may have an end of line of Unicode's, or half a letter."""
         lines = [json.dumps(entry) + "\n" for entry in entries(call, self._settings)]
-        with self._path.open("a", encoding="ascii") as file:
-            file.writelines(lines)
+        try:
+            with self._path.open("a", encoding="ascii") as file:
+                file.writelines(lines)
+        except OSError as error:
+            raise JournalError(error.errno, error.strerror) from error
 
 
 # --- writing ---------------------------------------------------------------------------------------------------------
@@ -156,6 +167,9 @@ def merge(folder: Path, url: str, order: Mapping[str, int], grpc: str = "", part
         order: scope -> its place in the run; what is not there comes first.
         grpc: where gRPC was judged, as a URL; empty where it was not.
         party: who was judged; a recording of a client says so.
+
+    Raises:
+        OSError: it cannot be written; the parts are left as they are.
     """
     parts = sorted(folder.glob(f"{PART}*"))
     lines = [line for part in parts for line in part.read_text(encoding="ascii").splitlines()]
@@ -166,7 +180,10 @@ def merge(folder: Path, url: str, order: Mapping[str, int], grpc: str = "", part
         **({"_grpc": grpc} if grpc else {}),
         **({"_party": str(party)} if party is not Party.SERVER else {}),
     }
-    sorted_lines = ",\n".join(sorted(lines, key=lambda line: _place(line, order)))
+    try:
+        sorted_lines = ",\n".join(sorted(lines, key=lambda line: _place(line, order)))
+    except ValueError as error:  # the disk was full then
+        raise JournalError(EIO, "a part of it is cut short") from error
     head = json.dumps({"log": log}).removesuffix("}}")
     with (folder / NAME).open("w", encoding="ascii") as file:
         file.writelines((head, ', "entries": [\n', sorted_lines, "\n]}}\n"))
@@ -207,16 +224,16 @@ def load(path: Path) -> Recording:
         HarError: it cannot be read, or is no recording of a run that judged a server.
     """
     try:
-        log = json.loads(path.read_text(encoding="utf-8"))["log"]
+        log = files.json_of(files.read_bytes(path, files.WRITTEN_BY_A_RUN))["log"]
         if log.get("_party", Party.SERVER) != Party.SERVER:
             raise HarError(f"{path} is a recording of a client, and no server can be judged by it")
         times = sorted(datetime.fromisoformat(entry["startedDateTime"]) for entry in log["entries"])
         return Recording(str(log["_target"]), _calls(log["entries"]), (times[0], times[-1]), str(log.get("_grpc", "")))
-    except OSError as error:
-        raise HarError(f"{path}: {error.strerror}") from error
     except HarError:
         raise
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
+    except files.UnreadableError as error:
+        raise HarError(f"{path} is no recording of this suite: {error}") from error
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
         raise HarError(f"{path} is no recording of this suite: {type(error).__name__}: {error}") from error
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from conformance import checks
 from conformance.checks import answers_by_requirement
+from conformance.pages import subjects
 from conformance.terms import ledger
 from conformance.terms.ledger import Level, Party
 
@@ -20,6 +21,10 @@ def test_every_must_has_a_check() -> None:
     answered = answers_by_requirement()
     musts = [entry.id for entry in ledger.of_party(Party.SERVER) if entry.level is Level.MUST]
     assert [requirement_id for requirement_id in musts if not answered.get(requirement_id)] == []
+
+
+def test_what_clients_owe_has_a_check_each() -> None:
+    assert [entry.id for entry in ledger.of_party(Party.CLIENT) if not subjects.answering().get(entry.id)] == []
 
 
 def ids_in_the_code() -> set[str]:

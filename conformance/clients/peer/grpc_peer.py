@@ -57,7 +57,7 @@ class GrpcPeer:
         """End every call and wait for every thread."""
         self._closing.set()
         self._relay.close()
-        self._server.stop(0).wait()
+        self._server.stop(None).wait()  # with a time of grace, grpcio leaves a thread behind for a moment
         self._pool.shutdown()
 
     def _methods(self) -> dict[str, Method]:

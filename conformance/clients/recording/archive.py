@@ -16,6 +16,7 @@ from typing import Any, Final
 from conformance import __version__
 from conformance.clients.recording.exchanges import answered, exchange_of
 from conformance.clients.recording.recorded import Recorded
+from conformance.terms import files
 from conformance.transport import har, settings
 from conformance.transport.call import Call
 from conformance.transport.har import NAME, HarError
@@ -105,13 +106,13 @@ def load(path: Path) -> Archive:
         HarError: it cannot be read, or is none.
     """
     try:
-        log = json.loads(path.read_text(encoding="utf-8"))["log"]
+        log = files.json_of(files.read_bytes(path, files.WRITTEN_BY_A_RUN))["log"]
         requests = sorted((_read(entry) for entry in log["entries"]), key=lambda pair: pair[1].number)
         return Archive(
             str(log["_target"]), str(log["_grpc"]), log["_strict"] is True, str(log["_stopped"]), tuple(requests)
         )
-    except OSError as error:
-        raise HarError(f"{path}: {error.strerror}") from error
+    except files.UnreadableError as error:
+        raise HarError(f"{path} is no recording of clients: {error}") from error
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise HarError(f"{path} is no recording of clients: {type(error).__name__}: {error}") from error
 

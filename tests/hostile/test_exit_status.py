@@ -1,0 +1,94 @@
+"""Exit status 1 means nonconformant and nothing else: a wrong option is 4 and one sentence, a full disk is 6."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.serving import running
+
+A_FEW = ("-k", "BIN-LISTED or BIN-ORDER-O")
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with running() as server:
+        yield server.url
+
+
+def judged(*arguments: str, folder: Path, kilobytes: int = 0) -> subprocess.CompletedProcess[str]:
+    """Run the suite in a folder; no file may have more than so many kilobytes there."""
+    limit = f"ulimit -f {kilobytes}; " if kilobytes else ""
+    command = ["bash", "-c", f'{limit}exec "$@"', "bash", sys.executable, "-m", "pytest", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+
+
+def infinite_status(path: Path) -> None:
+    entry = {
+        "startedDateTime": "2026-01-01T00:00:00+00:00",
+        "time": 1,
+        "request": {"method": "GET", "url": "http://x/v2", "headers": []},
+        "response": {"status": float("inf"), "headers": [], "content": {"text": ""}},
+        "_scope": "survey",
+        "_call": 0,
+        "_place": 0,
+    }
+    path.write_text(json.dumps({"log": {"_target": "http://x", "entries": [entry]}}))
+
+
+def deep(path: Path) -> None:
+    path.write_text("[" * 100_000)
+
+
+def deep_toml(path: Path) -> None:
+    path.write_text("a = " + "[" * 100_000)
+
+
+def left_by_another_run(path: Path) -> None:
+    path.mkdir()
+    (path / "run.har").mkdir()
+
+
+def a_file(path: Path) -> None:
+    path.write_text("")
+
+
+WRONG: list[tuple[str, Callable[[Path], None], str]] = [
+    ("--conformance-evidence", a_file, "file exists"),
+    ("--conformance-evidence", left_by_another_run, "holds what another run left"),
+    ("--conformance-baseline", deep_toml, "not TOML: nests too deeply"),
+    ("--target-config", deep_toml, "not TOML: nests too deeply"),
+    ("--target-replay", deep, "not JSON: nests too deeply"),
+    ("--target-replay", infinite_status, "cannot convert float infinity to integer"),
+]
+
+
+@pytest.mark.parametrize(("option", "make", "said"), WRONG, ids=[f"{row[0][2:]}-{row[1].__name__}" for row in WRONG])
+def test_what_cannot_be_used_is_one_sentence(
+    tmp_path: Path, url: str, option: str, make: Callable[[Path], None], said: str
+) -> None:
+    make(tmp_path / "given")
+    run = judged(f"--target-url={url}", *A_FEW, f"{option}=given", folder=tmp_path)
+    (line,) = [line for line in run.stderr.splitlines() if line]
+    assert run.returncode == 4
+    assert line.startswith(f"ERROR: {option}")
+    assert said in line
+
+
+def test_a_recording_that_does_not_fit_the_disk_is_incomplete(tmp_path: Path, url: str) -> None:
+    run = judged(f"--target-url={url}", *A_FEW, "--conformance-evidence=e", folder=tmp_path, kilobytes=60)
+    assert run.returncode == 6
+    assert "cannot write the recording in e: a part of it is cut short" in run.stderr
+    assert "Traceback" not in run.stderr
+
+
+def test_a_report_that_does_not_fit_the_disk_is_incomplete(tmp_path: Path, url: str) -> None:
+    run = judged(f"--target-url={url}", *A_FEW, "--conformance-report=r.html", folder=tmp_path, kilobytes=20)
+    assert run.returncode == 6
+    assert "cannot write the report r.html: File too large" in run.stderr
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith("r.")] == []
