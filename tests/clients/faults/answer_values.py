@@ -159,7 +159,7 @@ def all_binary_or_none(original: Original, asked: Asked, entries: Any, data: byt
     return tuple(original(asked, entries, data))
 
 
-@fault("tensors.packed", misses="CLIENT-READS-JSON", broad=True)
+@fault("tensors.packed", misses="CLIENT-READS-VALUES", broad=True)
 def int64_read_through_a_double(original: Original, datatype: str, values: Sequence[Any]) -> bytes:
     """A 64-bit integer of an answer in JSON goes through a double."""
     if datatype in ("INT64", "UINT64"):

@@ -58,7 +58,7 @@ def raw_contents_only(original: Original, asked: Asked, said: Response) -> Tenso
     return tuple(original(asked, said))
 
 
-@fault("grpc_answer.read_outputs", misses="CLIENT-READS-FORM/grpc", broad=True)
+@fault("grpc_answer.read_outputs", misses="CLIENT-READS-VALUES/grpc", broad=True)
 def typed_contents_only(original: Original, asked: Asked, said: Response) -> Tensors:
     """An answer in raw contents is an error to the caller."""
     if any(said.raw):
