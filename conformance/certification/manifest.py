@@ -63,6 +63,8 @@ def read(folder: Path) -> Manifest:
     path = folder / NAME
     try:
         document = files.json_of(files.read_text(path))
+    except files.NotOpenedError as error:
+        raise CertificationError(f"{path}: {error}") from error
     except files.UnreadableError as error:
         raise CertificationError(f"{path} is no manifest: {error}") from error
     schema = json.loads((data.folder("schemas") / "manifest.schema.json").read_text(encoding="utf-8"))

@@ -46,5 +46,7 @@ def read(path: Path) -> dict[str, Any]:
 def _parse(path: Path) -> Any:
     try:
         return files.json_of(files.read_bytes(path, LARGEST))
+    except files.NotOpenedError as error:
+        raise ReportError(f"cannot read {path}: {error}") from error
     except files.UnreadableError as error:
         raise ReportError(f"{path} is no report of oip-conformance: {error}") from error

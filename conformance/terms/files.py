@@ -27,6 +27,10 @@ class UnreadableError(ValueError):
     """A file cannot be read, or is not what it should be; the message is one safe line without the file's name."""
 
 
+class NotOpenedError(UnreadableError):
+    """There is no such file, or it may not be read."""
+
+
 def read_bytes(path: Path, most: int = WRITTEN_BY_HAND) -> bytes:
     """Return what a regular file holds.
 
@@ -35,7 +39,8 @@ def read_bytes(path: Path, most: int = WRITTEN_BY_HAND) -> bytes:
         most: bytes that it may have.
 
     Raises:
-        UnreadableError: it is not there, may not be read, is no regular file, or is larger.
+        NotOpenedError: it is not there, or may not be read.
+        UnreadableError: it is no regular file, or larger.
     """
     try:
         # Without waiting: to open a pipe would take until somebody writes to it.
@@ -50,7 +55,7 @@ def read_bytes(path: Path, most: int = WRITTEN_BY_HAND) -> bytes:
                 raise UnreadableError(f"is larger than {most} bytes")
             return file.read(most + 1)
     except OSError as error:
-        raise UnreadableError(error.strerror or "cannot be read") from error
+        raise NotOpenedError(error.strerror or "cannot be read") from error
 
 
 def read_text(path: Path, most: int = WRITTEN_BY_HAND) -> str:

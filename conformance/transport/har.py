@@ -231,6 +231,8 @@ def load(path: Path) -> Recording:
         return Recording(str(log["_target"]), _calls(log["entries"]), (times[0], times[-1]), str(log.get("_grpc", "")))
     except HarError:
         raise
+    except files.NotOpenedError as error:
+        raise HarError(f"{path}: {error}") from error
     except files.UnreadableError as error:
         raise HarError(f"{path} is no recording of this suite: {error}") from error
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:

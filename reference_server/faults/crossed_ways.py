@@ -50,7 +50,7 @@ async def raw_body_in_chunks_ends_at_4_kib(original: Any, service: Any, http: Re
 async def coded_raw_body_in_chunks_is_the_tensor(original: Any, service: Any, http: Request) -> bytes:
     """A raw body that is coded and in chunks is taken as it came."""
     if is_raw(http) and is_chunked(http) and "content-encoding" in http.headers:
-        return await http_body.read(http, service.max_body)
+        return await http_body.read(http, service.limits)
     return await original(service, http)  # type: ignore[no-any-return]
 
 

@@ -201,7 +201,7 @@ def changed(**changes: Any) -> Callable[[], bytes]:
     ("content", "said"),
     [
         (None, "cannot read {file}: No such file or directory"),
-        (lambda: b"", "{file} is no report of oip-conformance: Expecting value"),
+        (lambda: b"", "{file} is no report of oip-conformance: not JSON: Expecting value"),
         (lambda: b"\xff\xfe", "{file} is no report of oip-conformance: "),
         (lambda: b"[" * 100_000, "{file} is no report of oip-conformance: "),
         (lambda: b'{"schema": 1}', "{file} is no report of oip-conformance\n"),

@@ -113,7 +113,7 @@ def test_an_archive_has_every_exchange_and_no_secret(recorded: Path, reference: 
     ("text", "message"),
     [
         (None, "--target-replay: r.har: No such file or directory"),
-        ("{", "--target-replay: r.har is no recording of this suite: JSONDecodeError"),
+        ("{", "--target-replay: r.har is no recording of this suite: not JSON: Expecting"),
         ('{"log": {"entries": []}}', "--target-replay: r.har is no recording of this suite: KeyError: '_target'"),
         ('{"log": {"_target": "http://x", "entries": [{}]}}', "is no recording of this suite: KeyError: 'started"),
     ],

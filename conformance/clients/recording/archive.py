@@ -111,6 +111,8 @@ def load(path: Path) -> Archive:
         return Archive(
             str(log["_target"]), str(log["_grpc"]), log["_strict"] is True, str(log["_stopped"]), tuple(requests)
         )
+    except files.NotOpenedError as error:
+        raise HarError(f"{path}: {error}") from error
     except files.UnreadableError as error:
         raise HarError(f"{path} is no recording of clients: {error}") from error
     except (ValueError, LookupError, TypeError, AttributeError) as error:
