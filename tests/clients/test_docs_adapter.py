@@ -21,7 +21,6 @@ def test_the_adapter_of_the_docs_is_judged(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         timeout=120,
-        check=False,
     )
     assert run.returncode == 0, run.stdout
     assert "tritonclient.http" in run.stdout
