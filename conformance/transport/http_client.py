@@ -6,13 +6,14 @@ and one limit for a whole exchange (`http_pool.py`).
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import replace
 from functools import lru_cache
+from urllib.parse import quote, urlsplit
 
 import h11
 import httpcore
-import httpx
 
 from conformance import __version__
 from conformance.transport.exchange import Exchange, FailureKind, TransportFailure
@@ -24,12 +25,22 @@ from conformance.wire.request import Message
 USER_AGENT = f"oip-conformance/{__version__}"
 
 
+# What stands in a path or a query as it is (RFC 3986, 3.3 and 3.4); a per cent sign where it begins an escape.
+_AS_IT_IS = "!$&'()*+,;=:@/?%~"
+_BARE_PER_CENT = re.compile("%(?![0-9A-Fa-f]{2})")
+
+
 @lru_cache(maxsize=256)
 def _parsed(url: str) -> tuple[httpcore.URL, str]:
-    """Return a URL, encoded as httpx does it, and what its Host header says."""
-    found = httpx.URL(url)
-    parsed = httpcore.URL(scheme=found.raw_scheme, host=found.raw_host, port=found.port, target=found.raw_path)
-    return parsed, found.netloc.decode("ascii")
+    """Return a URL as it goes out, and what its Host header says."""
+    parts = urlsplit(url)
+    host = (parts.hostname or "").encode("idna")
+    written = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    target = quote(_BARE_PER_CENT.sub("%25", written), safe=_AS_IT_IS)
+    parsed = httpcore.URL(scheme=parts.scheme.encode(), host=host, port=parts.port, target=target.encode("ascii"))
+    name = f"[{host.decode()}]" if b":" in host else host.decode()
+    is_usual = parts.port in (None, {"http": 80, "https": 443}[parts.scheme])
+    return parsed, name if is_usual else f"{name}:{parts.port}"
 
 
 class HttpClient:

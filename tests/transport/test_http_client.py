@@ -50,6 +50,30 @@ def test_a_connection_closed_meanwhile_is_no_failure() -> None:
     assert (first.status, second.status, second.failure) == (200, 200, None)
 
 
+@pytest.mark.parametrize(
+    ("path", "sent"),
+    [
+        ("/v2/models/two words/infer", "/v2/models/two%20words/infer"),
+        ("/v2/models/größe/infer", "/v2/models/gr%C3%B6%C3%9Fe/infer"),
+        ("/v2/models/a%2Fb/infer", "/v2/models/a%2Fb/infer"),
+        ("/v2/models/5%/infer", "/v2/models/5%25/infer"),
+        ("//v2/../x?y=ü", "//v2/../x?y=%C3%BC"),
+    ],
+)
+def test_a_path_goes_out_as_it_is_but_for_what_a_url_cannot_hold(path: str, sent: str) -> None:
+    seen: list[bytes] = []
+
+    def script(connection: socket.socket) -> None:
+        seen.append(read_request(connection))
+        connection.sendall(OK)
+
+    with scripted(script) as url:
+        client = sender(url)
+        assert client.send(Message(path, method="GET")).status == 200
+        client.close()
+    assert seen[0].startswith(f"GET {sent} HTTP/1.1\r\nHost: {url.removeprefix('http://')}\r\n".encode())
+
+
 def test_what_is_sent() -> None:
     seen: list[bytes] = []
 
