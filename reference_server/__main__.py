@@ -13,6 +13,7 @@ import os
 import signal
 import socket
 import sys
+import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from difflib import get_close_matches
@@ -61,6 +62,9 @@ def arguments() -> argparse.Namespace:
         "(default: %(default)g)",
     )
     parser.add_argument(
+        "--with-stdin", action="store_true", help="end when standard input ends: with the program that started this one"
+    )
+    parser.add_argument(
         "--model", action="append", metavar="ROLE", help="serve this model role alone; repeatable (default: all)"
     )
     parser.add_argument("--fault", metavar="NAME", help="serve with this fault, to see a check fail")
@@ -104,6 +108,13 @@ def faults_as_json() -> str:
 def step_lines() -> Iterator[str]:
     """Yield a line for each step that a fault can replace."""
     yield from map(steps.described, steps.names())
+
+
+def end_with_stdin() -> None:
+    """Wait for the end of standard input, then end this process as SIGTERM does."""
+    while sys.stdin.buffer.read(65536):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -166,6 +177,8 @@ def main() -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: sys.exit(0))
     with faults.switched_on(faults.load()[options.fault]) if options.fault else nullcontext():
+        if options.with_stdin:
+            threading.Thread(target=end_with_stdin, daemon=True).start()
         limits = Limits(options.max_head, options.max_body, options.patience)
         serve(listen(options.host, options.port), limits, options.grpc_port, options.model)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from conformance.plugin import collection, ending, junit, keywords, markers, printing, pytest_reports
+from conformance.plugin import collection, ending, junit, keywords, markers, printing, pytest_reports, signals
 from conformance.plugin.base_run import BaseRun
 from conformance.plugin.options import names_client
 from conformance.plugin.progress import Progress
@@ -44,6 +44,7 @@ class Hooks:
             keywords.make_exact(config)
         self.report: dict[str, Any] | None = None
         self.progress: Progress | None = None
+        self._sigterm = signals.take_as_interrupt()
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionstart(self) -> None:
@@ -144,17 +145,21 @@ class Hooks:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> Generator[None, None, None]:
         """Conclude: write reports, set the exit status, and print the verdict as the last line."""
-        if self.progress:
-            self.progress.end()
-        if not self.is_worker:
-            self.run.stopped = self.run.stopped or str(session.shouldfail or session.shouldstop or "")
-            session.exitstatus, self.report = ending.finish(self.run, self.config, int(exitstatus))
-            results = self.run.conclusion.results if self.run.conclusion else []
-            junit.finish(self.config, results, self.run.rerun() if results else "", self.run.party)
+        with signals.put_off():
+            self._conclude(session, int(exitstatus))
         yield
         if not self.is_worker:
             reporter = self.config.pluginmanager.get_plugin("terminalreporter")
             printing.print_verdict(self.run, self.report, reporter)
+
+    def _conclude(self, session: pytest.Session, exitstatus: int) -> None:
+        if self.progress:
+            self.progress.end()
+        if not self.is_worker:
+            self.run.stopped = self.run.stopped or str(session.shouldfail or session.shouldstop or "")
+            session.exitstatus, self.report = ending.finish(self.run, self.config, exitstatus)
+            results = self.run.conclusion.results if self.run.conclusion else []
+            junit.finish(self.config, results, self.run.rerun() if results else "", self.run.party)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Show the summary, then what was not met, unless `--no-summary` says otherwise."""
@@ -163,6 +168,7 @@ class Hooks:
 
     def pytest_unconfigure(self) -> None:
         """Let go of the target."""
+        signals.give_back(self._sigterm)
         self.run.close()
 
 

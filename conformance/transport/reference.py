@@ -32,7 +32,8 @@ class ReferenceServer:
         options = ["--grpc-port", "0"] if grpc else []
         # The output of the server would fill a pipe that nobody reads; its lines come first.
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "reference_server", "--host", "127.0.0.1", "--port", "0", *options],
+            [sys.executable, "-m", "reference_server", "--host", "127.0.0.1", "--port", "0", "--with-stdin", *options],
+            stdin=subprocess.PIPE,  # whose end ends the server, however this process comes to its own
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
@@ -57,5 +58,6 @@ class ReferenceServer:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        if self._process.stdout is not None:
-            self._process.stdout.close()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                pipe.close()

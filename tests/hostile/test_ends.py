@@ -1,0 +1,93 @@
+"""The end that a signal makes of a run: nothing is left running, and what was judged is in the reports."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+LIMIT = 60.0
+
+
+def children(pid: int) -> set[int]:
+    """Return the processes that a process has started, and those that these have."""
+    try:
+        own = {int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()}
+    except OSError:
+        return set()
+    return own.union(*map(children, own))
+
+
+def await_that(condition: object, what: str) -> None:
+    """Wait until a condition holds."""
+    assert callable(condition)
+    until = time.monotonic() + LIMIT
+    while not condition():
+        assert time.monotonic() < until, what
+        time.sleep(0.05)
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@contextmanager
+def judging(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """Run the suite against the bundled server, and yield once rows are judged."""
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "--target-url=reference",
+        "-v",
+        "--conformance-report=r.json",
+        *arguments,
+    ]
+    output = (folder / "out").open("w")
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    with output, subprocess.Popen(command, cwd=folder, stdout=output, stderr=output, text=True, env=environment) as run:
+        try:
+            await_that(lambda: "PASS" in (folder / "out").read_text(), "a row that is judged")
+            yield run
+        finally:
+            run.kill()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["sigterm", "sigint"])
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["one-process", "two-workers"])
+def test_a_signal_ends_the_run_and_all_that_it_started(
+    tmp_path: Path, number: signal.Signals, workers: tuple[str, ...]
+) -> None:
+    with judging(tmp_path, *workers) as run:
+        started = children(run.pid)
+        assert started
+        run.send_signal(number)
+        status = run.wait(LIMIT)
+    text = (tmp_path / "out").read_text()
+    report = json.loads((tmp_path / "r.json").read_text())
+    assert status == 2, text
+    assert (report["verdict"], report["footer"]["complete"]) == ("incomplete", False)
+    assert report["checks"]
+    assert "is incomplete" in text.splitlines()[-1]
+    assert "Traceback" not in text
+    await_that(lambda: not any(map(is_alive, started)), f"the end of {started}")
+
+
+def test_the_bundled_server_ends_with_a_run_that_is_killed(tmp_path: Path) -> None:
+    with judging(tmp_path) as run:
+        started = children(run.pid)
+        assert started
+        run.kill()
+        run.wait(LIMIT)
+        await_that(lambda: not any(map(is_alive, started)), f"the end of {started}")
