@@ -85,7 +85,7 @@ class Client:
         Raises:
             NotApplicable: the client says of one that it cannot make it.
             Unmet: it sends its request, and gives neither outputs nor an error.
-            AdapterError: the adapter broke in another way.
+            AdapterError: the adapter broke in another way, or says that it cannot do what its client has tried.
             ValueError: two inferences are of one model.
         """
         if len({one.model for one in inferences}) < len(inferences):
@@ -99,6 +99,7 @@ class Client:
         if has_trouble(results, [one for _, one in heard]):
             self._peer.disturb(self.transport)
         if reason := next((result.cannot for result in results if result.cannot), ""):
+            _refuse_what_was_tried(results, heard)
             raise NotApplicable(f"the client cannot: {safe(reason)}")
         seen = []
         for place, (inference, result) in enumerate(zip(inferences, results, strict=True)):
@@ -126,6 +127,16 @@ class Client:
         heard = [(place, replace(one, number=begun + count)) for count, (place, one) in enumerate(scene.heard())]
         self.heard += [one for _, one in heard]
         return heard
+
+
+def _refuse_what_was_tried(results: Sequence[Result], heard: Sequence[tuple[int, Heard]]) -> None:
+    """Take no "cannot" for an inference whose request came: it was tried, and what came of it is what counts.
+
+    Raises:
+        AdapterError: the adapter says so nevertheless.
+    """
+    if any(results[place].cannot for place, _ in heard):
+        raise AdapterError('the adapter says "cannot" of an inference whose request has come')
 
 
 def has_trouble(results: Sequence[Result], heard: Sequence[Heard]) -> bool:

@@ -19,6 +19,7 @@ from conformance.wire.finding import shown
 from conformance.wire.outputs import Output
 from conformance.wire.path import place_of
 from conformance.wire.received import Received
+from conformance.wire.request import INFERENCE_HEADER
 from conformance.wire.taken_apart_call import TakenApartCall
 from conformance.wire.taken_apart_request import TakenApart
 
@@ -60,11 +61,13 @@ def _of_tensors(inputs: Sequence[Output], data: bytes, inference: Inference, tex
 def _of_request(request: TakenApart, inference: Inference) -> Iterator[_Named]:
     yield from (("CLIENT-SENDS-POST", fault) for fault in _addressed(request.received.path, inference))
     kinds = {finding.kind for finding in request.findings}
+    if inference.is_raw and not request.is_raw:
+        header = "no such header" if request.header is None else shown(request.header)
+        said = "one with JSON" if request.document is not None else header
+        yield "CLIENT-SENDS-RAW", Fault(f"a raw binary request, as the caller asks: {INFERENCE_HEADER}: 0", said)
     if request.is_raw and not request.has_coding_fault:
         yield from _of_raw(request, inference)
     elif request.document is not None and "json-not-utf8" not in kinds:
-        if inference.is_raw:
-            yield "CLIENT-SENDS-RAW", Fault("a raw binary request, as the caller asks", "one with JSON")
         if not kinds & _UNNAMED:
             data, text = request.body[request.json_end :], request.body[: request.json_end]
             yield from _of_tensors(request.inputs, data, inference, text)

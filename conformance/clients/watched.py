@@ -26,6 +26,7 @@ CLAIMS: Final[Mapping[str, str]] = MappingProxyType(
         "CLIENT-SENDS-PARAMETERS": "parameters-stand-in-their-place",
         "CLIENT-SENDS-CLASSIFICATION": "classification-is-a-count",
         "CLIENT-SENDS-DATA": "data-fit-shape-and-datatype",
+        "CLIENT-SENDS-BOOL-JSON": "bool-elements-are-true-or-false",
         "CLIENT-SENDS-FP16": "half-floats-are-binary",
         "CLIENT-SENDS-HEADER": "binary-data-have-the-header",
         "CLIENT-SENDS-HEADER-LENGTH": "header-counts-the-json",

@@ -169,7 +169,7 @@ WRONG: list[tuple[str, Received, list[str]]] = [
     ("int64-a-string", with_type("INT64", "[1]", '["1"]'), ["DATA"]),
     ("fp32-out-of-range", with_type("FP32", "[1]", "[1e39]"), ["DATA"]),
     ("fp32-null", with_type("FP32", "[1]", "[null]"), ["DATA"]),
-    ("bool-as-number", with_type("BOOL", "[2]", "[1,0]"), ["DATA"]),
+    ("bool-as-number", with_type("BOOL", "[2]", "[1,0]"), ["BOOL-JSON"]),
     ("bytes-as-numbers", with_type("BYTES", "[2]", "[97,98]"), ["DATA"]),
     ("data-an-object", with_type("INT32", "[1]", '{"0":1}'), ["DATA"]),
     ("data-as-base64", with_type("INT32", "[2]", '"BAMCAf7///8="'), ["DATA"]),

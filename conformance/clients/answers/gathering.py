@@ -18,11 +18,16 @@ _STEP: Final = 0.002  # seconds between two answers
 
 
 class Gathering:
-    """Holds answers back until all requests are there, and lets the last one go first."""
+    """Holds answers back until all requests are there, and lets the last one go first.
+
+    Attributes:
+        is_met: whether all were in flight at once.
+    """
 
     def __init__(self, count: int) -> None:
         self._count = count
         self._barrier = Barrier(count)
+        self.is_met = False
 
     def http(self, received: Received, inference: Inference, tensors: Tensors) -> HttpAnswer:
         """Return the answer over HTTP: a script."""
@@ -39,4 +44,5 @@ class Gathering:
             place = self._barrier.wait(WAIT)
         except BrokenBarrierError:
             return
+        self.is_met = True
         time.sleep(place * _STEP)

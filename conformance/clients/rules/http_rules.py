@@ -58,6 +58,10 @@ RULES: Final[tuple[_Rule, ...]] = (
         ),
     ),
     _Rule(
+        "CLIENT-SENDS-BOOL-JSON",
+        of_kinds("bool-number", where=lambda request: tensors.has_json("BOOL", request)),
+    ),
+    _Rule(
         "CLIENT-SENDS-BOOL",
         of_kinds("bool-byte", where=lambda request: tensors.has_content("BOOL", request.binary)),
     ),

@@ -13,7 +13,7 @@ from conformance.wire.request import INFERENCE_HEADER
 from conformance.wire.taken_apart_request import TakenApart
 
 NOT_IN_JSON: Final = frozenset({"FP16", "BF16"})
-_DATA: Final = frozenset({"data-missing", "data-value", "data-count", "bool-number"})
+_DATA: Final = frozenset({"data-missing", "data-value", "data-count"})
 
 
 def header_once(request: TakenApart) -> Faults:
@@ -69,6 +69,11 @@ def half_precision(request: TakenApart) -> Faults:
 def has_content(datatype: str, inputs: Sequence[Output]) -> bool:
     """Whether an input of a datatype has elements as binary data, which could be read."""
     return any(one.datatype == datatype and one.array is not None and one.array.size for one in inputs)
+
+
+def has_json(datatype: str, request: TakenApart) -> bool:
+    """Whether an input of a datatype has elements as JSON."""
+    return any(one.datatype == datatype and one.array is not None and one.array.size for one in in_json(request))
 
 
 def order_is_told(request: TakenApart) -> bool:

@@ -15,6 +15,13 @@ from tests.clients.honest.asked import Asked, RefusedError, Tensor
 INTEGERS = {"UINT8": 8, "UINT16": 16, "UINT32": 32, "UINT64": 64}
 
 
+@fault("request.json_elements", misses="CLIENT-SENDS-BOOL-JSON")
+def bool_as_number_in_json(original: Original, tensor: Tensor) -> list[Any]:
+    """True and false are written into the JSON as 1 and 0."""
+    found = list(original(tensor))
+    return [int(element) for element in found] if tensor.datatype == "BOOL" else found
+
+
 @fault("request.json_elements", misses="CLIENT-SENDS-FP16")
 def fp16_as_json(original: Original, tensor: Tensor) -> list[Any]:
     """FP16 and BF16 are sent as JSON."""
