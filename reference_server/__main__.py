@@ -27,6 +27,7 @@ from reference_server.uvicorn_config import uvicorn_config
 BACKLOG = 2048
 KEEP_ALIVE_SECONDS = 30
 SHUTDOWN_SECONDS = 2
+ENDS = (signal.SIGTERM, signal.SIGINT)
 
 
 def arguments() -> argparse.Namespace:
@@ -174,7 +175,7 @@ def main() -> None:
     if options.grpc_port is not None:
         require_grpc("--grpc-port")
     # uvicorn handles both signals while it serves and raises them again afterwards: this makes the end a clean one.
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in ENDS:
         signal.signal(number, lambda *_: sys.exit(0))
     with faults.switched_on(faults.load()[options.fault]) if options.fault else nullcontext():
         if options.with_stdin:
@@ -194,9 +195,13 @@ def serve(listener: socket.socket, limits: Limits, grpc_port: int | None, roles:
         limits=limits,
     )
     host = listener.getsockname()[0]
+    server = uvicorn.Server(config)
+    # uvicorn handles signals only once it serves; one that comes before is noted, since an exception could get lost.
+    for number in ENDS:
+        signal.signal(number, lambda *_: setattr(server, "should_exit", True))
     with nullcontext() if grpc_port is None else over_grpc(served, host, grpc_port, limits.body) as line:
         print(url(listener), *([line] if line else []), sep="\n", flush=True)
-        uvicorn.Server(config).run(sockets=[listener])
+        server.run(sockets=[listener])
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from starlette.requests import Request
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from reference_server.faults import fault
 from reference_server.framing import HEADER
@@ -59,7 +60,7 @@ def connection_is_deaf_behind_a_trailer(original: Any, protocol: Any, data: byte
 @fault("http_protocol.OipHttpProtocol.on_header", breaks="HTTP-CHUNKED")
 def trailers_merged_into_the_headers(_original: Any, protocol: Any, name: bytes, value: bytes) -> None:
     """A field behind the last chunk is taken for a header."""
-    super(type(protocol), protocol).on_header(name, value)
+    HttpToolsProtocol.on_header(protocol, name, value)
 
 
 @fault("http_body.read", breaks="HTTP-CHUNKED")

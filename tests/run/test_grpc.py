@@ -20,7 +20,7 @@ from conformance.terms import data, ledger
 from conformance.transport.reference import ReferenceServer
 from tests.support.servers import JsonOnly, judge, serving
 
-MUSTS = [entry.id for entry in ledger.load().values() if entry.level == "MUST"]
+MUSTS = [entry.id for entry in ledger.of_party(ledger.Party.SERVER) if entry.level == "MUST"]
 OVER_GRPC = [name for name in MUSTS if ledger.requirement(name).area == "grpc"]
 INSTALL = "pip install 'oip-conformance[grpc]'"
 

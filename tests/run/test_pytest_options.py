@@ -154,7 +154,7 @@ def test_what_a_plain_run_has_more_begins_with_a_prefix_of_ours(tmp_path: Path) 
     listed = [judge(tmp_path, "--help", *without).stdout for without in ((), ("-p", "no:oip_conformance"))]
     options = [set(re.findall(r"^  (--[\w-]+)", text, re.MULTILINE)) for text in listed]
     added = options[0] - options[1]
-    assert {name.split("-")[2] for name in added} == {"target", "conformance"}
+    assert {name.split("-")[2] for name in added} == {"target", "conformance", "client"}
     shown = [judge(tmp_path, "--fixtures", "-q", *without).stdout for without in ((), ("-p", "no:oip_conformance"))]
     fixtures = [{line.partition(" ")[0] for line in text.splitlines() if line[:1].isalpha()} for text in shown]
     assert {name for name in fixtures[0] - fixtures[1] if not name.startswith("oip_")} == set()
