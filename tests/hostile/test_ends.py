@@ -43,20 +43,15 @@ def is_alive(pid: int) -> bool:
 
 
 @contextmanager
-def judging(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+def judging(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
     """Run the suite against the bundled server, and yield once rows are judged."""
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "--target-url=reference",
-        "-v",
-        "--conformance-report=r.json",
-        *arguments,
-    ]
+    # A shell that runs the tests in the background has them ignore SIGINT, and all that they start.
+    heeding = ("env", "--default-signal=INT,TERM", sys.executable)
+    options = ("--target-url=reference", "-v", "--conformance-report=r.json", *arguments)
     output = (folder / "out").open("w")
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    with output, subprocess.Popen(command, cwd=folder, stdout=output, stderr=output, text=True, env=environment) as run:
+    command = [*heeding, "-m", "pytest", *options]
+    with output, subprocess.Popen(command, cwd=folder, env=environment, stdout=output, stderr=output) as run:
         try:
             await_that(lambda: "PASS" in (folder / "out").read_text(), "a row that is judged")
             yield run

@@ -23,7 +23,7 @@ LAST_CHUNK = b"0\r\n\r\n"
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
     """Serve with little patience and small heads."""
-    with running("--patience", "0.5", "--max-head", "8000") as started:
+    with running("--patience", "2", "--max-head", "8000") as started:
         yield started
 
 

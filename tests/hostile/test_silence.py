@@ -44,9 +44,9 @@ def asked(target: Target, times: int) -> int:
 
 def test_three_requests_and_a_plain_one_without_an_answer_are_enough() -> None:
     with scripted(silent_to(b"/v2")) as url:
-        target = Target(Settings(url, timeout=0.1))
+        target = Target(Settings(url, timeout=0.3))
         assert asked(target, 10) == 3
-        assert target.lost == f"{url} is silent: 3 requests in a row had no answer in 0.1 s, nor had GET /v2"
+        assert target.lost == f"{url} is silent: 3 requests in a row had no answer in 0.3 s, nor had GET /v2"
         assert not target.has_died
         with pytest.raises(TargetLost):
             target.send(INFER)
@@ -55,15 +55,15 @@ def test_three_requests_and_a_plain_one_without_an_answer_are_enough() -> None:
 
 def test_a_server_that_answers_plain_requests_alone_is_lost_a_little_later() -> None:
     with scripted(silent_to(b"/infer")) as url:
-        target = Target(Settings(url, timeout=0.05))
+        target = Target(Settings(url, timeout=0.2))
         assert asked(target, 100) == 20
-        assert str(target.lost).endswith("20 requests in a row had no answer in 0.05 s, though GET /v2 had one")
+        assert str(target.lost).endswith("20 requests in a row had no answer in 0.2 s, though GET /v2 had one")
         target.close()
 
 
 def test_an_answer_between_gives_new_patience() -> None:
     with scripted(silent_to(b"/infer")) as url:
-        target = Target(Settings(url, timeout=0.05))
+        target = Target(Settings(url, timeout=0.2))
         for _ in range(12):
             assert asked(target, 2) == 2
             assert target.get("/v2").status == 200
