@@ -18,10 +18,11 @@ from conformance.expect.unmet import Blocked, NotApplicable, Unmet
 from conformance.judging import client_evidence
 from conformance.judging.client_failure import describe
 from conformance.judging.evidence import folder_name
+from conformance.judging.said import Said, without_verdict
 from conformance.terms import ledger
 from conformance.terms.check import Check, Row, key
-from conformance.terms.outcome import UNMET, Outcome, Reason, ReasonKind
-from conformance.terms.result import CheckResult, Failure
+from conformance.terms.outcome import UNMET, Outcome, ReasonKind
+from conformance.terms.result import CheckResult
 from conformance.terms.text import safe
 from conformance.transport.call import Call
 
@@ -75,14 +76,14 @@ class ClientJudge:
             said.reason,
         )
 
-    def _absent(self, transport: str) -> _Said | None:
+    def _absent(self, transport: str) -> Said | None:
         """Say that the client does not speak a transport, or None."""
         if transport in self.client.transports:
             return None
         message = f"{safe(self.client.name, 60)} does not speak {transport}"
-        return _without_verdict(Outcome.NOT_APPLICABLE, ReasonKind.TRANSPORT_NOT_GIVEN, message, transport)
+        return without_verdict(Outcome.NOT_APPLICABLE, ReasonKind.TRANSPORT_NOT_GIVEN, message, transport)
 
-    def _run(self, check: Check, row: Row, client: Client, adapter: NotedAdapter) -> _Said:
+    def _run(self, check: Check, row: Row, client: Client, adapter: NotedAdapter) -> Said:
         try:
             observation = check.body(client, *row.values) or ""
         except Unmet as unmet:
@@ -92,9 +93,9 @@ class ClientJudge:
         except Exception as error:  # a fault of the suite's own must be seen, and must not end the run
             return _stopped_by(error)
         observes = ledger.requirement(check.requirements(row)[0]).level == ledger.Level.OBSERVE
-        return _Said(Outcome.OBSERVED if observes else Outcome.PASS, "", safe(observation))
+        return Said(Outcome.OBSERVED if observes else Outcome.PASS, "", safe(observation))
 
-    def _unmet(self, check: Check, row: Row, unmet: Unmet, adapter: NotedAdapter) -> _Said:
+    def _unmet(self, check: Check, row: Row, unmet: Unmet, adapter: NotedAdapter) -> Said:
         named = over_grpc(unmet.requirement) if check.is_over_grpc else unmet.requirement
         requirement = named or check.requirements(row)[0]
         outcome = UNMET[ledger.requirement(requirement).level]
@@ -105,7 +106,7 @@ class ClientJudge:
             folder = self.evidence / folder_name(check.id, row.id)
             client_evidence.write(folder, check, row, failure, unmet.reply, adapter.asked)
         message = f"expected {failure.expected}, got {failure.actual}"
-        return _Said(outcome, message, failure.actual if outcome is Outcome.OBSERVED else "", failure)
+        return Said(outcome, message, failure.actual if outcome is Outcome.OBSERVED else "", failure)
 
     def _write_down(self, check: Check, row: Row, heard: Sequence[Heard]) -> None:
         if self.journal is None:
@@ -115,36 +116,21 @@ class ClientJudge:
             self.journal(Call(key(check.id, row.id), place, (exchange.message,), (exchange,)))
 
 
-@dataclass(frozen=True, slots=True)
-class _Said:
-    """What is said of a row."""
-
-    outcome: Outcome
-    message: str = ""
-    observation: str = ""
-    failure: Failure | None = None
-    reason: Reason | None = None
-
-
-def _without_verdict(outcome: Outcome, kind: ReasonKind, message: str, subject: str = "") -> _Said:
-    return _Said(outcome, message, reason=Reason(kind, subject))
-
-
-def _stopped_by(error: Exception) -> _Said:
+def _stopped_by(error: Exception) -> Said:
     """Say why a row came to no verdict."""
     text = safe(str(error), 600)
     match error:
         case NotApplicable():
-            return _without_verdict(Outcome.NOT_APPLICABLE, ReasonKind.NOT_FOR_THIS_TARGET, text)
+            return without_verdict(Outcome.NOT_APPLICABLE, ReasonKind.NOT_FOR_THIS_TARGET, text)
         case Blocked():
-            return _without_verdict(Outcome.BLOCKED, ReasonKind.SIMPLER_IS_WRONG, text)
+            return without_verdict(Outcome.BLOCKED, ReasonKind.SIMPLER_IS_WRONG, text)
         case AdapterLostError():
-            return _without_verdict(Outcome.ERROR, ReasonKind.TARGET_LOST, text, text)
+            return without_verdict(Outcome.ERROR, ReasonKind.TARGET_LOST, text, text)
         case AdapterError():
-            return _without_verdict(Outcome.ERROR, ReasonKind.ADAPTER_BROKE, _with_lines(text, error.stderr))
+            return without_verdict(Outcome.ERROR, ReasonKind.ADAPTER_BROKE, _with_lines(text, error.stderr))
     lines = [safe(line) for line in "".join(traceback.format_exception(error)).splitlines()]
     what = f"the suite failed: {safe(f'{type(error).__name__}: {error}')}"
-    return _without_verdict(Outcome.ERROR, ReasonKind.SUITE_FAILED, _with_lines(what, lines))
+    return without_verdict(Outcome.ERROR, ReasonKind.SUITE_FAILED, _with_lines(what, lines))
 
 
 def _with_lines(text: str, lines: Sequence[str]) -> str:

@@ -18,6 +18,7 @@ from conformance.judging.failure import describe, is_long
 from conformance.judging.kept_bodies import KeptBodies
 from conformance.judging.own_limits import OwnLimits
 from conformance.judging.raw_readings import RawReadings
+from conformance.judging.said import Said, without_verdict
 from conformance.roles.model import Model
 from conformance.roles.roles import load as load_roles
 from conformance.survey import deployed
@@ -97,7 +98,7 @@ class Judge:
 
     # --- before ---
 
-    def _absent(self, check: Check, row: Row) -> _Said | None:
+    def _absent(self, check: Check, row: Row) -> Said | None:
         """Say why the row does not apply to this target, or None."""
         offered, transports = self.survey.offered, self.target.settings.transports
         broke = check.of_survey and any(not one.is_manner for one in self.target.broken_before)
@@ -113,7 +114,7 @@ class Judge:
             return _absence(ReasonKind.NOT_OFFERED, f"{missing[0]} is not offered", missing[0])
         return self._without_model(check, row)
 
-    def _without_model(self, check: Check, row: Row) -> _Said | None:
+    def _without_model(self, check: Check, row: Row) -> Said | None:
         """Say why there is no model to judge the row with, or None."""
         role = check.role_of(row)
         if role is None:
@@ -127,7 +128,7 @@ class Judge:
 
     # --- the check ---
 
-    def _run(self, check: Check, row: Row) -> _Said:
+    def _run(self, check: Check, row: Row) -> Said:
         try:
             return self._judged(check, row)
         except Unmet as unmet:
@@ -146,7 +147,7 @@ class Judge:
             text = f"the suite failed: {safe(f'{type(error).__name__}: {error}')}{trace}"
             return _error(ReasonKind.SUITE_FAILED, text)
 
-    def _judged(self, check: Check, row: Row) -> _Said:
+    def _judged(self, check: Check, row: Row) -> Said:
         if self.target.lost and not check.of_survey:
             raise TargetLost(self.target.lost, has_died=self.target.has_died)
         model = self._model(check, row)
@@ -155,7 +156,7 @@ class Judge:
         peer = GrpcTarget(self.target) if check.is_over_grpc else self.target
         observation = check.body(peer, *([model] if model else []), *row.values)
         observes = ledger.requirement(check.requirements(row)[0]).level == "OBSERVE"
-        return _Said(Outcome.OBSERVED if observes else Outcome.PASS, "", safe(observation or ""))
+        return Said(Outcome.OBSERVED if observes else Outcome.PASS, "", safe(observation or ""))
 
     def _model(self, check: Check, row: Row) -> Model | None:
         if row.model is not None:
@@ -185,7 +186,7 @@ class Judge:
 
     # --- a target that breaks, or is gone ---
 
-    def _with_what_broke(self, check: Check, row: Row, said: _Said) -> _Said:
+    def _with_what_broke(self, check: Check, row: Row, said: Said) -> Said:
         """Say of a row that is not failed by itself what broke beside it: whether its model answers at all, say."""
         broken = [one for one in self.target.broken if not one.is_manner]
         if not broken or said.outcome not in _SENT:
@@ -200,7 +201,7 @@ class Judge:
         )
         return self._unmet(check, row, unmet)
 
-    def _lost(self, check: Check, row: Row, lost: TargetLost) -> _Said:
+    def _lost(self, check: Check, row: Row, lost: TargetLost) -> Said:
         """Say of a row in which the target was lost that it fails, where it ended the server; else that it is open."""
         unmet = self._ends.blamed(lost)
         if unmet is not None:
@@ -213,7 +214,7 @@ class Judge:
 
     # --- what is unmet ---
 
-    def _beyond(self, check: Check, row: Row, unmet: Unmet | None) -> _Said | None:
+    def _beyond(self, check: Check, row: Row, unmet: Unmet | None) -> Said | None:
         """Say that what is unmet is beyond a limit that the target has for itself, or None."""
         if unmet is None or unmet.reply is None:
             return None
@@ -222,7 +223,7 @@ class Judge:
         limit = self._limits.met_by(unmet.reply, self._model(check, row))
         return _absence(ReasonKind.TOO_LARGE, limit) if limit else None
 
-    def _unmet(self, check: Check, row: Row, unmet: Unmet) -> _Said:
+    def _unmet(self, check: Check, row: Row, unmet: Unmet) -> Said:
         if beyond := self._beyond(check, row, unmet):
             return beyond
         named = over_grpc(unmet.requirement) if check.is_over_grpc else unmet.requirement
@@ -234,7 +235,7 @@ class Judge:
         failure = self._failure(check, row, unmet, requirement)
         message = f"expected {failure.expected}, got {failure.actual}"
         observation = failure.actual if outcome is Outcome.OBSERVED else ""
-        return _Said(outcome, message, observation, failure)
+        return Said(outcome, message, observation, failure)
 
     def _failure(self, check: Check, row: Row, unmet: Unmet, requirement: str) -> Failure:
         """Describe what is unmet, and leave the evidence where that is asked for."""
@@ -263,24 +264,13 @@ class Judge:
         return self.bodies.keep(message.body) if self.bodies and message and is_long(message) else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Said:
-    """What is said of a row."""
-
-    outcome: Outcome
-    message: str = ""
-    observation: str = ""
-    failure: Failure | None = None
-    reason: Reason | None = None
+def _absence(kind: ReasonKind, message: str, subject: str = "") -> Said:
+    return without_verdict(Outcome.NOT_APPLICABLE, kind, message, subject)
 
 
-def _absence(kind: ReasonKind, message: str, subject: str = "") -> _Said:
-    return _Said(Outcome.NOT_APPLICABLE, message, reason=Reason(kind, subject))
+def _blocked(kind: ReasonKind, message: str, subject: str = "") -> Said:
+    return without_verdict(Outcome.BLOCKED, kind, message, subject)
 
 
-def _blocked(kind: ReasonKind, message: str, subject: str = "") -> _Said:
-    return _Said(Outcome.BLOCKED, message, reason=Reason(kind, subject))
-
-
-def _error(kind: ReasonKind, message: str, subject: str = "") -> _Said:
-    return _Said(Outcome.ERROR, message, reason=Reason(kind, subject))
+def _error(kind: ReasonKind, message: str, subject: str = "") -> Said:
+    return without_verdict(Outcome.ERROR, kind, message, subject)
