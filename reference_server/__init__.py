@@ -6,10 +6,13 @@ to learn from. It shares no code with the suite (package `conformance`): an erro
 Read it in the order in which a request passes through:
 
     __main__        the command line, the listening socket
-    http_protocol   what uvicorn answers when the bytes are not HTTP
+    ending          how the server ends, and what it says when it runs out of descriptors
+    http_protocol   what uvicorn answers when the bytes are not HTTP (heads, chunk_frames, stalls)
     app             paths, methods, errors
-    http_body       the body, up to a limit
-    request         header, JSON and binary data become tensors and wishes (framing, strict_json, members, tensors)
+    http_body       the body, up to a limit; limits has them all, command_line_limits their options
+    workers         what is large goes on beside the event loop; joining puts long bodies together
+    request         header, JSON and binary data become tensors and wishes (framing, strict_json, members, tensors);
+                    sliced_json reads long JSON
     raw             the same for a raw binary request
     models          the roles, as metadata describes them; compute holds what they compute
     classification  scores become `value:index:label`

@@ -18,10 +18,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from difflib import get_close_matches
 
-import uvicorn
-
-from reference_server import app, faults, models, steps
-from reference_server.limits import DEFAULT, Limits
+from reference_server import app, command_line_limits, faults, models, steps, workers
+from reference_server.ending import QuietServer
+from reference_server.limits import Limits, put_in_force
 from reference_server.uvicorn_config import uvicorn_config
 
 BACKLOG = 2048
@@ -40,28 +39,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--grpc-port", type=int, metavar="PORT", help="serve over gRPC too, on this port, 0 for a free one"
     )
-    parser.add_argument(
-        "--max-body",
-        type=int,
-        default=DEFAULT.body,
-        metavar="BYTES",
-        help="refuse larger request bodies with status 413, and larger messages (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--max-head",
-        type=int,
-        default=DEFAULT.head,
-        metavar="BYTES",
-        help="refuse larger heads of requests with status 431 (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--patience",
-        type=float,
-        default=DEFAULT.patience,
-        metavar="SECONDS",
-        help="refuse a request whose head, or the next part of whose body, takes longer, with status 408 "
-        "(default: %(default)g)",
-    )
+    command_line_limits.add_to(parser)
     parser.add_argument(
         "--with-stdin", action="store_true", help="end when standard input ends: with the program that started this one"
     )
@@ -146,7 +124,7 @@ def require_grpc(option: str) -> None:
             importlib.import_module(name)
     except Exception as error:  # packages that do not fit each other raise all kinds
         print(f"{option} needs the extra grpc: pip install 'oip-conformance[grpc]' ({error})", file=sys.stderr)
-        raise SystemExit(2) from None
+        raise SystemExit(4) from None
 
 
 @contextmanager
@@ -180,8 +158,12 @@ def main() -> None:
     with faults.switched_on(faults.load()[options.fault]) if options.fault else nullcontext():
         if options.with_stdin:
             threading.Thread(target=end_with_stdin, daemon=True).start()
-        limits = Limits(options.max_head, options.max_body, options.patience)
+        limits = command_line_limits.read(options)
+        put_in_force(limits)
         serve(listen(options.host, options.port), limits, options.grpc_port, options.model)
+    # With what nobody waits for any more, and cannot be stopped; grpc holds up the end of the interpreter for that.
+    if options.grpc_port is not None or workers.is_busy():
+        os._exit(0)
 
 
 def serve(listener: socket.socket, limits: Limits, grpc_port: int | None, roles: Collection[str] | None = None) -> None:
@@ -195,7 +177,7 @@ def serve(listener: socket.socket, limits: Limits, grpc_port: int | None, roles:
         limits=limits,
     )
     host = listener.getsockname()[0]
-    server = uvicorn.Server(config)
+    server = QuietServer(config)
     # uvicorn handles signals only once it serves; one that comes before is noted, since an exception could get lost.
     for number in ENDS:
         signal.signal(number, lambda *_: setattr(server, "should_exit", True))

@@ -5,20 +5,27 @@ Sources: Open Inference Protocol, REST, "HTTP/REST API"; Triton, Model Configura
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import re
+from collections.abc import Awaitable, Callable, Mapping
 
-from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
-from reference_server import codings, configuration, http_body, inference, metadata, request, response
+from reference_server import codings, configuration, http_body, inference, metadata, request, response, workers
 from reference_server.errors import InferenceError, shown
 from reference_server.framing import HEADER
 from reference_server.limits import DEFAULT, Limits
 from reference_server.models import VERSION, Model
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+INFER = "infer"
+READING: tuple[str, ...] = ("GET", "HEAD")
+WRITING: tuple[str, ...] = ("POST",)
+PATH_OF_MODEL = re.compile(
+    rf"/v2/models/(?P<model>[^/]+)(?:/versions/(?P<version>[^/]+))?(?:/(?P<asked>ready|config|stats|{INFER}))?"
+)
 
 
 class Service:
@@ -64,23 +71,31 @@ class Service:
         """Return the answer to an inference request, in no coding."""
         body = await self.read_body(http)
         model = self.find(http)
-        return inference.run(
-            model,
-            lambda: request.parse(model, http.headers.getlist(HEADER), body),
-            lambda wanted, produced: response.build(model, wanted, produced),
+        return await workers.done(
+            len(body),
+            lambda: inference.run(
+                model,
+                lambda: request.parse(model, http.headers.getlist(HEADER), body),
+                lambda wanted, produced: response.build(model, wanted, produced),
+            ),
         )
 
     async def infer_coded(self, http: Request) -> Response:
         """POST /v2/models/{model}[/versions/{version}]/infer: the answer, in a coding that the client accepts."""
         answer = await self.infer(http)
         coding = codings.chosen(http)
-        return answer if coding is None else codings.encoded(answer, coding)
+        return (
+            answer if coding is None else await workers.done(len(answer.body), lambda: codings.encoded(answer, coding))
+        )
 
     async def read_body(self, http: Request) -> bytes:
         """Return the body of a request as it was before its coding."""
         coding = codings.of_request(http)
         body = await http_body.read(http, self.limits)
-        return body if coding is None else codings.decoded(body, coding, self.limits.body)
+        if coding is None:
+            return body
+        # However short it is, it can become as long as the limit lets it.
+        return await workers.done(self.limits.body, lambda: codings.decoded(body, coding, self.limits.body))
 
     def find(self, http: Request) -> Model:
         """Return the model that the path names."""
@@ -94,33 +109,65 @@ class Service:
         return self.models[name]
 
 
-def create(models: Mapping[str, Model], limits: Limits = DEFAULT) -> Starlette:
+class Application:
+    """The ASGI application: it finds the endpoint of a path, and makes an answer of whatever that raises.
+
+    Starlette's own routes try one path after the other and wrap each request in four layers, which costs more than
+    an inference does; its requests and answers are used as they are.
+    """
+
+    def __init__(self, service: Service) -> None:
+        self.endpoints: dict[str, Endpoint] = {
+            "/v2": service.server_metadata,
+            "/v2/health/live": service.live,
+            "/v2/health/ready": service.ready,
+            "/v2/models/stats": service.all_statistics,
+        }
+        self.endpoints_of_models: dict[str | None, Endpoint] = {
+            None: service.model_metadata,
+            "ready": service.model_ready,
+            "config": service.model_config,
+            "stats": service.model_statistics,
+            INFER: service.infer_coded,
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        http = Request(scope, receive)
+        try:
+            answer = await self.endpoint(http)(http)
+        except http_body.UnreadBodyError as refusal:
+            answer = await refused_unread(http, refusal)
+        except InferenceError as refusal:
+            answer = await refused(http, refusal)
+        except HTTPException as unknown:
+            answer = await not_routed(http, unknown)
+        except ClientDisconnect as end:
+            answer = await disconnected(http, end)
+        except Exception as fault:
+            await (await failed(http, fault))(scope, receive, send)
+            raise  # for uvicorn, which writes the traceback to standard error
+        await answer(scope, receive, send)
+
+    def endpoint(self, http: Request) -> Endpoint:
+        """Return what answers a request, and leave the names in its path in `path_params`."""
+        path = http.scope["path"]
+        found, methods = self.endpoints.get(path), READING
+        if found is None:
+            if (of_model := PATH_OF_MODEL.fullmatch(path)) is None:
+                raise HTTPException(404)
+            names = of_model.groupdict()
+            asked = names.pop("asked")
+            found, methods = self.endpoints_of_models[asked], WRITING if asked == INFER else READING
+            http.scope["path_params"] = {name: value for name, value in names.items() if value is not None}
+        if http.method not in methods:
+            raise HTTPException(405, headers={"Allow": ", ".join(methods)})
+        return found
+
+
+def create(models: Mapping[str, Model], limits: Limits = DEFAULT) -> Application:
     """Return the application."""
-    service = Service(models, limits)
-    routes = [
-        Route("/v2", service.server_metadata),
-        Route("/v2/health/live", service.live),
-        Route("/v2/health/ready", service.ready),
-        Route("/v2/models/stats", service.all_statistics),
-    ]
-    for path in ("/v2/models/{model}", "/v2/models/{model}/versions/{version}"):
-        routes += [
-            Route(path, service.model_metadata),
-            Route(f"{path}/ready", service.model_ready),
-            Route(f"{path}/config", service.model_config),
-            Route(f"{path}/stats", service.model_statistics),
-            Route(f"{path}/infer", service.infer_coded, methods=["POST"]),
-        ]
-    handlers: dict[Any, Any] = {
-        InferenceError: refused,
-        http_body.UnreadBodyError: refused_unread,
-        HTTPException: not_routed,
-        ClientDisconnect: disconnected,
-        Exception: failed,
-    }
-    app = Starlette(routes=routes, exception_handlers=handlers)
-    app.router.redirect_slashes = False
-    return app
+    return Application(Service(models, limits))
 
 
 def error(message: str, status: int, headers: Mapping[str, str] | None = None) -> Response:

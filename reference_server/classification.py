@@ -16,6 +16,9 @@ from reference_server.datatypes import BINARY_ONLY, NOT_SCORES
 from reference_server.errors import InferenceError
 from reference_server.tensors import Tensor, objects
 
+MOST = 256 * 1024  # classes in an output
+LONG = 64 * 1024  # elements that are not all sorted for a few of them
+
 
 def classify(tensor: Tensor, count: int, batching: bool, labels: Sequence[str]) -> Tensor:
     """Return the `count` highest classes, or all of them where there are fewer.
@@ -29,6 +32,8 @@ def classify(tensor: Tensor, count: int, batching: bool, labels: Sequence[str]) 
     batch = tensor.shape[0] if batching else 1
     rows = scores.reshape(batch, scores.size // batch)
     shown = min(count, rows.shape[1])
+    if shown * batch > MOST:
+        raise InferenceError(f"{shown * batch} classes are over the limit of {MOST}")
     texts = [class_text(row, int(index), labels) for row in rows for index in top(row, shown)]
     return Tensor("BYTES", (batch, shown) if batching else (shown,), objects(texts))
 
@@ -44,12 +49,31 @@ def top(row: NDArray[Any], count: int) -> NDArray[Any]:
 
     Equal elements keep their order, and NaN comes last: the document leaves both open.
     """
+    if row.size > LONG and count < row.size // 8:
+        chosen = not_lower_than(row, count)
+        return chosen[top(row[chosen], count)] if chosen.size < row.size else ranked(row)[:count]
+    return ranked(row)[:count]
+
+
+def not_lower_than(row: NDArray[Any], count: int) -> NDArray[Any]:
+    """Return the indices, in order, of the elements that are as high as the one in this place; of all if NaN is."""
+    numbers = np.flatnonzero(row == row)  # NaN is not equal to itself
+    if numbers.size < count:
+        return np.arange(row.size)
+    values = row[numbers]
+    least = np.partition(values, values.size - count)[values.size - count]
+    high: NDArray[Any] = numbers[values >= least]
+    return high
+
+
+def ranked(row: NDArray[Any]) -> NDArray[Any]:
+    """Return all indices, those of the highest elements first."""
     # A stable ascending sort of the reversed row, read backwards, is a stable descending sort. Sorting the negated row
     # would be simpler and wrong: unsigned integers and the lowest signed one have no negative.
     order = row.size - 1 - np.argsort(row[::-1], kind="stable")[::-1]
     if row.dtype.kind == "f":
         order = order[np.argsort(np.isnan(row[order]), kind="stable")]
-    return order[:count]
+    return order
 
 
 def class_text(row: NDArray[Any], index: int, labels: Sequence[str]) -> bytes:

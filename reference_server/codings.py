@@ -8,6 +8,7 @@ Sources: RFC 9110, 8.4.1 "Content Codings", 12.5.3 "Accept-Encoding", 15.5.16 "4
 from __future__ import annotations
 
 import zlib
+from io import BytesIO
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -17,6 +18,9 @@ from reference_server.errors import InferenceError, shown
 # The container, in zlib's terms: gzip's own, or for deflate that of zlib.
 WINDOWS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 GZIP_MAGIC = b"\x1f\x8b"  # the first bytes of each member (RFC 1952, 2.3.1)
+MEMBERS = 10_000  # of a gzip body, each of which may hold nothing
+PIECE = 64 * 1024  # bytes that are unpacked at once
+SLICE = 1024 * 1024  # bytes that they become at once: they can be a thousand times as many, and are copied
 SPEED = 1  # answers are seldom worth more
 
 
@@ -32,30 +36,40 @@ def of_request(http: Request) -> str | None:
 
 def decoded(body: bytes, coding: str, limit: int) -> bytes:
     """Return a coded body as it was; refuse one over `limit` bytes before it takes more memory than that."""
-    found, left = _member(body, coding, limit)
-    while left.startswith(GZIP_MAGIC) and WINDOWS[coding] == WINDOWS["gzip"] and len(found) <= limit:
-        more, left = _member(left, coding, limit - len(found))
-        found += more
-    if len(found) > limit:
+    found = BytesIO()
+    members = 0
+    left = memoryview(body)
+    while not members or (left[:2] == GZIP_MAGIC and WINDOWS[coding] == WINDOWS["gzip"] and found.tell() <= limit):
+        left = left[_member(left, coding, found, limit) :]
+        members += 1
+        if members > MEMBERS:
+            raise InferenceError(f"the body has more than {MEMBERS} gzip members", status=413)
+    if found.tell() > limit:
         raise InferenceError(f"the body is over the limit of {limit} bytes without its coding", status=413)
     if left:
         raise InferenceError(f"the body in the coding {coding} goes on behind its end")
-    return found
+    return found.getvalue()  # without a copy
 
 
-def _member(body: bytes, coding: str, room: int) -> tuple[bytes, bytes]:
-    """Return what the first member of a gzip body holds, up to one byte over `room`, and what is left behind it.
+def _member(body: memoryview, coding: str, found: BytesIO, limit: int) -> int:
+    """Add what the first member of a gzip body holds, up to one byte over the limit; return how long the member is.
 
-    A body in another coding is one member.
+    A body in another coding is one member. It is unpacked in pieces, since all that follows an end is copied.
     """
     unpacker = zlib.decompressobj(WINDOWS[coding])
+    taken = 0
     try:
-        found = unpacker.decompress(body, room + 1)
+        while not unpacker.eof and found.tell() <= limit:
+            piece = body[taken : taken + PIECE]
+            part = unpacker.decompress(piece, min(SLICE, limit + 1 - found.tell()))
+            used = len(piece) - len(unpacker.unused_data) - len(unpacker.unconsumed_tail)
+            if not part and not used:
+                raise InferenceError(f"the body in the coding {coding} is cut short")
+            found.write(part)
+            taken += used
     except zlib.error as error:
         raise InferenceError(f"the body is not in the coding {coding}: {error}") from None
-    if not unpacker.eof and len(found) <= room:
-        raise InferenceError(f"the body in the coding {coding} is cut short")
-    return found, unpacker.unused_data
+    return taken
 
 
 def chosen(http: Request) -> str | None:

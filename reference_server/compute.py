@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from reference_server.datatypes import NUMPY
 from reference_server.errors import InferenceError
 from reference_server.signature import Signature
-from reference_server.tensors import Tensor, objects
+from reference_server.tensors import Tensor, array_of, items_of, objects
 
 Inputs = Mapping[str, Tensor]
 MAX_EMITTED = 10_000
@@ -53,7 +53,7 @@ def add_sub(_model: Signature, inputs: Inputs) -> list[Tensor]:
 def length(_model: Signature, inputs: Inputs) -> list[Tensor]:
     """Return the number of bytes in each element."""
     texts = inputs["INPUT"]
-    return [Tensor("INT32", texts.shape, np.array([len(item) for item in texts.elements], dtype=NUMPY["INT32"]))]
+    return [Tensor("INT32", texts.shape, array_of([len(item) for item in texts.elements], NUMPY["INT32"]))]
 
 
 def weighted_sum(model: Signature, inputs: Inputs) -> list[Tensor]:
@@ -74,7 +74,7 @@ def emit(_model: Signature, inputs: Inputs) -> list[Tensor]:
 def text(_model: Signature, inputs: Inputs) -> list[Tensor]:
     """Return the input, and its elements as decimal text."""
     numbers = inputs["INPUT"]
-    return [numbers, Tensor("BYTES", numbers.shape, objects(b"%d" % number for number in numbers.elements.tolist()))]
+    return [numbers, Tensor("BYTES", numbers.shape, objects(b"%d" % number for number in items_of(numbers.elements)))]
 
 
 def table(model: Signature, inputs: Inputs) -> list[Tensor]:

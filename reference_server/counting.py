@@ -70,7 +70,9 @@ class Statistics:
             self.last = time.time_ns() // 1_000_000
             self.inferences += batch
             self.totals["success"].add(sum(steps))
-            of_batch = self.batches.setdefault(batch, durations(*COMPUTE))
+            if batch not in self.batches:
+                self.batches[batch] = durations(*COMPUTE)
+            of_batch = self.batches[batch]
             for name, ns in zip(COMPUTE, steps, strict=True):
                 self.totals[name].add(ns)
                 of_batch[name].add(ns)

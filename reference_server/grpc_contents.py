@@ -7,7 +7,7 @@ and floats may be NaN. Source: Open Inference Protocol, gRPC, "Inference" and "T
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -18,6 +18,7 @@ from reference_server.datatypes import NUMPY
 from reference_server.errors import InferenceError
 from reference_server.tensors import Tensor
 
+SLICE = 64 * 1024  # elements that take a few milliseconds
 Message = Any  # the generated classes have no types
 
 # FP16 has no field, so it goes raw only; so does BF16, which the document does not name.
@@ -67,8 +68,16 @@ def typed_elements(datatype: str, field: str, values: Any) -> NDArray[Any]:
     if datatype == "BYTES":
         return tensors.objects(values)
     if datatype == FIELD_TYPES.get(field, datatype):
-        return np.fromiter(values, NUMPY[datatype], len(values))
-    return narrowed(datatype, np.fromiter(values, NUMPY[FIELD_TYPES[field]], len(values)))
+        return in_slices(values, NUMPY[datatype])
+    return narrowed(datatype, in_slices(values, NUMPY[FIELD_TYPES[field]]))
+
+
+def in_slices(values: Any, kind: Any) -> NDArray[Any]:
+    """Return the elements of a field, read a slice at a time: between them others have their turn."""
+    elements = np.empty(len(values), kind)
+    for at in range(0, len(values), SLICE):
+        elements[at : at + SLICE] = values[at : at + SLICE]
+    return elements
 
 
 def narrowed(datatype: str, elements: NDArray[Any]) -> NDArray[Any]:
@@ -86,6 +95,14 @@ def narrowed(datatype: str, elements: NDArray[Any]) -> NDArray[Any]:
 def encode_typed(tensor: Tensor) -> dict[str, list[Any]]:
     """Return the one field of an InferTensorContents that holds a tensor, for a datatype that has one."""
     return {FIELDS[tensor.datatype]: tensor.elements.tolist()}
+
+
+def fill(contents: Message, fields: Mapping[str, list[Any]]) -> None:
+    """Put elements into contents, a slice at a time: between them others have their turn."""
+    contents.SetInParent()
+    for field, values in fields.items():
+        for at in range(0, len(values), SLICE):
+            getattr(contents, field).extend(values[at : at + SLICE])
 
 
 # --- raw contents ----------------------------------------------------------------------------------------------------

@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from reference_server import grpc_contents
+from reference_server import grpc_contents, grpc_size
 from reference_server.errors import InferenceError, located, shown
 from reference_server.models import MAX_ELEMENTS, Model
-from reference_server.request import InferRequest, OutputWish, listed, quoted
+from reference_server.request import InferRequest, OutputWish, listed
 from reference_server.signature import TensorSpec
 from reference_server.tensors import Tensor
 
@@ -23,6 +23,7 @@ Message = Any  # the generated classes have no types
 
 def parse(model: Model, message: Message) -> InferRequest:
     """Read a request. Its wishes are for binary data where its own tensors come as raw bytes."""
+    grpc_size.check_elements(message)
     inputs = parse_inputs(model, message)
     return InferRequest(message.id or None, inputs, parse_outputs(model, message))
 
@@ -41,7 +42,7 @@ def parse_inputs(model: Model, message: Message) -> dict[str, Tensor]:
     declared = {spec.name: spec for spec in model.inputs}
     found: dict[str, Tensor] = {}
     for index, entry in enumerate(message.inputs):
-        with located(f"inputs[{index}] {quoted(entry.name)}"):
+        with located("inputs", index, entry.name):
             if entry.name not in declared:
                 raise InferenceError(f"the model has no such input; it has {listed(declared)}")
             if entry.name in found:
@@ -97,7 +98,7 @@ def parse_outputs(model: Model, message: Message) -> list[OutputWish]:
     declared = [spec.name for spec in model.outputs]
     wishes: dict[str, OutputWish] = {}
     for index, entry in enumerate(message.outputs):
-        with located(f"outputs[{index}] {quoted(entry.name)}"):
+        with located("outputs", index, entry.name):
             if entry.name not in declared:
                 raise InferenceError(f"the model has no such output; it has {listed(declared)}")
             if entry.name in wishes:

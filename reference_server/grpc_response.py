@@ -59,5 +59,5 @@ def add_raw(response: Message, outputs: Sequence[Named]) -> None:
 def add_typed(response: Message, outputs: Sequence[Named]) -> None:
     """Put the outputs into a response as typed contents."""
     for name, tensor in outputs:
-        contents = service_pb2.InferTensorContents(**grpc_contents.encode_typed(tensor))
-        response.outputs.add(name=name, datatype=tensor.datatype, shape=tensor.shape, contents=contents)
+        entry = response.outputs.add(name=name, datatype=tensor.datatype, shape=tensor.shape)
+        grpc_contents.fill(entry.contents, grpc_contents.encode_typed(tensor))

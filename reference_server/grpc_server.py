@@ -8,22 +8,24 @@ own, so that one that is none is refused like anything else.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Awaitable, Callable
 from typing import Any, NoReturn, Self
 
 import grpc
 
-from reference_server import grpc_methods
+from reference_server import grpc_methods, grpc_size
 from reference_server.errors import InferenceError, shown
 from reference_server.grpc_methods import SERVICE, Method, Models
+from reference_server.grpc_port import Port, turn
 
-WORKERS = 4
-STOP_SECONDS = 2.0
 SHOWN_MESSAGE = 1000  # characters: a status travels in a header, and clients drop headers of 8 KiB
 
 # The status here of what HTTP refuses with one of its own.
-CODES = {400: grpc.StatusCode.INVALID_ARGUMENT, 404: grpc.StatusCode.NOT_FOUND}
+CODES = {
+    400: grpc.StatusCode.INVALID_ARGUMENT,
+    404: grpc.StatusCode.NOT_FOUND,
+    413: grpc.StatusCode.RESOURCE_EXHAUSTED,
+}
 
 
 class GrpcServer:
@@ -45,25 +47,16 @@ class GrpcServer:
         Raises:
             OSError: the port cannot be had.
         """
-        options = [
-            ("grpc.max_receive_message_length", max_message),
-            ("grpc.max_send_message_length", -1),
-            ("grpc.so_reuseport", 0),  # otherwise a second server would take part of the calls, and say nothing
-        ]
-        self._server = grpc.server(ThreadPoolExecutor(WORKERS, "grpc"), options=options)
-        self._server.add_generic_rpc_handlers((Service(models),))
         shown_host = f"[{host}]" if ":" in host else host
-        try:
-            self.address = f"{shown_host}:{self._server.add_insecure_port(f'{shown_host}:{port}')}"
-        except RuntimeError as error:
-            raise OSError(error) from None
+        self._port = Port(Service(models), f"{shown_host}:{port}", max_message)
+        self.address = f"{shown_host}:{self._port.number}"
 
     def __enter__(self) -> Self:
-        self._server.start()
+        self._port.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._server.stop(STOP_SECONDS).wait()
+        self._port.__exit__()
 
 
 class Service:
@@ -86,7 +79,8 @@ def handler(models: Models, method: Method) -> Callable[[bytes, Any], bytes]:
 
     def handle(octets: bytes, context: Any) -> bytes:
         try:
-            return answer(models, method, octets)
+            with turn(len(octets)):
+                return answer(models, method, octets)
         except InferenceError as error:
             code, text = status(error)
         except Exception:  # this server is at fault: the traceback goes to standard error, not to the client
@@ -97,18 +91,19 @@ def handler(models: Models, method: Method) -> Callable[[bytes, Any], bytes]:
     return handle
 
 
-def not_implemented(path: str) -> Callable[[Any, Any], Iterator[bytes]]:
+def not_implemented(path: str) -> Callable[[Any, Any], Awaitable[None]]:
     """Return what refuses a call, however many messages the client means to send."""
     text = f"no method {shown(path)}; {SERVICE} has {', '.join(grpc_methods.by_name())}"
 
-    def handle(_messages: Any, context: Any) -> Iterator[bytes]:
-        refuse(context, grpc.StatusCode.UNIMPLEMENTED, text)
+    async def handle(_messages: Any, context: Any) -> None:
+        await context.abort(grpc.StatusCode.UNIMPLEMENTED, told(text))
 
     return handle
 
 
 def answer(models: Models, method: Method, octets: bytes) -> bytes:
     """Answer a call: from the bytes of the request message to those of the response message."""
+    grpc_size.check_message(octets)
     octets_of_answer: bytes = method.call(models, grpc_methods.parsed(method.request, octets)).SerializeToString()
     return octets_of_answer
 
@@ -120,5 +115,10 @@ def status(error: InferenceError) -> tuple[Any, str]:
 
 def refuse(context: Any, code: Any, text: str) -> NoReturn:
     """End a call with a status."""
-    context.abort(code, text if len(text) <= SHOWN_MESSAGE else text[:SHOWN_MESSAGE] + "...")
+    context.abort(code, told(text))
     raise AssertionError("abort raises")
+
+
+def told(text: str) -> str:
+    """Return a message as a status has it, cut where it is long."""
+    return text if len(text) <= SHOWN_MESSAGE else text[:SHOWN_MESSAGE] + "..."

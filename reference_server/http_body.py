@@ -12,7 +12,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 
+from reference_server import workers
 from reference_server.errors import InferenceError
+from reference_server.joining import joined
 from reference_server.limits import Limits
 
 LINGER_SECONDS = 2.0
@@ -25,25 +27,26 @@ class UnreadBodyError(InferenceError):
 async def read(request: Request, limits: Limits) -> bytes:
     """Return the body; refuse one beyond the limits as soon as that is known, and one that cannot be read right."""
     limit = limits.body
-    if "upgrade" in request.headers:  # the HTTP parser stops at the head of such a request
+    headers = request.headers
+    if "upgrade" in headers:  # the HTTP parser stops at the head of such a request
         raise UnreadBodyError("Upgrade is not supported with an inference request")
     too_large = UnreadBodyError(f"the body is over the limit of {limit} bytes", status=413)
-    if int(request.headers.get("content-length", "0")) > limit:
+    if int(headers.get("content-length", "0")) > limit:
         raise too_large
     chunks, size = [], 0
     now = asyncio.get_running_loop().time
-    latest = now() + limits.body_seconds
+    began = now()
     try:
-        async with asyncio.timeout_at(now() + limits.patience) as patience:
+        async with asyncio.timeout_at(began + limits.patience) as patience:
             async for chunk in request.stream():
-                patience.reschedule(min(now() + limits.patience, latest))
+                patience.reschedule(min(now() + limits.patience, began + limits.body_seconds))
                 chunks.append(chunk)
                 size += len(chunk)
                 if size > limit:
                     raise too_large
     except TimeoutError:
         raise UnreadBodyError("the rest of the body does not come", status=408) from None
-    return b"".join(chunks)
+    return await workers.done(size, lambda: joined(chunks))
 
 
 class ClosingResponse(JSONResponse):

@@ -1,19 +1,24 @@
 """What uvicorn does with bytes, bent to the protocol: every error has the OIP form, and a trailer is no header.
 
-The one place that touches uvicorn's inside. `heads.py` says which heads are refused.
+The one place that touches uvicorn's inside. `heads.py` says which heads are refused, `chunk_frames.py` which chunks;
+`stalls.py` ends connections that nothing comes from or goes to.
 """
 
 from __future__ import annotations
 
 import asyncio
+import sys
 from http import HTTPStatus
 
+from httptools import HttpParserInvalidMethodError
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from reference_server import heads
+from reference_server.chunk_frames import ChunkFrames
 from reference_server.heads import HeadRefusal
 from reference_server.limits import DEFAULT, Limits
 from reference_server.response import encode
+from reference_server.stalls import Unsent
 
 
 class RefusedHeadError(Exception):
@@ -21,38 +26,92 @@ class RefusedHeadError(Exception):
 
 
 class OipHttpProtocol(HttpToolsProtocol):
-    """uvicorn's HTTP protocol with an OIP error for malformed requests, limits on heads, and without trailers."""
+    """uvicorn's HTTP protocol with an OIP error for malformed requests, with limits, and without trailers."""
 
     limits: Limits = DEFAULT
     _is_behind_the_head = False
     _is_in_head = False  # whether a head has begun, and has not ended
+    _is_in_body = False  # whether a head has ended, and its body has not
     _head_size = 0  # bytes of it, but for those that came with its first
-    _head_timer: asyncio.TimerHandle | None = None
-    _refusal: HeadRefusal = heads.MALFORMED
+    _timer: asyncio.TimerHandle | None = (
+        None  # of a head that is waited for, or of the rest of a body that nobody reads
+    )
+    _refusal: HeadRefusal | None = None
+    _data = b""  # what is being read
+    _frames: ChunkFrames | None = None  # of a body in chunks
+    _unsent: Unsent | None = None
+
+    # --- a connection ----------------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin a connection; the first head has to come in time."""
+        """Begin a connection; the first head has to come in time. One too many is refused."""
         super().connection_made(transport)
-        self._head_timer = self.loop.call_later(self.limits.patience, self._give_up)
+        if len(self.connections) > self.limits.connections:
+            self._refuse(heads.TOO_MANY)
+        else:
+            self._timer = self.loop.call_later(self.limits.patience, self._give_up)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End a connection."""
         self._stop_timer()
+        self.resume_writing()
         super().connection_lost(exc)
 
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """Take it that the client sends no more; one that has sent a whole request still gets its answer."""
+        is_owed = self.cycle is not None and not (self.cycle.response_complete or self.cycle.more_body)
+        if is_owed:
+            self.cycle.keep_alive = False
+        return is_owed
+
+    def shutdown(self) -> None:
+        """End a connection as the server does: at once where no whole request has come, else after the answer."""
+        if self._is_in_body:
+            self.transport.abort()
+        else:
+            super().shutdown()
+
+    def pause_writing(self) -> None:
+        """Wait for the client to take what is sent, but not for ever."""
+        super().pause_writing()
+        self._unsent = Unsent(self.transport, self.loop, self.limits.patience)
+
+    def resume_writing(self) -> None:
+        """Go on sending."""
+        if self._unsent is not None:
+            self._unsent.stop()
+            self._unsent = None
+        super().resume_writing()
+
+    def timeout_keep_alive_handler(self) -> None:
+        """End an idle connection, with what the client does not take of its answers."""
+        if self.transport.get_write_buffer_size():
+            self.transport.abort()
+        super().timeout_keep_alive_handler()
+
+    # --- what comes ------------------------------------------------------------------------------------------------
+
     def data_received(self, data: bytes) -> None:
-        """Take bytes; a head may have so many and no more."""
-        was_in_head = self._is_in_head
+        """Take bytes; a head may have so many and no more, and so may what stands around chunks."""
+        self._data = data
+        self._head_size += len(data)
         super().data_received(data)
-        self._head_size = self._head_size + len(data) if was_in_head and self._is_in_head else 0
-        if self._head_size > self.limits.head and not self.transport.is_closing():
+        self._data = b""
+        if self.transport.is_closing():
+            return
+        if not self._is_in_head:
+            self._head_size = 0
+        elif self._head_size > self.limits.head:
             self._refuse(heads.TOO_LARGE)
+        elif self._timer is None:  # the head did not come whole, which seldom happens
+            self._timer = self.loop.call_later(self.limits.patience, self._give_up)
+        if self._frames is not None and (refusal := self._frames.refusal(data)) is not None:
+            self._refuse(refusal)
 
     def on_message_begin(self) -> None:
         """Begin a request."""
         self._is_behind_the_head, self._is_in_head = False, True
-        if self._head_timer is None:
-            self._head_timer = self.loop.call_later(self.limits.patience, self._give_up)
+        self._head_size = 0
         super().on_message_begin()
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -62,40 +121,80 @@ class OipHttpProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """End the head of a request."""
-        self._is_behind_the_head, self._is_in_head = True, False
+        self._is_behind_the_head, self._is_in_head, self._is_in_body = True, False, True
         self._stop_timer()
-        refusal = heads.refusal(self.parser.get_http_version(), self.headers)
+        version = self.parser.get_http_version()
+        refusal = heads.refusal(version, self.parser.get_method(), self.url, self.headers)
+        if version == "1.0":
+            self.expect_100_continue = False  # RFC 9110, 10.1.1
+            if heads.is_of_another_protocol(self._data):
+                refusal = heads.MALFORMED
         if refusal is not None:
             self._refusal = refusal
             raise RefusedHeadError
+        self._frames = ChunkFrames(self.limits) if heads.has_chunks(self.headers) else None
         super().on_headers_complete()
+
+    def on_chunk_header(self) -> None:
+        """Begin a chunk: the line with its size has ended."""
+        if self._frames is not None:
+            self._frames.begin_chunk()
+
+    def on_body(self, body: bytes) -> None:
+        """Take a part of a body."""
+        if self._frames is not None:
+            self._frames.take(len(body))
+        super().on_body(body)
+
+    def on_chunk_complete(self) -> None:
+        """End a chunk."""
+        if self._frames is not None:
+            self._frames.end_chunk()
+
+    def on_message_complete(self) -> None:
+        """End a request."""
+        self._is_in_body, self._frames = False, None
+        self._stop_timer()
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """End an answer; the rest of a body that it was given without has to come in time."""
+        super().on_response_complete()
+        if self._is_in_body and self.cycle.response_complete and self._timer is None:
+            self._timer = self.loop.call_later(self.limits.patience, self._give_up)
+
+    # --- what is refused -------------------------------------------------------------------------------------------
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002
         """Refuse a malformed request and close; a whole request in front of it still gets its own answer first."""
         if self.cycle is not None and not self.cycle.response_complete and not self.cycle.more_body:
             self.cycle.keep_alive = False
             return
-        self._refuse(self._refusal)
+        has_other_method = isinstance(sys.exc_info()[1], HttpParserInvalidMethodError)
+        self._refuse(self._refusal or heads.of_what_is_not_read(self._data, has_other_method))
 
     def _give_up(self) -> None:
-        """End a connection whose next head does not come; where one has begun, with an answer."""
-        self._head_timer = None
+        """End a connection whose next head, or the rest of whose body, does not come; in a head, with an answer."""
+        self._timer = None
         if self._is_in_head:
             self._refuse(heads.TOO_SLOW)
         else:
-            self.transport.close()
+            self.transport.abort()
 
     def _stop_timer(self) -> None:
-        if self._head_timer is not None:
-            self._head_timer.cancel()
-            self._head_timer = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     def _refuse(self, refusal: HeadRefusal) -> None:
-        status: HTTPStatus = refusal.status
-        body = encode({"error": refusal.message})
-        head = f"HTTP/1.1 {status} {status.phrase}\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
-        self.transport.write(f"{head}connection: close\r\n\r\n".encode("ascii") + body)
+        """Say why and close; without a word where answers that come first are still under way."""
+        if not self.pipeline:
+            self.transport.write(self._refused(refusal.status, encode({"error": refusal.message})))
         self.transport.close()
+
+    def _refused(self, status: HTTPStatus, body: bytes) -> bytes:
+        head = f"HTTP/1.1 {status} {status.phrase}\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
+        return f"{head}connection: close\r\n\r\n".encode("ascii") + body
 
 
 def protocol_within(limits: Limits) -> type[OipHttpProtocol]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from itertools import pairwise
 from math import prod
 from time import perf_counter_ns
 from typing import TypeVar
@@ -19,19 +18,18 @@ def run(
     model: Model, read: Callable[[], InferRequest], write: Callable[[InferRequest, Mapping[str, Tensor]], Answer]
 ) -> Answer:
     """Return the answer that `write` makes of the model's outputs for what `read` reads."""
-    times = [perf_counter_ns()]
+    began = perf_counter_ns()
     try:
         wanted = read()
-        times.append(perf_counter_ns())
+        was_read = perf_counter_ns()
         produced = model.run(wanted.inputs)
-        times.append(perf_counter_ns())
+        had_run = perf_counter_ns()
         answer = write(wanted, produced)
     except Exception:
-        model.statistics.failed(perf_counter_ns() - times[0])
+        model.statistics.failed(perf_counter_ns() - began)
         raise
-    times.append(perf_counter_ns())
-    read_ns, run_ns, write_ns = (after - before for before, after in pairwise(times))
-    model.statistics.succeeded(batch_size(model, wanted), (read_ns, run_ns, write_ns))
+    steps = (was_read - began, had_run - was_read, perf_counter_ns() - had_run)
+    model.statistics.succeeded(batch_size(model, wanted), steps)
     return answer
 
 

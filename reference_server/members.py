@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from reference_server.errors import InferenceError, shown
+from reference_server.limits import in_force
 
 Object = dict[str, Any]
 
@@ -20,12 +21,14 @@ def string(owner: Object, name: str) -> str:
 
 
 def objects(owner: Object, name: str) -> list[Object]:
-    """Return an array of objects; an empty one when absent."""
+    """Return an array of objects, not too many; an empty one when absent."""
     value = owner.get(name)
     if value is None:
         return []
     if not isinstance(value, list):
         raise InferenceError(f"{name} must be an array, not {shown(value)}")
+    if len(value) > in_force().entries:
+        raise InferenceError(f"{name} has {len(value)} entries, more than {in_force().entries}")
     for index, item in enumerate(value):
         if not isinstance(item, dict):
             raise InferenceError(f"{name}[{index}] must be an object, not {shown(item)}")

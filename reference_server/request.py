@@ -19,6 +19,8 @@ from reference_server.models import MAX_ELEMENTS, Model
 from reference_server.signature import TensorSpec
 from reference_server.tensors import Tensor
 
+NOT_JSON = 400
+
 
 @dataclass(frozen=True)
 class OutputWish:
@@ -64,7 +66,7 @@ def parse_json(data: memoryview, rest: framing.BinaryData | None) -> Object:
     try:
         return strict_json.parse_object(data)
     except InferenceError as error:
-        if rest is not None:
+        if rest is not None or error.status != NOT_JSON:
             raise
         hint = f"without {framing.HEADER} the whole body must be JSON; binary data need that header"
         raise InferenceError(f"{error.message} ({hint})") from None
@@ -80,9 +82,9 @@ def parse_inputs(model: Model, request: Object, rest: framing.BinaryData | None)
     declared = {spec.name: spec for spec in model.inputs}
     found: dict[str, Tensor] = {}
     for index, entry in enumerate(members.objects(request, "inputs")):
-        with located(f"inputs[{index}]"):
+        with located("inputs", index):
             name = members.string(entry, "name")
-        with located(f"inputs[{index}] {quoted(name)}"):
+        with located("inputs", index, name):
             if name not in declared:
                 raise InferenceError(f"the model has no such input; it has {listed(declared)}")
             if name in found:
@@ -128,9 +130,9 @@ def parse_outputs(model: Model, request: Object) -> list[OutputWish]:
     declared = [spec.name for spec in model.outputs]
     wishes: dict[str, OutputWish] = {}
     for index, entry in enumerate(members.objects(request, "outputs")):
-        with located(f"outputs[{index}]"):
+        with located("outputs", index):
             name = members.string(entry, "name")
-        with located(f"outputs[{index}] {quoted(name)}"):
+        with located("outputs", index, name):
             if name not in declared:
                 raise InferenceError(f"the model has no such output; it has {listed(declared)}")
             if name in wishes:
@@ -153,11 +155,6 @@ def output_form(binary_data: bool | None, binary_data_output: bool | None) -> bo
     This server follows the first, the only one under which the request-level parameter means what it says.
     """
     return bool(binary_data_output if binary_data is None else binary_data)
-
-
-def quoted(name: str) -> str:
-    """Return a name for a message."""
-    return f"'{shown(name)[1:-1]}'"
 
 
 def listed(names: Sequence[str] | dict[str, TensorSpec]) -> str:

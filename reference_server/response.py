@@ -6,19 +6,24 @@ Sources: Open Inference Protocol, REST, "Inference"; Triton, Binary Tensor Data 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from reference_server import classification, tensors
 from reference_server.errors import located
 from reference_server.framing import HEADER
+from reference_server.joining import joined
 from reference_server.models import VERSION, Model
 from reference_server.request import InferRequest, OutputWish
 from reference_server.tensors import Tensor
 
 Octets = bytes | memoryview
+SLICE = 2 * 1024  # elements that are written at once: Python's writer keeps every other thread waiting
+PART = 256 * 1024  # bytes of a body that are sent at once
+JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def build(model: Model, request: InferRequest, produced: Mapping[str, Tensor]) -> Response:
@@ -43,16 +48,66 @@ def output_part(model: Model, wish: OutputWish, tensor: Tensor) -> tuple[dict[st
 
 def encode(answer: Mapping[str, Any]) -> bytes:
     """Return the JSON in UTF-8. Its length is counted after encoding: letters beyond ASCII take more than one byte."""
-    return json.dumps(answer, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    if has_long_data(answer):
+        return b"".join(part.encode() for part in parts_of(answer))
+    return dumped(answer).encode()
+
+
+def dumped(value: object) -> str:
+    """Return a value as JSON."""
+    return JSON.encode(value)
+
+
+def has_long_data(answer: Mapping[str, Any]) -> bool:
+    """Say whether an answer has JSON data of more than a slice."""
+    outputs = answer.get("outputs")
+    entries = outputs if isinstance(outputs, list) else []
+    return any(len(data) > SLICE for entry in entries if isinstance(data := entry.get("data"), list))
+
+
+def parts_of(value: Any) -> Iterator[str]:
+    """Yield the JSON of a value in parts; `dumped` returns the same at once."""
+    if isinstance(value, Mapping):
+        for number, (name, member) in enumerate(value.items()):
+            yield f"{',' if number else '{'}{dumped(name)}:"
+            yield from parts_of(member)
+        yield "}" if value else "{}"
+    elif isinstance(value, list) and len(value) > SLICE:
+        for start in range(0, len(value), SLICE):
+            yield "," if start else "["
+            yield dumped(value[start : start + SLICE])[1:-1]
+        yield "]"
+    elif isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
+        for number, item in enumerate(value):
+            yield "," if number else "["
+            yield from parts_of(item)
+        yield "]"
+    else:
+        yield dumped(value)
+
+
+class PartedResponse(Response):
+    """An answer that is sent in parts where it is long, each when the one before is on its way."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
+        """Send the answer."""
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        if len(self.body) <= PART:
+            await send({"type": "http.response.body", "body": self.body})
+            return
+        view = memoryview(self.body)
+        for start in range(0, len(view), PART):
+            part = view[start : start + PART]
+            await send({"type": "http.response.body", "body": part, "more_body": start + PART < len(view)})
 
 
 def frame(head: bytes, binary: Sequence[Octets]) -> Response:
     """Put JSON and binary data together; binary data, even of no bytes, call for the header."""
     if not binary:
-        return Response(head, media_type="application/json")
-    return Response(join(head, binary), media_type="application/octet-stream", headers={HEADER: str(len(head))})
+        return PartedResponse(head, media_type="application/json")
+    return PartedResponse(join(head, binary), media_type="application/octet-stream", headers={HEADER: str(len(head))})
 
 
 def join(head: bytes, binary: Iterable[Octets]) -> bytes:
     """Return the body: one copy of everything."""
-    return b"".join((head, *binary))
+    return joined((head, *binary))

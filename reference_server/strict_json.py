@@ -1,7 +1,8 @@
 """JSON as RFC 8259 has it, and no more: what Python's reader lets through besides is refused.
 
-Refused are repeated members (which value counts would be a matter of taste), NaN and Infinity, and nesting so deep that
-only an attack needs it.
+Refused are repeated members (which value counts would be a matter of taste), NaN and Infinity, and what only an attack
+needs: deep nesting, and more text, values, arrays or objects than the limits allow. A short text is read at once, a
+long one in slices, so that nobody waits for it.
 """
 
 from __future__ import annotations
@@ -10,14 +11,21 @@ import json
 from typing import Any
 
 from reference_server.errors import InferenceError, shown
+from reference_server.limits import in_force
+from reference_server.sliced_json import Reader
 
 MAX_DEPTH = 32
+CONTAINERS = (dict, list)
+SHORT = 64 * 1024  # characters that are read at once
+TOO_LARGE = 413
 
 
 def parse_object(data: bytes | memoryview) -> dict[str, Any]:
     """Return the one JSON object that `data` is, blanks around it allowed."""
+    if len(data) > in_force().json:
+        raise InferenceError(f"the JSON is over the limit of {in_force().json} bytes", TOO_LARGE)
     try:
-        value = json.loads(str(data, "utf-8"), object_pairs_hook=distinct_members, parse_constant=refuse_constant)
+        value = read(str(data, "utf-8"))
     except UnicodeDecodeError as error:
         raise InferenceError(f"the JSON is not UTF-8 at byte {error.start}") from None
     except RecursionError:
@@ -30,6 +38,40 @@ def parse_object(data: bytes | memoryview) -> dict[str, Any]:
         raise InferenceError(f"the JSON must be an object, not {shown(value)}")
     check_depth(value)
     return value
+
+
+def read(text: str) -> Any:
+    """Return the value that a text is; it raises what `Reader.read` raises, RecursionError for a short deep text."""
+    if text.startswith("\ufeff"):  # as `json.loads` has it
+        raise json.JSONDecodeError("Unexpected UTF-8 BOM (decode using utf-8-sig)", text, 0)
+    if len(text) <= SHORT:
+        return AT_ONCE.decode(text)
+    count = Count()
+    return Reader(text, distinct_members, refuse_constant, count.values, count.container).read()
+
+
+class Count:
+    """How much of a long text was read."""
+
+    def __init__(self) -> None:
+        self.limits = in_force()
+        self.elements = self.containers = 0
+
+    def values(self, more: int) -> None:
+        """Count values; refuse too many."""
+        self.elements += more
+        if self.elements > self.limits.elements:
+            raise InferenceError(f"the JSON has more than {self.limits.elements} values", TOO_LARGE)
+
+    def container(self, depth: int) -> None:
+        """Count an array, an object or a member of one; refuse too many, and what stands too deep."""
+        if depth > MAX_DEPTH:
+            raise too_deep()
+        self.containers += 1
+        if self.containers > self.limits.containers:
+            raise InferenceError(
+                f"the JSON has more than {self.limits.containers} arrays, objects and members", TOO_LARGE
+            )
 
 
 def distinct_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -47,6 +89,10 @@ def refuse_constant(name: str) -> None:
     raise InferenceError(f"not JSON: {name} is not a JSON number")
 
 
+# Made once, since making one costs as much as reading a usual request.
+AT_ONCE = json.JSONDecoder(object_pairs_hook=distinct_members, parse_constant=refuse_constant)
+
+
 def check_depth(value: dict[str, Any]) -> None:
     """Refuse nesting beyond MAX_DEPTH, level by level so that the check itself cannot recurse."""
     level: list[Any] = [value]
@@ -55,7 +101,7 @@ def check_depth(value: dict[str, Any]) -> None:
             child
             for parent in level
             for child in (parent.values() if isinstance(parent, dict) else parent)
-            if isinstance(child, dict | list)
+            if isinstance(child, CONTAINERS)
         ]
         if not level:
             return

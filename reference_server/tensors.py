@@ -8,9 +8,9 @@ Sources: Triton, Binary Tensor Data Extension, "Binary Tensor Request"; Open Inf
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 
 from reference_server.datatypes import BINARY_ONLY, NUMPY
 from reference_server.errors import InferenceError, shown
+from reference_server.limits import in_force
 
 PREFIX_SIZE = 4  # bytes of the length in front of a BYTES element
+SLICE = 32 * 1024  # elements; numpy keeps other threads waiting while it takes or makes objects
 
 
 @dataclass(frozen=True)
@@ -32,8 +34,29 @@ class Tensor:
 
 
 def objects(items: Iterable[bytes]) -> NDArray[Any]:
-    """Return the elements of a BYTES tensor."""
-    return np.array(list(items), dtype=object)
+    """Return the elements of a BYTES tensor; refuse more than the limit."""
+    elements = list(islice(items, in_force().elements + 1))
+    check_count(len(elements), "the BYTES elements are")
+    return array_of(elements, NUMPY["BYTES"])
+
+
+def array_of(items: Sequence[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return an array of Python objects, converted a slice at a time."""
+    array = np.empty(len(items), dtype)
+    for start in range(0, len(items), SLICE):
+        array[start : start + SLICE] = items[start : start + SLICE]
+    return array
+
+
+def items_of(elements: NDArray[Any]) -> Iterator[Any]:
+    """Yield the elements as Python objects, converted a slice at a time."""
+    return chain.from_iterable(elements[start : start + SLICE].tolist() for start in range(0, elements.size, SLICE))
+
+
+def check_count(count: int, what: str) -> None:
+    """Refuse a number of elements over the limit of those that become objects."""
+    if count > in_force().elements:
+        raise InferenceError(f"{what} over the limit of {in_force().elements}")
 
 
 # --- binary data ---------------------------------------------------------------------------------------------------
@@ -77,6 +100,7 @@ def decode_bools(data: memoryview) -> NDArray[Any]:
 
 def split_elements(data: memoryview, count: int) -> NDArray[Any]:
     """Read `count` BYTES elements: each a little-endian length of 4 bytes, then that many bytes."""
+    check_count(min(count, len(data) // PREFIX_SIZE), "the BYTES elements are")
     octets, items, offset = bytes(data), [], 0
     for index in range(count):
         start = offset + PREFIX_SIZE
@@ -151,17 +175,17 @@ def integers(items: list[Any], datatype: str) -> NDArray[Any]:
     """Convert whole numbers, however written (1, 1.0, 1e0)."""
     limits = np.iinfo(NUMPY[datatype])
     low, high = int(limits.min), int(limits.max)
-    if float in set(map(type, items)):
+    if any(type(item) is float for item in items):
         items = [int(item) if type(item) is float and item.is_integer() else item for item in items]
     refuse_misfit(items, lambda item: type(item) is int and low <= item <= high, f"an integer {low} to {high}")
-    return np.array(items, dtype=NUMPY[datatype])
+    return array_of(items, NUMPY[datatype])
 
 
 def floats(items: list[Any], datatype: str) -> NDArray[Any]:
     """Convert numbers, rounded to the nearest value of the datatype; beyond its range they are refused."""
     refuse_misfit(items, lambda item: type(item) is int or type(item) is float, "a number")
     with np.errstate(over="ignore"):
-        numbers = np.array([double(item) for item in items], dtype=np.float64).astype(NUMPY[datatype])
+        numbers = array_of([double(item) for item in items], np.dtype(np.float64)).astype(NUMPY[datatype])
     beyond = np.flatnonzero(~np.isfinite(numbers))
     if beyond.size:
         index = int(beyond[0])
@@ -182,7 +206,7 @@ def double(number: float) -> float:
 def bools(items: list[Any], datatype: str) -> NDArray[Any]:
     """Convert true and false; numbers are not taken for them."""
     refuse_misfit(items, lambda item: type(item) is bool, "true or false")
-    return np.array(items, dtype=NUMPY[datatype])
+    return array_of(items, NUMPY[datatype])
 
 
 def strings(items: list[Any], _datatype: str) -> NDArray[Any]:
@@ -210,16 +234,16 @@ FROM_JSON: dict[str, Callable[[list[Any], str], NDArray[Any]]] = {
 def encode_json(tensor: Tensor) -> list[Any]:
     """Return a tensor's JSON data, flat; floats as the doubles that equal them.
 
-    Raises InferenceError where JSON has no form for the datatype or for an element.
+    Raises InferenceError where JSON has no form for the datatype or for an element, or there are too many of these.
     """
+    check_count(tensor.elements.size, f"{tensor.elements.size} elements in JSON are")
     if tensor.datatype in BINARY_ONLY:
         raise InferenceError(f"{tensor.datatype} has no JSON form: ask for it with binary_data")
     if tensor.datatype == "BYTES":
         return [text(item) for item in tensor.elements]
     if tensor.datatype in ("FP32", "FP64") and not np.isfinite(tensor.elements).all():
         raise InferenceError("NaN and infinity have no JSON form: ask for them with binary_data")
-    items: list[Any] = tensor.elements.tolist()
-    return items
+    return list(items_of(tensor.elements))
 
 
 def text(item: bytes) -> str:

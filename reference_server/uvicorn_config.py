@@ -25,6 +25,7 @@ def uvicorn_config(
     return uvicorn.Config(
         application,
         interface="asgi3",
+        loop="asyncio",  # whatever else is installed: what becomes of clients is tested with this one
         http=protocol_within(limits),
         ws="none",
         lifespan="off",

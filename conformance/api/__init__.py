@@ -8,6 +8,6 @@ from __future__ import annotations
 
 from conformance.api.arguments import JudgeError
 from conformance.api.judging import judge
-from conformance.api.report import Report, UnmetRequirement, UnmetRow
+from conformance.api.report import Report, Robustness, UnmetRequirement, UnmetRow
 
-__all__ = ["JudgeError", "Report", "UnmetRequirement", "UnmetRow", "judge"]
+__all__ = ["JudgeError", "Report", "Robustness", "UnmetRequirement", "UnmetRow", "judge"]

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from conformance.judging.selection import Subjects, subjects_of
+from conformance.terms import extras
 from conformance.terms.extensions import CHOICES, OVER_GRPC
 from conformance.terms.user_error import UserError
 from conformance.transport import config as target_files
 from conformance.transport import settings
 from conformance.transport.config import TargetConfig
-from conformance.transport.grpc_packages import INSTALL_GRPC, has_grpc
+from conformance.transport.grpc_packages import EXTRA, has_grpc
 from conformance.transport.settings import Settings, SettingsError
 
 # An ASGI 3 application: `await app(scope, receive, send)`.
@@ -48,7 +49,7 @@ class Arguments:
     url: str
     app: AsgiApp | None
     grpc: str | None
-    headers: tuple[str, ...]
+    headers: tuple[str, ...] = field(repr=False)
     extensions: tuple[str, ...]
     subjects: Subjects
     profile: str
@@ -70,6 +71,7 @@ class Arguments:
                 insecure=self.file.insecure,
                 timeout=self.timeout,
                 grpc=self.grpc,
+                rate=self.file.rate,
             )
             made.ssl_context()
         except SettingsError as error:
@@ -87,6 +89,8 @@ def read(
     timeout: float | None,
     strict: bool,
     config: str | PathLike[str] | None,
+    *,
+    robustness: bool,
 ) -> Arguments:
     """Return the arguments of `judge` as one record.
 
@@ -106,7 +110,9 @@ def read(
         grpc=grpc or file.grpc,
         headers=_headers(headers or {}, file),
         extensions=_names("extensions", extensions) or file.extensions,
-        subjects=subjects_of(_names("models", models), file.models, has_roles=file.roles is not None),
+        subjects=subjects_of(
+            _names("models", models), file.models, has_roles=file.roles is not None, robustness=robustness
+        ),
         profile=profile,
         strict=strict,
         timeout=file.timeout or TIMEOUT if timeout is None else timeout,
@@ -126,7 +132,7 @@ def _agree(made: Arguments) -> None:
     if unknown:
         raise JudgeError(f"extensions: there is no {unknown[0]!r}, but {', '.join(CHOICES)}")
     if made.grpc and not has_grpc():
-        raise JudgeError(f"grpc needs the extra grpc: {INSTALL_GRPC}")
+        raise JudgeError(extras.missing(EXTRA, "grpc"))
     if not made.grpc and set(made.extensions) & set(OVER_GRPC):
         raise JudgeError("extensions: classification_grpc is judged over gRPC: say where with grpc='host:port'")
     if made.subjects.models and not (made.app or made.url):

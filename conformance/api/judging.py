@@ -31,6 +31,7 @@ def judge(
     timeout: float | None = None,
     strict: bool = False,
     config: str | PathLike[str] | None = None,
+    robustness: bool = False,
 ) -> Report:
     """Judge a server, and return the report of it.
 
@@ -46,12 +47,14 @@ def judge(
         timeout: seconds for a connection, and for the next byte of an answer; 10 where nobody says otherwise.
         strict: advice fails, too.
         config: a file such as `--target-config` reads; the other arguments come before what it says.
+        robustness: hostile requests are sent, too, last of all; `Report.robustness` says what became of them, and no
+            verdict rests on that. Not for a server that others need meanwhile.
 
     Raises:
         JudgeError: an argument cannot be used, or the app does not start. A target that cannot be reached raises
             nothing: the verdict on it is `incomplete`.
     """
-    arguments = read(target, models, profile, extensions, grpc, headers, timeout, strict, config)
+    arguments = read(target, models, profile, extensions, grpc, headers, timeout, strict, config, robustness=robustness)
     with _address(arguments) as url:
         settings = arguments.settings(url)
         file = arguments.file
@@ -98,6 +101,7 @@ def _report(session: Session, conclusion: Conclusion, arguments: Arguments, sett
         extensions=arguments.extensions,
         models=arguments.subjects.models,
         settings=settings,
+        withstands=arguments.subjects.robustness,
     )
     return Report(
         json_report.build(
@@ -112,6 +116,8 @@ def _report(session: Session, conclusion: Conclusion, arguments: Arguments, sett
             finished=_now(),
             complete=conclusion.is_complete,
             missing=conclusion.missing,
+            about={} if session.target.has_answered else {"unreachable": True},
+            hostile=conclusion.robustness,
         )
     )
 

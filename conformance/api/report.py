@@ -61,6 +61,20 @@ class UnmetRequirement:
 
 
 @dataclass(frozen=True, slots=True)
+class Robustness:
+    """What a server withstands; no verdict rests on it.
+
+    Attributes:
+        held: how many rows held, of so many (`of`) that were judged.
+        unmet: the requirements that some row did not hold, in the order of the ledger.
+    """
+
+    held: int
+    of: int
+    unmet: tuple[UnmetRequirement, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """What a judgement came to. Whether it is good enough is for `verdict` to say: a report is always true.
 
@@ -90,12 +104,14 @@ class Report:
         """The SHOULDs that are not met, in the order of the ledger."""
         return self._unmet(Outcome.ADVISORY)
 
+    @property
+    def robustness(self) -> Robustness | None:
+        """What became of hostile requests; None where none were asked for."""
+        found = self.document.get("robustness")
+        return found and Robustness(found["held"], found["of"], _unmet(found["checks"], Outcome.ADVISORY))
+
     def _unmet(self, outcome: Outcome) -> tuple[UnmetRequirement, ...]:
-        rows: dict[str, list[UnmetRow]] = {}
-        for check in self.document["checks"]:
-            if check["outcome"] == outcome:
-                rows.setdefault(check["failure"]["requirement"], []).append(_row(check))
-        return tuple(_requirement(entry, rows[name]) for name, entry in ledger.load().items() if name in rows)
+        return _unmet(self.document["checks"], outcome)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON report, as a copy of its own."""
@@ -126,6 +142,15 @@ class Report:
     def _headline(self) -> str:
         why = f": {safe('; '.join(self.why), 600)}" if self.why else ""
         return f"{safe(self.document['target']['url'])} is {self.verdict}{why}"
+
+
+def _unmet(checks: Sequence[Mapping[str, Any]], outcome: Outcome) -> tuple[UnmetRequirement, ...]:
+    """Return what checks with an outcome do not meet."""
+    rows: dict[str, list[UnmetRow]] = {}
+    for check in checks:
+        if check["outcome"] == outcome:
+            rows.setdefault(check["failure"]["requirement"], []).append(_row(check))
+    return tuple(_requirement(entry, rows[name]) for name, entry in ledger.load().items() if name in rows)
 
 
 def _row(check: Mapping[str, Any]) -> UnmetRow:

@@ -15,36 +15,40 @@ from conformance.survey.survey import Survey
 from conformance.terms.result import CheckResult
 from conformance.terms.verdict import conclude
 from conformance.transport import settings
-from conformance.transport.grpc_packages import INSTALL_GRPC, has_grpc
-from conformance.transport.har import Recording
+from conformance.transport.grpc_packages import expect_grpc
+from conformance.transport.recording import Recording
 from conformance.transport.replay import NotRecordedError, Replayed
 from conformance.transport.settings import SettingsError
 from conformance.transport.unreachable import TargetLost
 
 # What a report says of a row that a second judging cannot say again, or that says something of other rows.
 OWN = ("duration_s", "exchanges")
+# What a report says of the target that no recording shows, and on which no verdict rests.
+NOT_RECORDED = ("suffers_from_concurrency",)
 SLACK = timedelta(seconds=2)  # times of a report are whole seconds
 
 
 def differences(recording: Recording, report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
-    """Yield how a report differs from what the recording is judged to be."""
+    """Yield how a report differs from what the recording is judged to be.
+
+    Raises:
+        MissingExtraError: it has calls over gRPC, which cannot be judged here.
+    """
     target = report["target"]
     if recording.url != target["url"]:
         yield f"the recording is of {recording.url}, the report of {target['url']}"
         return
     yield from _times(recording, report)
-    if recording.grpc and not has_grpc():
-        yield f"the recording has calls over gRPC, which need the extra grpc: {INSTALL_GRPC}"
-        return
-    replayed = Replayed(settings.make(recording.url, grpc=recording.grpc or None), recording.calls)
+    replayed = target_of(recording)
     try:
-        found, results = _judged(replayed, report, made)
+        found, results = judged(replayed, report, made)
     except (TargetLost, SettingsError, NotRecordedError) as error:
         yield f"the recording is not of such a run: {error}"
         return
     again = json_report.build(
         results, found, conclude(results), url=target["url"], grpc=recording.grpc, options=report["options"], seed=None,
         started=report["started"], finished=report["finished"], complete=True,
+        about={name: target[name] for name in NOT_RECORDED if name in target},
     )  # fmt: skip
     unused = len(recording.calls.keys() - replayed.used)
     if unused:
@@ -61,7 +65,24 @@ def _times(recording: Recording, report: Mapping[str, Any]) -> Iterator[str]:
         yield f"the recording was made between {first} and {last}, the run between {started} and {finished}"
 
 
-def _judged(target: Replayed, report: Mapping[str, Any], made: Manifest) -> tuple[Survey, list[CheckResult]]:
+def target_of(recording: Recording) -> Replayed:
+    """Return a recording in the place of its target.
+
+    Raises:
+        MissingExtraError: it has calls over gRPC, which cannot be judged here.
+    """
+    if recording.grpc:
+        expect_grpc("a recording of calls over gRPC")
+    return Replayed(settings.make(recording.url, grpc=recording.grpc or None), recording.calls)
+
+
+def judged(target: Replayed, report: Mapping[str, Any], made: Manifest) -> tuple[Survey, list[CheckResult]]:
+    """Judge a recording by this suite, as the run was asked to judge.
+
+    Raises:
+        NotRecordedError: it has not what the survey asks for.
+        TargetLost: the target was lost in the survey.
+    """
     roles = made.placements
     placements = None if roles is None else {role: Placement.of_dict(entry) for role, entry in roles.items()}
     session = Session(target, placements=placements, strict=report["options"]["strict"])

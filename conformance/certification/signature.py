@@ -1,66 +1,143 @@
 """Ed25519 signatures of a manifest, and by its digests of the whole folder: who holds the key made it.
 
-Keys are PEM files, as `openssl genpkey -algorithm ed25519` writes them.
+Every folder is signed, so that no byte of its manifest changes unseen: with a key that somebody keeps, or with one that
+was made for the folder and thrown away. Keys are PEM files, as `openssl genpkey -algorithm ed25519` writes them.
 """
 
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
+from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from conformance.certification.manifest import NAME, CertificationError
+from conformance.terms import extras, files
 
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey  # loaded where keys are used
+if TYPE_CHECKING:  # loaded where keys are used
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-SIGNATURE = "manifest.sig"
+SIGNATURE, COUNTERSIGNATURE = "manifest.sig", "manifest.countersig"
 
 
-def private_key(key_file: Path) -> Ed25519PrivateKey:
-    """Return the key in a file.
+def private_key(key_file: Path, option: str = "--sign") -> Ed25519PrivateKey:
+    """Return the key in a file that an option names.
 
     Raises:
         CertificationError: the key cannot be used.
+        MissingExtraError: no signature can be made here.
     """
+    extras.expect_installed("signing", option)
+    from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
     try:
-        key = load_pem_private_key(key_file.read_bytes(), password=None)
-    except (OSError, ValueError, TypeError) as error:
-        raise CertificationError(f"--sign {key_file}: no private key in PEM without a password ({error})") from error
+        key = load_pem_private_key(files.read_bytes(key_file), password=None)
+    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
+        raise CertificationError(f"{option} {key_file}: no private key in PEM without a password ({error})") from error
     if not isinstance(key, Ed25519PrivateKey):
-        raise CertificationError(f"--sign {key_file}: no Ed25519 key; `openssl genpkey -algorithm ed25519` makes one")
+        raise CertificationError(f"{option} {key_file}: no Ed25519 key; `openssl genpkey -algorithm ed25519` makes one")
     return key
 
 
-def sign(folder: Path, key: Ed25519PrivateKey) -> None:
-    """Sign the manifest of a folder."""
+def throwaway_key() -> Ed25519PrivateKey:
+    """Return a new key.
+
+    Raises:
+        MissingExtraError: none can be made here.
+    """
+    extras.expect_installed("signing", "a certification")
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    return Ed25519PrivateKey.generate()
+
+
+def described(key: Ed25519PrivateKey, *, lasting: bool) -> dict[str, Any]:
+    """Return what a manifest says of a key."""
+    der = _der(key.public_key())
+    return {"id": sha256(der).hexdigest(), "public_key": b64encode(der).decode(), "lasting": lasting}
+
+
+def sign(folder: Path, key: Ed25519PrivateKey, name: str = SIGNATURE) -> None:
+    """Sign the manifest of a folder, into a file of this name."""
     signature = key.sign((folder / NAME).read_bytes())
-    (folder / SIGNATURE).write_text(b64encode(signature).decode() + "\n", encoding="ascii")
+    (folder / name).write_text(b64encode(signature).decode() + "\n", encoding="ascii")
 
 
-def fault(folder: Path, key_file: Path) -> str | None:
-    """Return why the signature of a folder is not one of this public key, or None.
+def key_id(key_file: Path, option: str = "--key") -> str:
+    """Return the id of the public key in a file that an option names.
 
     Raises:
         CertificationError: the key cannot be used.
+        MissingExtraError: no signature can be verified here.
     """
-    from cryptography.exceptions import InvalidSignature
+    extras.expect_installed("signing", option)
+    from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
     from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
     try:
-        key = load_pem_public_key(key_file.read_bytes())
-    except (OSError, ValueError) as error:
-        raise CertificationError(f"--key {key_file}: no public key in PEM ({error})") from error
+        key = load_pem_public_key(files.read_bytes(key_file))
+    except (ValueError, UnsupportedAlgorithm) as error:
+        raise CertificationError(f"{option} {key_file}: no public key in PEM ({error})") from error
     if not isinstance(key, Ed25519PublicKey):
-        raise CertificationError(f"--key {key_file}: no Ed25519 key")
+        raise CertificationError(f"{option} {key_file}: no Ed25519 key")
+    return sha256(_der(key)).hexdigest()
+
+
+def fault(folder: Path, key: Mapping[str, Any], name: str = SIGNATURE) -> str | None:
+    """Return why a file is not the signature of a folder by a key, or None where it is.
+
+    Args:
+        folder: a certification.
+        key: what its manifest says of the key.
+        name: of the file with the signature.
+
+    Raises:
+        MissingExtraError: no signature can be verified here.
+    """
+    extras.expect_installed("signing", "a certification")
+    from cryptography.exceptions import InvalidSignature
+
     try:
-        key.verify(b64decode((folder / SIGNATURE).read_bytes().strip(), validate=True), (folder / NAME).read_bytes())
-    except FileNotFoundError:
-        return "it is not signed"
+        signature, signed = files.read_bytes(folder / name), files.read_bytes(folder / NAME)
+        _public_key(key).verify(b64decode(signature.strip(), validate=True), signed)
+    except files.NotOpenedError:
+        return f"it is not signed: {name} is missing"
+    except files.UnreadableError as error:
+        return f"{name} {error}"
     except (InvalidSignature, ValueError):
-        return "the signature is not of this key, or the manifest was changed"
+        return (
+            f"{name} is no signature of this manifest by its key: the manifest was changed, or signed by somebody else"
+        )
     return None
+
+
+def _public_key(key: Mapping[str, Any]) -> Ed25519PublicKey:
+    """Return the key that a manifest describes.
+
+    Raises:
+        ValueError: it describes none, or gives it the id of another.
+    """
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+    from cryptography.hazmat.primitives.serialization import load_der_public_key
+
+    der = b64decode(key["public_key"], validate=True)
+    if sha256(der).hexdigest() != key["id"]:
+        raise ValueError("the key has another id")
+    try:
+        found = load_der_public_key(der)
+    except UnsupportedAlgorithm as error:
+        raise ValueError(str(error)) from error
+    if not isinstance(found, Ed25519PublicKey):
+        raise ValueError("no Ed25519 key")
+    return found
+
+
+def _der(key: Ed25519PublicKey) -> bytes:
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+    return key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)

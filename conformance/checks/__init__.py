@@ -14,7 +14,7 @@ from functools import cache
 from types import ModuleType
 
 from conformance.terms.check import Check
-from conformance.terms.extensions import CLIENT, CLIENT_GRPC
+from conformance.terms.extensions import CLIENT, CLIENT_GRPC, ROBUSTNESS
 
 # Area -> package, in the order in which a reader wants them: what is offered, the frame, the contents, what is built on
 # both. A package is never called like a module of Python's own, or like a dependency.
@@ -35,6 +35,7 @@ PACKAGES: Mapping[str, str] = {
     "walk": "walk",
     "grpc": "grpc_calls",
     "relations": "relations",
+    "robustness": "robustness",
     "client": "client",
     "client-grpc": "client",
 }
@@ -43,9 +44,10 @@ PACKAGES: Mapping[str, str] = {
 RELATIONS = "relations"
 # What is judged over gRPC; all other areas are about HTTP.
 GRPC = "grpc"
+# What a server withstands (`ROBUSTNESS`) is sent only where that is asked for.
 # What is judged of clients, over each transport; all other areas are about servers.
 OF_CLIENTS = (CLIENT, CLIENT_GRPC)
-AREAS = tuple(area for area in PACKAGES if area not in (RELATIONS, *OF_CLIENTS))
+AREAS = tuple(area for area in PACKAGES if area not in (RELATIONS, ROBUSTNESS, *OF_CLIENTS))
 
 
 def modules_of(package: str) -> Iterator[ModuleType]:

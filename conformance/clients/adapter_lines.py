@@ -6,9 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
-from typing import Any
-
-import jsonschema
+from typing import TYPE_CHECKING, Any
 
 from conformance.clients.adapter_errors import AdapterError
 from conformance.clients.inference import (
@@ -22,6 +20,9 @@ from conformance.clients.inference import (
 )
 from conformance.terms import data
 from conformance.terms.text import safe
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator
 
 SCHEMA = "adapter.schema.json"
 SHOWN = 120  # characters of a line
@@ -110,7 +111,9 @@ def _answer(line: bytes, seq: int, kind: str) -> Mapping[str, Any]:
             f"line {seq} of the adapter's standard output is no JSON: {shown!r}; "
             "what a library prints has to go to standard error"
         ) from None
-    error = jsonschema.exceptions.best_match(_validator(kind).iter_errors(answer))
+    from jsonschema.exceptions import best_match
+
+    error = best_match(_validator(kind).iter_errors(answer))
     if error is not None:
         where = f"{safe(error.json_path, SHOWN)}: {safe(error.message, SHOWN)}"
         raise AdapterError(f"line {seq} of the adapter does not fit schemas/{SCHEMA} ({kind}) at {where}")
@@ -120,9 +123,11 @@ def _answer(line: bytes, seq: int, kind: str) -> Mapping[str, Any]:
 
 
 @cache
-def _validator(kind: str) -> jsonschema.Draft202012Validator:
+def _validator(kind: str) -> Draft202012Validator:
+    from jsonschema import Draft202012Validator  # slow to import, and needed where a client is judged alone
+
     schema = json.loads((data.folder("schemas") / SCHEMA).read_text(encoding="utf-8"))
-    return jsonschema.Draft202012Validator({"$defs": schema["$defs"], "$ref": f"#/$defs/{kind}"})
+    return Draft202012Validator({"$defs": schema["$defs"], "$ref": f"#/$defs/{kind}"})
 
 
 def _line(command: Mapping[str, Any]) -> bytes:

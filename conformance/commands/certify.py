@@ -1,30 +1,42 @@
 """`oip-conformance certify`: one isolated run, and a folder with everything that a reviewer needs.
 
-The run is a pytest of its own, without the user's settings, plugins and selections: what it judges is a function of the
-suite, the profile and the target.
+What the run judges is a function of the suite, the profile and the target.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-import shlex
-import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import date
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from conformance import __version__
-from conformance.certification import manifest, profiles, signature
-from conformance.certification.manifest import NOTE, PAGES, RECORDING, REPORT, CertificationError, Manifest
-from conformance.report import formats
-from conformance.report.reading import ReportError, read
-from conformance.transport import config
+from conformance.certification import label, manifest, profiles, sealing, signature, validity
+from conformance.certification.label import BUNDLED, Reported
+from conformance.certification.manifest import CertificationError, Manifest
+from conformance.commands import certify_options, certify_run
+from conformance.judging.session import Session
+from conformance.report import json_report
+from conformance.terms import ledger
+from conformance.transport import config, har, settings
+from conformance.transport.config import TargetConfig
+from conformance.transport.grpc_packages import expect_grpc
+from conformance.transport.header_values import from_command_line
 from conformance.transport.settings import SettingsError
+from conformance.transport.target import Target
+from conformance.transport.unreachable import TargetLost
+from conformance.wire.json_text import parse
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+REFERENCE = "reference"  # of --target-url: the bundled server
+SHOWN = 12  # reasons
+UNKNOWN_YET = "1970-01-01T00:00:00+00:00"
 
 
 def add(commands: Any) -> None:
@@ -35,61 +47,66 @@ def add(commands: Any) -> None:
         description="Judge a server in an isolated run and write report, recording, pages and manifest into a folder "
         "that `oip-conformance verify` checks offline. Exit status 0: certified; 1 or 6: not, and the folder says why.",
     )
-    parser.add_argument("--target-url", metavar="URL", help="the server")
-    parser.add_argument("--target-config", metavar="FILE", help="or a file about it")
-    parser.add_argument("--target-grpc", metavar="HOST:PORT", help="where it listens for gRPC, to certify that, too")
-    parser.add_argument("--target-header", metavar="'NAME: VALUE'", action="append", default=[], help="repeatable")
-    parser.add_argument("--target-ca", metavar="FILE", help="verify TLS with these certificates")
-    parser.add_argument("--target-timeout", metavar="S", type=float, help="seconds (default: 10)")
-    parser.add_argument(
-        "--profile", choices=profiles.PROFILES, default="full", help="what to certify (default: %(default)s)"
-    )
-    for name, what in (
-        ("vendor", "who"),
-        ("product", "what"),
-        ("product-version", "which"),
-        ("contact", "whom to ask"),
-    ):
-        parser.add_argument(f"--{name}", required=True, metavar="TEXT", help=what)
-    parser.add_argument(
-        "-n",
-        "--workers",
-        metavar="N",
-        type=int,
-        default=0,
-        help="judge in so many processes, with pytest-xdist (default: in one)",
-    )
-    parser.add_argument("--sign", type=Path, metavar="KEY", help="sign with this Ed25519 private key (PEM)")
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="absent or empty")
+    certify_options.add_to(parser)
 
 
 def run(options: argparse.Namespace) -> tuple[str, int]:
     """Make the run and the folder; return what to print and the exit status.
 
     Raises:
-        CertificationError: nothing could be run, the key cannot be used, or the folder cannot be written.
+        CertificationError: nothing could be run, a key cannot be used, the label is not the server's, or the folder
+            cannot be written.
+        MissingExtraError: what is asked for needs an extra.
     """
     folder: Path = options.output
+    _expect_usable(options)
+    file = _target_file(options)
+    key = signature.private_key(options.sign) if options.sign else signature.throwaway_key()
+    third_key = signature.private_key(options.countersign, "--countersign") if options.countersign else None
+    made = _draft(options, file, key, third_key)
+    _expect_label(made, options, file)
+    _prepare(folder)
+    with tempfile.TemporaryDirectory() as empty:
+        report = certify_run.judge(options, Path(empty))
+        made = _dated(made, options, report)
+        recording = Path(empty, certify_run.EVIDENCE, har.NAME)
+        if not recording.is_file():
+            raise CertificationError("the run left no recording")
+        try:
+            sealing.seal(folder, made, report, recording, key, third_key)
+        except OSError as error:
+            raise CertificationError(f"cannot write {folder}: {error.strerror or error}") from error
+    problems = _problems(made, report)
+    return _result(made, problems, folder), _status(report, problems)
+
+
+def _expect_usable(options: argparse.Namespace) -> None:
+    """Look at what no parser sees."""
     if not (options.target_url or options.target_config):
         raise CertificationError("give --target-url or --target-config")
     if options.workers < 0:
         raise CertificationError(f"-n {options.workers}: a number of processes is at least 1")
     if options.workers and find_spec("xdist") is None:
         raise CertificationError(f"-n {options.workers} needs pytest-xdist: pip install pytest-xdist")
-    key = signature.private_key(options.sign) if options.sign else None
-    _prepare(folder)
-    made = _manifest(options)
-    done = _judge(options, folder)
-    report = _report(folder, done)
-    for page in PAGES:
-        formats.write(report, folder / page)
-    (folder / NOTE).write_text(_note(options, made), encoding="utf-8")
-    files = {name: manifest.digest(folder / name) for name in (REPORT, RECORDING, *PAGES, NOTE)}
-    (folder / manifest.NAME).write_text(replace(made, files=files).text(), encoding="utf-8")
-    manifest.read(folder)  # what a user gave may not fit: better now than at the reviewer's
-    if key is not None:
-        signature.sign(folder, key)
-    return _result(options, report, folder), _status(options, report)
+    if options.target_grpc:
+        expect_grpc("--target-grpc")
+    if (options.alias_of is None) != (options.alias_reason is None):
+        raise CertificationError("--alias-of and --alias-reason go together")
+    third = (options.third_party, options.third_party_contact, options.countersign)
+    if None in third and third != (None, None, None):
+        raise CertificationError("--third-party, --third-party-contact and --countersign go together")
+    if options.expires is not None:
+        _expect_day(options.expires)
+
+
+def _expect_day(text: str) -> None:
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        raise CertificationError(f"--expires {text}: give a day as YYYY-MM-DD") from None
+    latest = validity.today() + validity.LONGEST
+    if not validity.today() <= day <= latest:
+        raise CertificationError(f"--expires {text}: give a day from today to {latest}")
 
 
 def _prepare(folder: Path) -> None:
@@ -101,132 +118,107 @@ def _prepare(folder: Path) -> None:
         raise CertificationError(f"cannot write {folder}: {error.strerror}") from error
 
 
-def _manifest(options: argparse.Namespace) -> Manifest:
-    """Return who certifies what, and where the roles are."""
+def _target_file(options: argparse.Namespace) -> TargetConfig:
+    """Return what the user's file says of the target."""
     try:
-        file = config.load(Path(options.target_config)) if options.target_config else config.TargetConfig()
+        file = config.load(Path(options.target_config)) if options.target_config else TargetConfig()
     except SettingsError as error:
         raise CertificationError(str(error)) from error
     if file.models:  # they would be judged beside the roles, and no reviewer could judge them again
         tables = ", ".join(f"[models.{name}]" for name in file.models)
         raise CertificationError(f"{options.target_config}: roles are certified, not models: take out {tables}")
+    return file
+
+
+def _draft(
+    options: argparse.Namespace, file: TargetConfig, key: Ed25519PrivateKey, third_key: Ed25519PrivateKey | None
+) -> Manifest:
+    """Return the manifest as it is before the run, without days and digests.
+
+    Raises:
+        CertificationError: what the user gave does not fit: better now than after the run.
+    """
+    alias = options.alias_of and dict(zip(("name", "version"), options.alias_of, strict=True))
+    third = None
+    if third_key is not None:
+        described = signature.described(third_key, lasting=True)
+        third = {"name": options.third_party, "contact": options.third_party_contact, "key": described}
     roles = file.roles
-    placements = None if roles is None else {role: placement.to_dict() for role, placement in roles.items()}
-    return Manifest(
-        options.vendor, options.product, options.product_version, options.contact, options.profile, placements
-    )
+    made = Manifest(
+        vendor=options.vendor, product=options.product, product_version=options.product_version,
+        contact=options.contact, product_url=options.product_url, licence=options.licence,
+        container=options.container, version_command=options.version_command,
+        alias_of=alias and {**alias, "reason": options.alias_reason}, self_test=options.self_test,
+        profile=options.profile,
+        suite={"version": __version__, "digest": json_report.suite_digest(), "ledger": ledger.version()},
+        started=UNKNOWN_YET, finished=UNKNOWN_YET, expires=UNKNOWN_YET[:10],
+        key=signature.described(key, lasting=options.sign is not None),
+        third_party=third,
+        placements=None if roles is None else {role: placement.to_dict() for role, placement in roles.items()},
+    )  # fmt: skip
+    if unfit := manifest.unfit_member(made):
+        member, meaning = unfit
+        raise CertificationError(f"--{member.replace('_', '-')}: what you give does not fit, or is too long. {meaning}")
+    return made
 
 
-def _arguments(options: argparse.Namespace) -> list[str]:
-    """Return pytest's options for the target and for what to judge; secrets are not among what is shown."""
-    given = {"--target-url": options.target_url, "--target-config": options.target_config}
-    given |= {
-        "--target-grpc": options.target_grpc,
-        "--target-ca": options.target_ca,
-        "--target-timeout": options.target_timeout,
-    }
-    arguments = [f"{name}={value}" for name, value in given.items() if value is not None]
-    judged = profiles.extensions(options.profile, grpc=bool(options.target_grpc))
-    return [*arguments, *[f"--target-extension={name}" for name in judged]]
+def _dated(made: Manifest, options: argparse.Namespace, report: dict[str, Any]) -> Manifest:
+    started, finished = report["started"], report["finished"]
+    expires = options.expires or str(validity.latest(finished))
+    return replace(made, started=started, finished=finished, expires=expires)
 
 
-def _judge(options: argparse.Namespace, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run the suite in a process of its own that reads nothing of the user's."""
-    with tempfile.TemporaryDirectory() as empty:
-        ini = Path(empty, "pytest.ini")
-        ini.write_text("[pytest]\n", encoding="utf-8")
-        isolated = ["-c", str(ini), "--rootdir", empty, "-p", "no:cacheprovider", "-p", "conformance.plugin"]
-        wanted = ["--conformance-profile=certify", f"--conformance-report={folder / REPORT}"]
-        secrets = [f"--target-header={header}" for header in options.target_header]
-        recorded = f"--conformance-evidence={empty}/evidence"
-        workers = ["-p", "xdist", "-n", str(options.workers)] if options.workers else []
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "OIP_"))}
-        done = subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "pytest",
-                "-q",
-                *isolated,
-                *workers,
-                *_arguments(options),
-                *wanted,
-                recorded,
-                *secrets,
-            ],
-            env={**kept, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        recording = Path(empty, "evidence", RECORDING)
-        if recording.is_file():
-            (folder / RECORDING).write_bytes(recording.read_bytes())
-    return done
+def _expect_label(made: Manifest, options: argparse.Namespace, file: TargetConfig) -> None:
+    """Ask the server for its name, so that a wrong label does not cost a run; the recording has it again.
+
+    Raises:
+        CertificationError: the label is not the server's.
+    """
+    found = _asked(options, file)
+    for problem in label.faults(made, found) if found else ():
+        raise CertificationError(problem)
 
 
-def _report(folder: Path, done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+def _asked(options: argparse.Namespace, file: TargetConfig) -> Reported | None:
+    """Return what the server calls itself; None where it does not answer, of which the run will speak."""
+    url = options.target_url or file.url
+    if url == REFERENCE:
+        return Reported(BUNDLED, "")
     try:
-        return read(folder / REPORT)
-    except ReportError:
-        said = (done.stderr.strip() or done.stdout.strip() or "nothing").splitlines()
-        errors = [line.removeprefix("ERROR: ") for line in said if "error" in line.lower()] or said
-        raise CertificationError(f"the run left no report: {errors[-1]}") from None
+        made = settings.make(
+            url or "",
+            (*file.headers, *from_command_line(options.target_header)),
+            ca_file=options.target_ca or file.ca_file,
+            insecure=file.insecure,
+            timeout=options.target_timeout or file.timeout or 10.0,
+        )
+        with Session(Target(made)) as session, session.target.losing_patience():
+            document, _ = parse(session.target.get("/v2").body)
+    except (SettingsError, TargetLost):
+        return None
+    if not isinstance(document, dict) or not isinstance(document.get("name"), str):
+        return None
+    target = {name: json_report.shown_name(document.get(name)) for name in ("name", "version")}
+    return label.reported({"target": target})
 
 
-def _note(options: argparse.Namespace, made: Manifest) -> str:
-    command = ["oip-conformance", "certify", *_arguments(options)]
-    command += [f"--target-header={header.partition(':')[0]}: ..." for header in options.target_header]
-    command = [part for part in command if not part.startswith("--target-extension")] + [f"--profile={made.profile}"]
-    return _NOTE.format(
-        product=made.product,
-        product_version=made.product_version,
-        vendor=made.vendor,
-        contact=made.contact,
-        profile=made.profile,
-        version=__version__,
-        command=shlex.join(
-            [*command, "--vendor=...", "--product=...", "--product-version=...", "--contact=...", "-o", "DIR"]
-        ),
-    )
+def _problems(made: Manifest, report: dict[str, Any]) -> Sequence[str]:
+    unmet = profiles.unmet(made.profile, report)
+    found = [] if report["verdict"] == "conformant" and not unmet else [*report["why"], *unmet]
+    named = report["target"]["name"] is not None  # else it said nothing at all, and that is among the rest
+    return [*found, *(label.faults(made, label.reported(report)) if named else [])]
 
 
-_NOTE = """\
-# {product} {product_version} by {vendor}
-
-Judged by oip-conformance {version} under the profile `{profile}`. Contact: {contact}
-
-## Verify this folder
-
-    pip install oip-conformance=={version}
-    oip-conformance verify .
-
-Every exchange of the run is in `run.har`. `verify` judges it again, without the server, and compares.
-
-## Make the run again
-
-Deploy the model roles (`oip-conformance models export`), start the server, and:
-
-    {command}
-"""
-
-
-def _problems(options: argparse.Namespace, report: dict[str, Any]) -> Sequence[str]:
-    unmet = profiles.unmet(options.profile, report)
-    return [] if report["verdict"] == "conformant" and not unmet else [*report["why"], *unmet]
-
-
-def _status(options: argparse.Namespace, report: dict[str, Any]) -> int:
-    if not _problems(options, report):
+def _status(report: dict[str, Any], problems: Sequence[str]) -> int:
+    if not problems:
         return 0
     return 1 if report["verdict"] == "nonconformant" else 6
 
 
-def _result(options: argparse.Namespace, report: dict[str, Any], folder: Path) -> str:
-    what = f"{options.product} {options.product_version}"
-    problems = _problems(options, report)
+def _result(made: Manifest, problems: Sequence[str], folder: Path) -> str:
+    profile = made.profile
     if not problems:
-        return f"{what} is certified for the profile {options.profile}. Check it with: oip-conformance verify {folder}"
-    more = f" and {len(problems) - 12} more" if len(problems) > 12 else ""
-    why = "; ".join(problems[:12]) + more
-    return f"{what} is not certified for the profile {options.profile}: {why}. See {folder}/report.html"
+        return f"{made.label} is certified for the profile {profile}. Check it with: oip-conformance verify {folder}"
+    more = f" and {len(problems) - SHOWN} more" if len(problems) > SHOWN else ""
+    why = "; ".join(problems[:SHOWN]) + more
+    return f"{made.label} is not certified for the profile {profile}: {why}. See {folder}/report.html"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -10,21 +9,13 @@ from pathlib import Path
 
 from conformance.checks import OF_CLIENTS
 from conformance.clients.adapter import AdapterError, AdapterProcess
+from conformance.commands.evidence_reading import read_of_client
 from conformance.judging.client_session import ClientSession
 from conformance.judging.selection import find_row
 from conformance.terms.check import Check, Row, label
-from conformance.terms.ledger import Party
 from conformance.terms.result import CheckResult
+from conformance.terms.text import safe
 from conformance.terms.user_error import UserError
-
-
-def is_of_client(file: Path) -> bool:
-    """Say whether the evidence of a row, by its `check.json`, is that of a client."""
-    try:
-        about = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    return isinstance(about, dict) and about.get("party") == Party.CLIENT
 
 
 def results(files: Sequence[Path], command: str | None) -> Iterator[CheckResult]:
@@ -54,9 +45,8 @@ def results(files: Sequence[Path], command: str | None) -> Iterator[CheckResult]
 
 
 def _row(file: Path) -> tuple[Check, Row]:
-    about = json.loads(file.read_text(encoding="utf-8"))
-    check, row = str(about.get("check")), str(about.get("row"))
+    check, row = read_of_client(file)
     found = find_row(check, row)
     if found is None or found[0].area not in OF_CLIENTS:
-        raise UserError(f"{file}: this suite has no {label(check, row)} of clients")
+        raise UserError(f"{file}: this suite has no {safe(label(check, row))} of clients")
     return found

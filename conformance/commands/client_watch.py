@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from threading import Event
 from typing import Any
 
 from conformance.clients.recording import upstream
@@ -20,6 +19,7 @@ from conformance.commands.watch_listener import WatchListener
 from conformance.commands.watch_options import WatchOptions, add_options, read_options
 from conformance.commands.watch_waiting import (
     Ended,
+    Interruption,
     for_command,
     for_seconds,
     interrupts,
@@ -159,7 +159,7 @@ def _ready(options: WatchOptions, behind: Settings, addresses: Addresses) -> str
     return f"watching {where} in front of {server}{'' if ends else '; Ctrl-C ends it'}"
 
 
-def _wait(options: WatchOptions, addresses: Addresses, listener: WatchListener, interrupted: Event) -> Ended:
+def _wait(options: WatchOptions, addresses: Addresses, listener: WatchListener, interrupted: Interruption) -> Ended:
     if options.command:
         return for_command(options.command, addresses.environment(), interrupted)
     if options.seconds is not None:

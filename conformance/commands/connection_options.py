@@ -5,9 +5,17 @@ from __future__ import annotations
 import argparse
 
 
+def add_header(parser: argparse.ArgumentParser) -> None:
+    """Declare what is sent with every request."""
+    parser.add_argument(
+        "--target-header", metavar="'NAME: VALUE'", action="append", default=[],
+        help="repeatable; in the value ${NAME} is a variable of the environment, and @FILE the text of a file",
+    )  # fmt: skip
+
+
 def add_connection(parser: argparse.ArgumentParser) -> None:
     """Declare them, under the names that they have in a run."""
-    parser.add_argument("--target-header", metavar="'NAME: VALUE'", action="append", default=[], help="repeatable")
+    add_header(parser)
     parser.add_argument("--target-ca", metavar="FILE", help="verify TLS with these certificates")
     parser.add_argument("--target-insecure", action="store_true", help="do not verify TLS certificates")
 

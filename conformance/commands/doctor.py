@@ -19,7 +19,8 @@ from conformance.terms.text import safe
 from conformance.terms.user_error import UserError
 from conformance.transport import settings
 from conformance.transport.credentials import hide
-from conformance.transport.settings import SettingsError
+from conformance.transport.header_values import from_command_line
+from conformance.transport.settings import SettingsError, without_user
 from conformance.transport.target import Target
 from conformance.transport.unreachable import TargetLost
 
@@ -53,7 +54,7 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     try:
         made = settings.make(
             options.url,
-            options.target_header,
+            from_command_line(options.target_header),
             ca_file=options.target_ca,
             insecure=options.target_insecure,
             timeout=options.target_timeout,
@@ -103,11 +104,13 @@ def _next(options: argparse.Namespace, found: Survey, subjects: Subjects, *, is_
     more = [part for header in headers for part in ("--target-header", header)]
     more += ["--target-ca", options.target_ca] if options.target_ca else []
     more += ["--target-insecure"] if options.target_insecure else []
-    command = ["oip-conformance", "run", options.url, *more]
+    command = ["oip-conformance", "run", without_user(options.url), *more]
     if not (found.roles or found.models):
         return f"{shlex.join([*command, '--target-model'])} NAME, or deploy roles: oip-conformance models export --help"
     if found.models and all(model["trouble"] for model in found.models.values()):
-        init = shlex.join(["oip-conformance", "init", "--target-url", options.url, *more, "-o", "target.toml"])
+        init = shlex.join(
+            ["oip-conformance", "init", "--target-url", without_user(options.url), *more, "-o", "target.toml"]
+        )
         return f"{init}, say there what the models take, and: pytest --target-config=target.toml"
     named = [] if subjects == ROLES else ["--target-model", ALL if len(found.models) > 1 else subjects.models[0]]
     return shlex.join([*command, *named, *([f"--target-extension={PROTOCOL}"] if is_stuck else [])])

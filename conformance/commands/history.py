@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from conformance.certification import manifest
 from conformance.commands.page_files import suffix_of, write
 from conformance.report import history_markdown
 from conformance.report.history import Product, history
@@ -19,13 +20,14 @@ def _html(products: Sequence[Product]) -> str:
     return history_html.render(products)
 
 
+REPORTS = ("*.json", "*.json.xz")
 FORMATS: Mapping[str, Callable[[Sequence[Product]], str]] = {".html": _html, ".md": history_markdown.render}
 
 
 def add(commands: argparse._SubParsersAction[Any]) -> None:
     """Add the command."""
     parser = commands.add_parser("history", help="reports of one product over time: what got fixed, what broke, when")
-    parser.add_argument("folder", type=Path, metavar="DIR", help="with .json files that --conformance-report wrote")
+    parser.add_argument("folder", type=Path, metavar="DIR", help="with reports (.json, .json.xz)")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write there: .html or .md; default: print")
 
 
@@ -46,7 +48,7 @@ def _read(folder: Path) -> Sequence[tuple[str, Mapping[str, Any]]]:
     if not folder.is_dir():
         raise ReportError(f"{folder} is no folder")
     reports, errors = [], []
-    for path in sorted(folder.glob("*.json")):
+    for path in sorted(path for pattern in REPORTS for path in folder.glob(pattern) if path.name != manifest.NAME):
         try:
             reports.append((path.name, read(path)))
         except ReportError as error:
@@ -54,5 +56,5 @@ def _read(folder: Path) -> Sequence[tuple[str, Mapping[str, Any]]]:
     if errors:
         raise ReportError("; ".join(errors))
     if not reports:
-        raise ReportError(f"{folder} holds no report (.json)")
+        raise ReportError(f"{folder} holds no report (.json, .json.xz)")
     return reports

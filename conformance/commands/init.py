@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from conformance.commands.connection_options import add_connection
-from conformance.commands.target_tables import models_tables, quoted, roles_table
 from conformance.judging.session import Session
 from conformance.survey import deployed_survey, discovery, role_survey
+from conformance.survey.target_tables import models_tables, quoted, roles_table
 from conformance.terms.extensions import PROTOCOL
 from conformance.terms.user_error import UserError
 from conformance.transport import settings
 from conformance.transport.credentials import hide
+from conformance.transport.header_values import from_command_line
 from conformance.transport.settings import SettingsError
 from conformance.transport.target import Target
 from conformance.transport.unreachable import TargetLost
@@ -29,7 +30,7 @@ HEAD = """\
 # extensions = ["binary_tensor_data", "raw", "classification", "classification_grpc"]  # judged, offered or not{offered}
 # never = ["state.*"]  # checks whose requests must not be sent; a run without them is incomplete
 
-# Sent with every request and never shown; ${{NAME}} is taken from the environment.
+# Sent with every request and never shown; ${{NAME}} is taken from the environment, and "@FILE" from a file.
 # [headers]
 # Authorization = "Bearer ${{MODEL_TOKEN}}"
 
@@ -102,7 +103,10 @@ def _drafted(options: argparse.Namespace) -> str:
     """
     try:
         made = settings.make(
-            options.target_url, options.target_header, ca_file=options.target_ca, insecure=options.target_insecure
+            options.target_url,
+            from_command_line(options.target_header),
+            ca_file=options.target_ca,
+            insecure=options.target_insecure,
         )
     except SettingsError as error:
         raise InitError(str(error)) from error

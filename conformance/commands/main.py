@@ -1,7 +1,7 @@
 """The `oip-conformance` command: what is not a run of the suite (that is pytest's part, which `run` starts).
 
 Each subcommand is a module with `add`, which declares it, and `run`, which returns what to print, with an exit status
-where that is not 0. A `UserError` is printed as one line and ends with status 2, as argparse has it for a usage error.
+where that is not 0. A `UserError` is printed as one line and ends with its status.
 """
 
 from __future__ import annotations
@@ -10,29 +10,11 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from types import ModuleType
 
 from conformance import __version__
-from conformance.commands import (
-    certify,
-    client,
-    client_run,
-    compare,
-    doctor,
-    explain,
-    history,
-    init,
-    models_export,
-    replay,
-    report,
-    requirements,
-    roles_list,
-    run,
-    serve,
-    sources,
-    verify,
-    walk,
-)
+from conformance.commands.parser import Parser
 from conformance.terms.user_error import UserError
 
 PROGRAM = "oip-conformance"
@@ -54,48 +36,39 @@ EXAMPLES = """examples:
   oip-conformance client watch -- pytest tests/integration    what these tests send, judged; serves on port 8000
   oip-conformance compare a.json b.json -o all.html    what their servers meet, side by side
   oip-conformance history reports -o history.html  a product over time: what got fixed, what broke, when
+  oip-conformance baseline baseline.toml           whether a baseline is valid, with reasons; also a hook of pre-commit
+  oip-conformance fleet fleet.toml -o fleet        many servers judged in one go; docs/fleet.md
   oip-conformance report run.json -o run.html      pages and badges of a JSON report
+  oip-conformance registry build . -o site         the site of a repository of certifications; see docs/registry
   oip-conformance serve --port 8000                the reference server; more with: serve --help
 """
 
-# Subcommand -> its module, in the order of the help.
-COMMANDS: Mapping[str, ModuleType] = {
-    "run": run,
-    "doctor": doctor,
-    "explain": explain,
-    "requirements": requirements,
-    "sources": sources,
-    "roles": roles_list,
-    "walk": walk,
-    "init": init,
-    "replay": replay,
-    "client": client,
-    "certify": certify,
-    "verify": verify,
-    "models": models_export,
-    "compare": compare,
-    "history": history,
-    "report": report,
-    "serve": serve,
+# Subcommand -> its module in this package, in the order of the help. A module is imported for its own command alone.
+COMMANDS: Mapping[str, str] = {
+    **{name: name for name in ("run", "doctor", "explain", "requirements", "sources")},
+    "roles": "roles_list",
+    **{name: name for name in ("walk", "init", "replay", "client", "certify", "verify", "registry")},
+    "models": "models_export",
+    **{name: name for name in ("baseline", "compare", "history", "fleet", "report", "serve")},
 }
 # Those that become another program, whose options are its own.
-OF_OTHERS: Mapping[tuple[str, ...], ModuleType] = {("run",): run, ("serve",): serve, ("client", "run"): client_run}
+OF_OTHERS: Mapping[tuple[str, ...], str] = {("run",): "run", ("serve",): "serve", ("client", "run"): "client_run"}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status; a usage error raises `SystemExit` with status 2."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
-        for words, module in OF_OTHERS.items():
+        for words, name in OF_OTHERS.items():
             if tuple(arguments[: len(words)]) == words:
-                module.replace_process(arguments[len(words) :])
-        own, after = client.divided(arguments)
-        options = _parser().parse_args(own, argparse.Namespace(after=after))
-        command: Callable[[argparse.Namespace], str | tuple[str, int]] = COMMANDS[options.command].run
+                _module(name).replace_process(arguments[len(words) :])
+        own, after = _module("client").divided(arguments) if arguments[:1] == ["client"] else (arguments, None)
+        options = _parsed(own, after)
+        command: Callable[[argparse.Namespace], str | tuple[str, int]] = _module(COMMANDS[options.command]).run
         done = command(options)
     except UserError as error:
         print(f"{PROGRAM}: error: {error}", file=sys.stderr)
-        return 2
+        return error.status
     text, status = done if isinstance(done, tuple) else (done, 0)
     _show(text)
     return status
@@ -109,8 +82,23 @@ def _show(text: str) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _module(name: str) -> ModuleType:
+    return import_module(f"conformance.commands.{name}")
+
+
+def _parsed(arguments: Sequence[str], after: Sequence[str] | None) -> argparse.Namespace:
+    """Return the options; words that nobody knows are a usage error of the subcommand."""
+    parser = _parser(arguments[:1] if arguments and arguments[0] in COMMANDS else list(COMMANDS))
+    options, unknown = parser.parse_known_args(arguments, argparse.Namespace(after=after))
+    if unknown:
+        parser.usage_status = getattr(_module(COMMANDS[options.command]), "USAGE", parser.usage_status)
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    return options
+
+
+def _parser(names: Sequence[str]) -> Parser:
+    """Return a parser of these commands."""
+    parser = Parser(
         PROGRAM,
         description="Companion of the suite: explains what it judges, exports models, starts the reference server.",
         epilog=EXAMPLES,
@@ -119,6 +107,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for module in COMMANDS.values():
-        module.add(commands)
+    for name in names:
+        _module(COMMANDS[name]).add(commands)
     return parser

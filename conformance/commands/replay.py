@@ -8,13 +8,13 @@ watched clients it is their requests that are judged again.
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from conformance.commands import client_replay, watch_replay
+from conformance.commands import client_replay, evidence_reading, watch_replay
 from conformance.commands.connection_options import add_connection, add_timeout
+from conformance.commands.evidence_reading import ABOUT
 from conformance.judging.selection import find_row
 from conformance.judging.session import Session
 from conformance.roles.placement import Placement
@@ -26,11 +26,11 @@ from conformance.terms.text import safe
 from conformance.terms.user_error import UserError
 from conformance.transport import settings
 from conformance.transport.broken import is_broken
-from conformance.transport.grpc_packages import INSTALL_GRPC, has_grpc
+from conformance.transport.grpc_packages import expect_grpc
+from conformance.transport.header_values import from_command_line
 from conformance.transport.settings import SettingsError
 from conformance.transport.target import Target
 
-ABOUT = "check.json"
 WORDS = {
     Outcome.PASS: "fixed",
     Outcome.OBSERVED: "fixed",
@@ -80,46 +80,35 @@ def _line(result: CheckResult) -> str:
 
 
 def _results(options: argparse.Namespace) -> Iterator[CheckResult]:
-    files = (
-        [options.folder / ABOUT] if (options.folder / ABOUT).is_file() else sorted(options.folder.glob(f"*/{ABOUT}"))
-    )
+    own = options.folder / ABOUT
+    files = [own] if own.exists() else sorted(options.folder.glob(f"*/{ABOUT}"))
     if not files:
         raise ReplayError(f"{options.folder}: no evidence of a failed check there")
-    if all(map(client_replay.is_of_client, files)):
+    if evidence_reading.are_of_client(files):
         yield from client_replay.results(files, options.client_adapter)
         return
     for file in files:
-        about = _read(file)
+        about = evidence_reading.read(file)
         check, row = _find(about, file)
         with _session(options, about) as session:
             yield session.judge(check, row)
 
 
-def _read(file: Path) -> dict[str, Any]:
-    try:
-        about: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        Survey(**about["survey"])
-        about["check"], about["row"], about["url"], about["placements"]
-    except (OSError, ValueError, LookupError, TypeError) as error:
-        raise ReplayError(f"{file} is no evidence of this suite: {type(error).__name__}: {error}") from error
-    return about
-
-
 def _find(about: dict[str, Any], file: Path) -> tuple[Check, Row]:
     found = find_row(about["check"], about["row"], list(about["survey"]["models"]))
     if found is None:
-        raise ReplayError(f"{file}: this suite has no {label(about['check'], about['row'])}")
+        raise ReplayError(f"{file}: this suite has no {safe(label(about['check'], about['row']))}")
     return found
 
 
 def _session(options: argparse.Namespace, about: dict[str, Any]) -> Session:
     grpc = options.target_grpc or about.get("grpc")
-    if grpc and not has_grpc():
-        raise ReplayError(f"gRPC needs the extra grpc: {INSTALL_GRPC}")
+    if grpc:
+        expect_grpc("gRPC")
     try:
         made = settings.make(
             options.target_url or (about["url"] if about["url"].startswith("http") else ""),
-            options.target_header,
+            from_command_line(options.target_header),
             ca_file=options.target_ca,
             insecure=options.target_insecure,
             timeout=options.target_timeout,

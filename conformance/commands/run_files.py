@@ -17,7 +17,7 @@ from conformance.report import formats
 from conformance.report.leaving import LeftBehind, claim, write_whole
 from conformance.terms.result import CheckResult
 from conformance.terms.user_error import UserError
-from conformance.transport import har
+from conformance.transport import journal
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def add_files(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--conformance-evidence", metavar="DIR", type=Path,
-        help="write run.har, a recording of every request, and a folder for each requirement that is not met",
+        help="write run.har.xz, a recording of every request, and a folder for each requirement that is not met",
     )  # fmt: skip
     parser.add_argument(
         "--conformance-baseline", metavar="FILE", type=Path,
@@ -75,7 +75,7 @@ def read_files(options: argparse.Namespace) -> RunFiles:
     if updates and path is None:
         raise UserError("--conformance-update-baseline: give --conformance-baseline FILE, too")
     reports, evidence = tuple(options.conformance_report), options.conformance_evidence
-    if evidence is not None and (fault := claim(evidence, har.OF_ANOTHER_RUN)):
+    if evidence is not None and (fault := claim(evidence, journal.OF_ANOTHER_RUN)):
         raise UserError(f"--conformance-evidence {evidence}: {fault}")
     return RunFiles(reports, evidence, _baseline(path, updates=updates), path, updates)
 

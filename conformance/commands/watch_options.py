@@ -11,7 +11,7 @@ from conformance.commands.run_files import RunFiles, add_files, read_files
 from conformance.terms.user_error import UserError
 from conformance.transport import settings
 from conformance.transport.credentials import is_credential
-from conformance.transport.grpc_packages import INSTALL_GRPC, has_grpc
+from conformance.transport.grpc_packages import expect_grpc, has_grpc
 from conformance.transport.settings import Settings, SettingsError
 
 PORT, GRPC_PORT = 8000, 8001
@@ -121,12 +121,13 @@ def _ports(options: argparse.Namespace, upstream: Settings | None) -> tuple[int 
     over_http = upstream is None or bool(options.upstream)
     over_grpc = has_grpc() if upstream is None else upstream.grpc is not None
     if options.grpc_port is not None and not over_grpc:
-        why = f"install the extra: {INSTALL_GRPC}" if upstream is None else "give --upstream-grpc HOST:PORT, too"
-        raise UserError(f"--grpc-port: {why}")
+        if upstream is not None:
+            raise UserError("--grpc-port: give --upstream-grpc HOST:PORT, too")
+        expect_grpc("--grpc-port")
     if options.port is not None and not over_http:
         raise UserError("--port: give --upstream URL, too")
-    if over_grpc and not has_grpc():
-        raise UserError(f"--upstream-grpc needs the extra grpc: {INSTALL_GRPC}")
+    if over_grpc and upstream is not None:
+        expect_grpc("--upstream-grpc")
     port = _port("--port", options.port, PORT) if over_http else None
     return port, _port("--grpc-port", options.grpc_port, GRPC_PORT) if over_grpc else None
 

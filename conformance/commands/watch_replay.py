@@ -13,12 +13,13 @@ from conformance.commands.run_files import RunFiles
 from conformance.commands.watch_conclusion import Addresses, Watched, conclude
 from conformance.judging.wrong_request import describe
 from conformance.terms.user_error import UserError
-from conformance.transport.har import NAME, HarError
+from conformance.transport import har_file
+from conformance.transport.har import HarError
 
 
 def recording_of(path: Path) -> Path | None:
     """Return the recording of clients that a file is, or that a folder holds; None where there is none."""
-    file = path / NAME if path.is_dir() else path
+    file = har_file.find(path) if path.is_dir() else path
     return file if archive.is_of_clients(file) else None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
@@ -9,7 +10,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from threading import Event
 from typing import Final
 
 from conformance.terms.environment import WATCHED
@@ -17,7 +17,7 @@ from conformance.terms.user_error import UserError
 
 TOLD_IN: Final = ("OIP_TARGET_URL", "OIP_TARGET_GRPC")
 PATIENCE: Final = 60.0  # seconds that an answer may take before nothing counts as coming
-_TICK: Final = 0.1  # seconds between two looks at a command
+_TICK: Final = 0.1  # seconds between two looks at a command, and at whether a signal came
 # Seconds that a command has to end by itself, as after Ctrl-C, which reaches it, too; and then to end when asked to.
 _OWN_END, _ASKED_END = 2.0, 5.0
 _BY_SIGNAL: Final = 128  # what a shell adds to the number of the signal that ended a command
@@ -36,10 +36,32 @@ class Ended:
     stopped: str = ""
 
 
+class Interruption:
+    """Whether somebody ended the watch; safe to be set by the handler of a signal.
+
+    A `threading.Event` is not: its lock may be held by the very wait that the handler interrupts. And a wait without
+    end might never hear of a signal that the system gave to another thread: only the main one runs handlers.
+    """
+
+    def __init__(self) -> None:
+        self._has_happened = False
+
+    def set(self) -> None:
+        """Say that it has happened."""
+        self._has_happened = True
+
+    def wait(self, seconds: float = math.inf) -> bool:
+        """Wait for it, for so many seconds; return whether it has happened."""
+        until = time.monotonic() + seconds
+        while not self._has_happened and (left := until - time.monotonic()) > 0:
+            time.sleep(min(_TICK, left))
+        return self._has_happened
+
+
 @contextmanager
-def interrupts() -> Iterator[Event]:
+def interrupts() -> Iterator[Interruption]:
     """Yield what is set by SIGINT and SIGTERM meanwhile."""
-    happened = Event()
+    happened = Interruption()
     before = {number: signal.signal(number, lambda *_: happened.set()) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield happened
@@ -48,12 +70,14 @@ def interrupts() -> Iterator[Event]:
             signal.signal(number, handler)
 
 
-def for_seconds(seconds: float, interrupted: Event) -> Ended:
+def for_seconds(seconds: float, interrupted: Interruption) -> Ended:
     """Wait for a time."""
     return Ended(stopped="interrupted") if interrupted.wait(seconds) else Ended()
 
 
-def until_idle(seconds: float, last: Callable[[], float], is_waiting: Callable[[], bool], interrupted: Event) -> Ended:
+def until_idle(
+    seconds: float, last: Callable[[], float], is_waiting: Callable[[], bool], interrupted: Interruption
+) -> Ended:
     """Wait until nothing has come for a time.
 
     Args:
@@ -68,13 +92,13 @@ def until_idle(seconds: float, last: Callable[[], float], is_waiting: Callable[[
     return Ended()
 
 
-def until_interrupted(interrupted: Event) -> Ended:
+def until_interrupted(interrupted: Interruption) -> Ended:
     """Wait for the signal that is the end where nothing else is."""
     interrupted.wait()
     return Ended()
 
 
-def for_command(command: Sequence[str], addresses: Mapping[str, str], interrupted: Event) -> Ended:
+def for_command(command: Sequence[str], addresses: Mapping[str, str], interrupted: Interruption) -> Ended:
     """Run a command and wait for its end.
 
     Args:

@@ -135,6 +135,8 @@ def _outputs(reply: Reply) -> str:
     if answer.document is not None:
         wrong = answer.of_kind("outputs-missing", "outputs-invalid", "output-invalid")
         return wrong[0].described if wrong else "no outputs"
+    if reply.is_over_grpc and answer.findings:
+        return answer.findings[0].described
     if reply.is_over_grpc:
         return f"bytes that are no ModelInferResponse: {element(reply.body, 24)}"
     coding = reply.header("Content-Encoding")

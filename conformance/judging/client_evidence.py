@@ -17,6 +17,7 @@ from pathlib import Path
 
 from conformance.clients import adapter_lines
 from conformance.clients.noted import Asked
+from conformance.judging.body_files import write_body
 from conformance.terms.check import Check, Row
 from conformance.terms.ledger import Party
 from conformance.terms.result import Failure
@@ -44,7 +45,7 @@ def write(folder: Path, check: Check, row: Row, failure: Failure, reply: Reply |
     if reply is None:
         return
     (folder / "request.bin").write_bytes(reply.exchange.message.body)
-    (folder / "answer.bin").write_bytes(reply.body)
+    write_body(folder, "answer", reply.body)
     if failure.bytes:
         (folder / "bytes.txt").write_text("\n".join(failure.bytes) + "\n", encoding="utf-8")
     if failure.evidence:

@@ -11,7 +11,9 @@ from conformance.judging.client_judge import ClientJudge
 from conformance.terms.check import Check, Row
 from conformance.terms.extensions import GRPC, HTTP
 from conformance.terms.result import CheckResult
-from conformance.transport import har, settings
+from conformance.transport import settings
+from conformance.transport.har_bodies import JUDGED
+from conformance.transport.journal import Journal
 from conformance.transport.settings import Settings
 
 
@@ -48,7 +50,7 @@ class ClientSession:
         self.client = adapter.introduction if client is None else client
         self._peer = Peer().__enter__()
         self.settings = _settings(self._peer, self.client)
-        journal = None if evidence is None else har.Journal(evidence, process, self.settings)
+        journal = None if evidence is None else Journal(evidence, process, self.settings, JUDGED)
         self._judge = ClientJudge(adapter, self.client, self._peer, strict, evidence, journal)
 
     @property

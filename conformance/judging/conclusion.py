@@ -9,7 +9,7 @@ from conformance.judging.baseline import Baseline, Gate
 from conformance.judging.selection import Subjects, collected_rows
 from conformance.terms import ledger
 from conformance.terms.check import key
-from conformance.terms.extensions import TRANSPORTS
+from conformance.terms.extensions import ROBUSTNESS, TRANSPORTS
 from conformance.terms.outcome import ReasonKind
 from conformance.terms.result import CheckResult
 from conformance.terms.verdict import Verdict, conclude
@@ -26,6 +26,7 @@ class Conclusion:
         missing: the rows that should have been run and were not, by extension.
         lost: why the target is gone, or None.
         gate: how the run differs from the baseline, or None without one.
+        robustness: what came of the hostile requests, which say nothing of the verdict.
         judged_nothing: there was nothing to judge, so that no row was run.
     """
 
@@ -35,6 +36,7 @@ class Conclusion:
     lost: str | None = None
     gate: Gate | None = None
     judged_nothing: bool = False
+    robustness: Sequence[CheckResult] = ()
 
     @property
     def is_complete(self) -> bool:
@@ -69,24 +71,26 @@ def missing_rows(
     run = {(result.id, result.row) for result in results}
     missing: dict[str, list[str]] = {}
     for check, row in collected_rows(profile, dangerous=dangerous, subjects=subjects, transports=transports):
-        if (check.id, row.id) not in run:
-            extension = str(ledger.requirement(check.requirements(row)[0]).extension)
+        extension = str(ledger.requirement(check.requirements(row)[0]).extension)
+        if (check.id, row.id) not in run and extension != ROBUSTNESS:
             missing.setdefault(extension, []).append(key(check.id, row.id))
     return missing
 
 
 def concluded(
-    results: Sequence[CheckResult], missing: Mapping[str, Sequence[str]], baseline: Baseline | None, stopped: str
+    every: Sequence[CheckResult], missing: Mapping[str, Sequence[str]], baseline: Baseline | None, stopped: str
 ) -> Conclusion:
-    """Return what a run came to.
+    """Return what a run came to; what a server withstands is kept beside the verdict.
 
     Args:
-        results: in the order of the suite.
+        every: result, in the order of the suite.
         missing: see `missing_rows`.
         baseline: the failures that are known, or None.
         stopped: why the run was ended, where it was.
     """
+    results = [result for result in every if result.extension != ROBUSTNESS]
+    hostile = [result for result in every if result.extension == ROBUSTNESS]
     lost = next((r.reason.subject for r in results if r.reason and r.reason.kind is ReasonKind.TARGET_LOST), None)
     verdict = conclude(results, [label for labels in missing.values() for label in labels], lost, stopped)
     gate = None if baseline is None else baseline.gate(results, whole=not missing)
-    return Conclusion(verdict, results, missing, lost, gate)
+    return Conclusion(verdict, results, missing, lost, gate, robustness=hostile)

@@ -1,7 +1,7 @@
 """The evidence of one failed check, as files: what was sent, what came, and two programs that send it again.
 
 CHECK-ROW/
-  request.bin response.bin     the bodies
+  request.bin response.bin     the bodies; of a very long answer head and tail, and its length and digest
   request.txt response.txt     request line or status, and headers
   bytes.txt                    where the first wrong byte is, annotated
   repro.sh repro.py            curl, and httpx; a header that is secret is taken from the environment. Over gRPC grpcio
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.judging import course_programs, grpc_call
+from conformance.judging.body_files import write_body
 from conformance.judging.course import Course, is_plain
 from conformance.judging.failure import curl_headers
 from conformance.terms.result import Failure
@@ -49,7 +50,7 @@ def write(folder: Path, about: Mapping[str, Any], failure: Failure, steps: Cours
     exchange = steps[-1][0]
     message, secrets = exchange.message, settings.secrets
     (folder / "request.bin").write_bytes(message.body)
-    (folder / "response.bin").write_bytes(hidden.hide_bytes(exchange.body, secrets))
+    write_body(folder, "response", hidden.hide_bytes(exchange.body, secrets))
     texts = {
         "request.txt": _request_head(exchange, settings),
         "response.txt": hidden.hide(_response_head(exchange), secrets),

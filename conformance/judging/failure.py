@@ -116,7 +116,9 @@ def is_long(message: Message) -> bool:
 
 
 def repeat(exchange: Exchange, settings: Settings, body_file: str | None = None) -> str:
-    """Return a shell command that sends the request again."""
+    """Return a shell command that sends the request again; empty for what no program sends."""
+    if exchange.as_octets:
+        return ""
     if Reply(exchange).is_over_grpc:
         return grpc_call.repeat(exchange, settings, body_file)
     return curl(exchange, settings, body_file)

@@ -26,13 +26,13 @@ from conformance.survey.deployed import FULL, MIXED, PLAIN, Deployed
 from conformance.survey.survey import Survey
 from conformance.terms import ledger
 from conformance.terms.check import Check, Row, key, label
-from conformance.terms.extensions import GRPC, HTTP, OVER_HTTP, PROTOCOL
+from conformance.terms.extensions import GRPC, HTTP, OVER_HTTP, PROTOCOL, ROBUSTNESS
 from conformance.terms.outcome import UNMET, Outcome, Reason, ReasonKind
 from conformance.terms.result import CheckResult, Failure
 from conformance.terms.text import safe
 from conformance.transport.credentials import hide
 from conformance.transport.grpc_target import GrpcTarget
-from conformance.transport.replay import NotRecordedError
+from conformance.transport.replay import NotKeptError, NotRecordedError
 from conformance.transport.target import Target
 from conformance.transport.unreachable import TargetLost
 
@@ -76,9 +76,10 @@ class Judge:
         with self.target.scope(key(check.id, row.id)):
             said = self._absent(check, row) or self._run(check, row)
             said = self._with_what_broke(check, row, said)
-            self._ends.note(label(check.id, row.id), has_failed=said.outcome is Outcome.FAIL)
+            entry = ledger.requirement(check.requirements(row)[0])
+            is_missed = said.failure is not None and entry.is_of_robustness
+            self._ends.note(label(check.id, row.id), has_failed=is_missed or said.outcome is Outcome.FAIL)
             exchanges = len(self.target.exchanges)
-        entry = ledger.requirement(check.requirements(row)[0])
         secrets = self.target.settings.secrets
         return CheckResult(
             check.id,
@@ -102,10 +103,11 @@ class Judge:
         """Say why the row does not apply to this target, or None."""
         offered, transports = self.survey.offered, self.target.settings.transports
         broke = check.of_survey and any(not one.is_manner for one in self.target.broken_before)
-        if not (check.is_over_grpc or broke or {*OVER_HTTP, PROTOCOL} & set(offered)):
+        applies = check.is_over_grpc or broke or _withstands(check, row)
+        if not (applies or {*OVER_HTTP, PROTOCOL} & set(offered)):
             return _absence(ReasonKind.NOTHING_OVER_HTTP, "none of the extensions is offered over HTTP")
         own = str(ledger.requirement(check.requirements(row)[0]).extension)
-        missing = [name for name in (own, *row.needs) if name != PROTOCOL and name not in offered]
+        missing = [name for name in (own, *row.needs) if name not in (PROTOCOL, ROBUSTNESS, *offered)]
         if own not in missing:
             for transport in check.over:
                 if transport not in transports:
@@ -139,7 +141,8 @@ class Judge:
         except NotApplicable as reason:
             return _absence(ReasonKind.NOT_FOR_THIS_TARGET, safe(str(reason)))
         except NotRecordedError as missing:
-            return _error(ReasonKind.NOT_RECORDED, safe(str(missing)))
+            kind = ReasonKind.NOT_KEPT if isinstance(missing, NotKeptError) else ReasonKind.NOT_RECORDED
+            return _error(kind, safe(str(missing)))
         except TargetLost as lost:
             return self._lost(check, row, lost)
         except Exception as error:  # a fault of the suite's own must be seen, and must not end the run
@@ -189,6 +192,9 @@ class Judge:
     def _with_what_broke(self, check: Check, row: Row, said: Said) -> Said:
         """Say of a row that is not failed by itself what broke beside it: whether its model answers at all, say."""
         broken = [one for one in self.target.broken if not one.is_manner]
+        if _withstands(check, row):  # which asks itself whether the server is well, before and after
+            self.target.broken = []
+            return said
         if not broken or said.outcome not in _SENT:
             return said
         self.target.broken = []
@@ -203,7 +209,7 @@ class Judge:
 
     def _lost(self, check: Check, row: Row, lost: TargetLost) -> Said:
         """Say of a row in which the target was lost that it fails, where it ended the server; else that it is open."""
-        unmet = self._ends.blamed(lost)
+        unmet = None if _withstands(check, row) else self._ends.blamed(lost)
         if unmet is not None:
             named = unmet.requirement or check.requirements(row)[0]
             if ledger.requirement(named).level != "MUST":  # to end is never a matter of advice
@@ -216,7 +222,7 @@ class Judge:
 
     def _beyond(self, check: Check, row: Row, unmet: Unmet | None) -> Said | None:
         """Say that what is unmet is beyond a limit that the target has for itself, or None."""
-        if unmet is None or unmet.reply is None:
+        if unmet is None or unmet.reply is None or _withstands(check, row):
             return None
         if reading := self._readings.keep_from_judging(unmet.reply, unmet.requirement or check.requirements(row)[0]):
             return _absence(ReasonKind.NOT_FOR_THIS_TARGET, reading)
@@ -228,9 +234,11 @@ class Judge:
             return beyond
         named = over_grpc(unmet.requirement) if check.is_over_grpc else unmet.requirement
         requirement = self._readings.named(named or check.requirements(row)[0])
+        if _withstands(check, row):  # whatever is missed for it
+            requirement = check.requirements(row)[0]
         unmet.actual += given_before(unmet, self.target.exchanges)
-        outcome = UNMET[ledger.requirement(requirement).level]
-        if outcome is Outcome.ADVISORY and self.strict:
+        outcome = Outcome.ADVISORY if _withstands(check, row) else UNMET[ledger.requirement(requirement).level]
+        if outcome is Outcome.ADVISORY and self.strict and not _withstands(check, row):
             outcome = Outcome.FAIL
         failure = self._failure(check, row, unmet, requirement)
         message = f"expected {failure.expected}, got {failure.actual}"
@@ -240,7 +248,7 @@ class Judge:
     def _failure(self, check: Check, row: Row, unmet: Unmet, requirement: str) -> Failure:
         """Describe what is unmet, and leave the evidence where that is asked for."""
         settings = self.target.settings
-        if self.evidence is None or unmet.reply is None:
+        if self.evidence is None or unmet.reply is None or _withstands(check, row):  # no program sends half a request
             return describe(unmet, requirement, settings, self._kept(unmet))
         folder = self.evidence / evidence.folder_name(check.id, row.id)
         failure = describe(unmet, requirement, settings, str(folder / "request.bin"))
@@ -262,6 +270,11 @@ class Judge:
         """Return the file that holds the body of a request, where it is too long for a command."""
         message = unmet.reply.exchange.message if unmet.reply else None
         return self.bodies.keep(message.body) if self.bodies and message and is_long(message) else None
+
+
+def _withstands(check: Check, row: Row) -> bool:
+    """Say whether a row is about what a server withstands, of which no verdict is to hear."""
+    return ledger.requirement(check.requirements(row)[0]).is_of_robustness
 
 
 def _absence(kind: ReasonKind, message: str, subject: str = "") -> Said:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from conformance import checks
 from conformance.terms.check import Check, Row, all_rows, key
-from conformance.terms.extensions import GRPC, HTTP, transport_of
+from conformance.terms.extensions import GRPC, HTTP, ROBUSTNESS, transport_of
 from conformance.terms.ledger import Party
 
 # What is judged of a server whose models fill no role; of the errors no more than those of the survey.
@@ -20,27 +20,32 @@ class Subjects:
     """What a run is about: the model roles, deployed models by their names, or both; or a client.
 
     Of models alone what needs no role is judged: their relations, what the server says of itself, and its survey.
+
+    Attributes:
+        robustness: what a server withstands is asked for, too.
     """
 
     models: tuple[str, ...] = ()
     with_roles: bool = True
     party: Party = Party.SERVER
+    robustness: bool = False
 
 
 ROLES = Subjects()
 CLIENTS = Subjects(party=Party.CLIENT)
 
 
-def subjects_of(named: Iterable[str], tables: Iterable[str], *, has_roles: bool) -> Subjects:
+def subjects_of(named: Iterable[str], tables: Iterable[str], *, has_roles: bool, robustness: bool = False) -> Subjects:
     """Return what is judged: models by their names, and the roles where there are none or a file maps them.
 
     Args:
         named: models that the user names.
         tables: models that have a table in the file about the target.
         has_roles: whether that file has a table of roles.
+        robustness: whether what a server withstands is asked for.
     """
     models = tuple(dict.fromkeys([*named, *tables]))
-    return Subjects(models, with_roles=not models or has_roles)
+    return Subjects(models, with_roles=not models or has_roles, robustness=robustness)
 
 
 def collected_rows(
@@ -59,7 +64,8 @@ def areas_of(subjects: Subjects, transports: Sequence[str]) -> tuple[str, ...]:
     http = of_roles if subjects.with_roles else OF_MODELS
     if subjects.models:
         http = tuple(dict.fromkeys((*http, checks.RELATIONS)))
-    return (*(http if HTTP in transports else ()), *((checks.GRPC,) if GRPC in transports else ()))
+    last = (ROBUSTNESS,) if subjects.robustness else ()
+    return (*(http if HTTP in transports else ()), *((checks.GRPC,) if GRPC in transports else ()), *last)
 
 
 def rows_of_area(area: str, subjects: Subjects) -> list[tuple[Check, Row]]:
@@ -67,7 +73,7 @@ def rows_of_area(area: str, subjects: Subjects) -> list[tuple[Check, Row]]:
     cases = all_rows(checks.of_area(area))
     if area == checks.RELATIONS:
         return [(check, _about(model, row)) for check, row in cases for model in subjects.models]
-    if subjects.with_roles:
+    if subjects.with_roles or area == ROBUSTNESS:
         return cases
     if area == "errors":
         return [(check, row) for check, row in cases if check.of_survey]

@@ -76,11 +76,22 @@ def _nothing_to_judge(session: Session, found: Survey) -> str:
     troubles = [model["trouble"] for model in found.models.values() if model["trouble"]]
     if troubles and not found.offered:
         return "; ".join(troubles)
-    if not (found.roles or found.models):
+    is_empty = not (found.roles or found.models)
+    # Over gRPC tensors travel as bytes, anyway.
+    if found.coding and (is_empty or (not found.offered and GRPC not in settings.transports)):
+        return _coded(settings, found)
+    if is_empty:
         return _without_models(session, found)
-    if not found.offered and GRPC not in settings.transports:  # where tensors travel as bytes, anyway
+    if not found.offered and GRPC not in settings.transports:
         return _without_extensions(settings, found)
     return ""
+
+
+def _coded(settings: Settings, found: Survey) -> str:
+    return (
+        f"{settings.url} answers in the content coding {safe(found.coding, 60)}, which nobody asked for"
+        " (Accept-Encoding: identity): nothing of it can be judged; see whether a gateway compresses answers"
+    )
 
 
 def _without_models(session: Session, found: Survey) -> str:

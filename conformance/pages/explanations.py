@@ -11,7 +11,7 @@ from conformance import checks
 from conformance.pages import subjects
 from conformance.terms import data, ledger
 from conformance.terms.check import Check, Row
-from conformance.terms.extensions import EXTENSIONS, GRPC, HTTP
+from conformance.terms.extensions import EXTENSIONS, GRPC, HTTP, ROBUSTNESS
 from conformance.terms.ledger import Requirement
 from conformance.terms.user_error import UserError
 from conformance.transport import reference_faults
@@ -128,6 +128,8 @@ def _options(check: Check) -> Iterator[str]:
         yield "--target-model NAME"
     if check.explores:
         yield "--conformance-profile=explore"
+    if check.area == ROBUSTNESS:
+        yield "--conformance-robustness"
 
 
 def of_fault(fault: Fault) -> Lines:

@@ -50,6 +50,7 @@ AREAS: Mapping[str, str] = {
     "state": "connections, codings, and requests beside each other",
     "grpc": "tensors over gRPC: what has no counterpart over HTTP",
     "client": "what clients send, and what they make of answers",
+    "robustness": "what a server withstands; no verdict rests on it",
 }
 EXTENSIONS: Mapping[str, str] = {
     "protocol": "the protocol beneath the extensions",
@@ -57,6 +58,7 @@ EXTENSIONS: Mapping[str, str] = {
     "raw": "raw binary requests",
     "classification": "classification",
     "classification_grpc": "classification over gRPC",
+    "robustness": "robustness",
 }
 _KIND = re.compile(r"\b(Erratum|Contested|Decision): ")
 

@@ -9,6 +9,7 @@ from functools import cache
 from conformance import checks
 from conformance.terms import ledger
 from conformance.terms.check import Check, Row, all_rows
+from conformance.terms.extensions import ROBUSTNESS
 from conformance.transport import reference_faults
 from conformance.transport.reference_faults import Fault
 
@@ -60,7 +61,7 @@ def _spread(found: Answering, requirement: str) -> tuple[bool, bool, int, int]:
 
 def every_check() -> tuple[Check, ...]:
     """Return all checks, those on models that the user names and those of clients included, in the suite's order."""
-    others = [check for area in (checks.RELATIONS, *checks.OF_CLIENTS) for check in checks.of_area(area)]
+    others = [check for area in (checks.RELATIONS, ROBUSTNESS, *checks.OF_CLIENTS) for check in checks.of_area(area)]
     return (*checks.load(), *others)
 
 

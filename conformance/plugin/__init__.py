@@ -67,6 +67,10 @@ def pytest_configure(config: pytest.Config) -> None:
         pytest.UsageError: an option cannot be used.
     """
     if options.names_target(config.option, config.getini):
-        from conformance.plugin.hooks import Hooks
+        from conformance.plugin import loading
+
+        loading.put_off_garbage(config)
+        with loading.numpy_in_one_thread():
+            from conformance.plugin.hooks import Hooks
 
         config.pluginmanager.register(Hooks(config), "oip-conformance-run")

@@ -22,7 +22,7 @@ from conformance.survey.survey import Survey
 from conformance.terms.check import Check, Row
 from conformance.terms.ledger import Party
 from conformance.terms.result import CheckResult
-from conformance.transport import har
+from conformance.transport import journal
 
 
 class BaseRun(ABC):
@@ -63,7 +63,7 @@ class BaseRun(ABC):
             pytest.UsageError: it cannot be used.
         """
         folder = self.options.evidence
-        if folder is not None and (fault := claim(folder, har.OF_ANOTHER_RUN)):
+        if folder is not None and (fault := claim(folder, journal.OF_ANOTHER_RUN)):
             raise pytest.UsageError(f"--conformance-evidence {folder}: {fault}")
 
     @property

@@ -17,7 +17,7 @@ from conformance.judging.selection import CLIENTS, Subjects
 from conformance.plugin import client_options
 from conformance.plugin.base_run import BaseRun, process_of
 from conformance.plugin.client_options import ClientOptions
-from conformance.report import client_terminal, json_report
+from conformance.report import client_terminal
 from conformance.survey.progress import Progress, silent
 from conformance.survey.survey import Survey
 from conformance.terms.extensions import EXTENSIONS
@@ -140,6 +140,8 @@ class ClientRun(BaseRun):
     def asked(self) -> dict[str, Any]:
         """Return the options that shaped the verdict, as the report has them."""
         options = self.options
+        from conformance.report import json_report  # no request waits for it
+
         return json_report.asked_of_client(
             profile=options.profile, dangerous=options.dangerous, strict=options.strict, timeout=options.patience
         )

@@ -18,6 +18,7 @@ from conformance.judging.selection import Subjects, areas_of, belongs, is_named,
 from conformance.plugin import keywords, markers
 from conformance.terms import ledger
 from conformance.terms.check import Check, Row, key
+from conformance.terms.extensions import ROBUSTNESS
 from conformance.terms.result import CheckResult
 
 FOLDER = Path(checks.__file__).parent
@@ -107,9 +108,16 @@ def collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector 
 
 
 def arrange(config: pytest.Config, items: list[pytest.Item], never: Sequence[str]) -> None:
-    """Leave out what must never be sent, and put what has ended servers at the end."""
+    """Leave out what must never be sent, and put what has ended servers at the end; behind it what is hostile."""
     kept_back = [item for item in items if isinstance(item, CheckItem) and is_named(item.check, item.row, never)]
     if kept_back:
         config.hook.pytest_deselected(items=kept_back)
         items[:] = [item for item in items if item not in kept_back]
-    items.sort(key=lambda item: isinstance(item, CheckItem) and item.row.dangerous)
+    items.sort(key=_place)
+
+
+def _place(item: pytest.Item) -> tuple[bool, bool]:
+    """Return a key by which what may end the server comes last, and nothing comes behind it but its like."""
+    if not isinstance(item, CheckItem):
+        return False, False
+    return item.check.area == ROBUSTNESS, item.row.dangerous

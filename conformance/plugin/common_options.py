@@ -9,8 +9,6 @@ from typing import Any
 import pytest
 
 from conformance.judging.baseline import Baseline
-from conformance.judging.baseline_file import BaselineError
-from conformance.judging.baseline_file import load as load_baseline
 from conformance.report import formats
 
 
@@ -84,7 +82,9 @@ def _baseline(option: Any) -> Baseline | None:
         raise pytest.UsageError("--conformance-update-baseline: give --conformance-baseline FILE, too")
     if not file or (update and not Path(file).exists()):
         return Baseline() if file else None
+    from conformance.judging import baseline_file  # and what edits TOML with it, which hardly any run needs
+
     try:
-        return load_baseline(Path(file))
-    except BaselineError as error:
+        return baseline_file.load(Path(file))
+    except baseline_file.BaselineError as error:
         raise pytest.UsageError(str(error)) from error

@@ -11,17 +11,16 @@ from typing import Any
 
 import pytest
 
-from conformance.judging import baseline_file
 from conformance.judging.baseline import Baseline, unapplied
 from conformance.judging.conclusion import Conclusion, concluded, in_order, missing_rows, places_of_rows
 from conformance.plugin.base_run import BaseRun, now
 from conformance.plugin.collection import FOLDER
-from conformance.report import formats, github, json_report
+from conformance.report import formats, github
 from conformance.report.leaving import write_whole
 from conformance.terms.check import key
 from conformance.terms.result import CheckResult
 from conformance.terms.verdict import EXIT_STATUS
-from conformance.transport import har
+from conformance.transport import journal
 
 
 def finish(run: BaseRun, config: pytest.Config, exitstatus: int) -> tuple[int, dict[str, Any] | None]:
@@ -50,7 +49,7 @@ def _exit_status(run: BaseRun, conclusion: Conclusion, config: pytest.Config, ch
     """
     verdict, gate = conclusion.verdict, conclusion.gate
     own = verdict.exit_status if gate is None else gate.exit_status(verdict, conclusion.lost)
-    if conclusion.judged_nothing:
+    if conclusion.judged_nothing and chosen != pytest.ExitCode.INTERRUPTED:
         return own
     if chosen not in (0, 1) and not run.was_cut_short:
         return chosen
@@ -81,6 +80,8 @@ def _updated_baseline(
     run: BaseRun, baseline: Baseline, path: Path, results: Sequence[CheckResult], *, whole: bool
 ) -> Baseline:
     """Write the baseline anew and return it; what fails is known from then on."""
+    from conformance.judging import baseline_file  # and what edits TOML with it, which hardly any run needs
+
     if not whole:
         sys.stderr.write(f"{path} is as it was: only a whole run can update it\n")
         return baseline
@@ -91,12 +92,14 @@ def _updated_baseline(
 
 def _merge_recordings(run: BaseRun, folder: Path) -> None:
     order = {key(check, row): place for (check, row), place in places_of_rows(run.subjects).items()}
-    har.merge(folder, run.url, order, run.grpc_url, run.party)
+    journal.merge(folder, run.url, order, run.grpc_url, run.party)
 
 
 def _write_reports(run: BaseRun, conclusion: Conclusion) -> dict[str, Any] | None:
     if not (run.options.reports or github.is_there(os.environ)):
         return None
+    from conformance.report import json_report
+
     report = json_report.build(
         conclusion.results,
         run.survey,
@@ -110,6 +113,7 @@ def _write_reports(run: BaseRun, conclusion: Conclusion) -> dict[str, Any] | Non
         complete=conclusion.is_complete,
         missing=conclusion.missing,
         gate=conclusion.gate,
+        hostile=conclusion.robustness,
         party=run.party,
         about=run.about(),
     )

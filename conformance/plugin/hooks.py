@@ -12,13 +12,14 @@ from typing import Any
 
 import pytest
 
-from conformance.plugin import collection, ending, junit, keywords, markers, printing, pytest_reports, signals
+from conformance.judging.conclusion import nothing_judged
+from conformance.plugin import collection, junit, keywords, loading, markers, printing, pytest_reports, signals
 from conformance.plugin.base_run import BaseRun
 from conformance.plugin.options import names_client
 from conformance.plugin.progress import Progress
 from conformance.plugin.run import Run
 from conformance.terms.result import CheckResult
-from conformance.transport import har
+from conformance.transport.journal import JournalError
 
 
 class Hooks:
@@ -40,11 +41,10 @@ class Hooks:
         markers.register(config)
         self.is_worker = hasattr(config, "workerinput")
         self.run = _run(config)
-        if config.args == [str(collection.FOLDER)]:  # other people's tests have words of their own
-            keywords.make_exact(config)
         self.report: dict[str, Any] | None = None
         self.progress: Progress | None = None
         self._sigterm = signals.take_as_interrupt()
+        self._interrupt: KeyboardInterrupt | None = None
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionstart(self) -> None:
@@ -67,21 +67,47 @@ class Hooks:
             try:
                 with printing.live_line(reporter) as progress:
                     self.run.start(progress)
-            except har.JournalError as error:
+            except KeyboardInterrupt as interrupt:
+                self._put_off(interrupt)
+            except JournalError as error:
                 raise pytest.UsageError(f"--conformance-evidence: {error.strerror}") from error
             printing.print_header(self.run, reporter)
 
+    def _put_off(self, interrupt: KeyboardInterrupt) -> None:
+        """Let an interrupt wait until pytest has started: what comes before ends without reports and without a verdict.
+
+        Raises:
+            KeyboardInterrupt: there is nothing yet that could be told of the target.
+        """
+        if not self.run.has_started:
+            raise interrupt
+        self._interrupt = interrupt
+        self.run.conclusion = nothing_judged(f"interrupted before {self.run.name} was known")
+
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self, session: pytest.Session) -> bool | None:
-        """Collect nothing when there is nothing to judge."""
+        """Collect nothing when there is nothing to judge.
+
+        Raises:
+            KeyboardInterrupt: the run was interrupted before.
+        """
+        if self._interrupt is not None:
+            raise self._interrupt
         if self.run.options.junit == "requirements":
             junit.begin(self.config)
         if self.run.conclusion is None:
+            if self.config.args == [str(collection.FOLDER)]:  # other people's tests have words of their own
+                keywords.make_exact(self.config, self.run.party)
             return None
         if self.config.pluginmanager.has_plugin("dsession"):
             self.config.pluginmanager.unregister(name="dsession")  # it has no workers to wait for
         session.items = []
         return True
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_finish(self) -> None:
+        """Let what is loaded by now be, and search what comes for garbage."""
+        loading.search_again()
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -112,7 +138,10 @@ class Hooks:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> None:
-        """Begin to count."""
+        """Begin to count, and say which rows come."""
+        if isinstance(self.run, Run):
+            rows = [(item.check, item.row) for item in session.items if isinstance(item, collection.CheckItem)]
+            self.run.expect(rows)
         self.progress = Progress(self.config.pluginmanager.get_plugin("terminalreporter"), session)
 
     @pytest.hookimpl(tryfirst=True)
@@ -153,6 +182,8 @@ class Hooks:
             printing.print_verdict(self.run, self.report, reporter)
 
     def _conclude(self, session: pytest.Session, exitstatus: int) -> None:
+        from conformance.plugin import ending  # what writes reports: no run begins later for it
+
         if self.progress:
             self.progress.end()
         if not self.is_worker:

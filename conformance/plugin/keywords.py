@@ -13,6 +13,7 @@ import pytest
 
 from conformance import checks
 from conformance.terms.check import Check, Row
+from conformance.terms.ledger import Party
 
 # A word in an expression, as pytest reads it.
 _WORD = re.compile(r"[\w:+\-.\[\]\\/]+")
@@ -24,11 +25,12 @@ def of(check: Check, row: Row) -> Iterator[str]:
     yield from (check.id, check.name, *check.requirements(row))
 
 
-def make_exact(config: pytest.Config) -> None:
-    """Replace the words of `-k` that are the name of an area or the id of a check."""
+def make_exact(config: pytest.Config, party: Party) -> None:
+    """Replace the words of `-k` that are the name of an area, or the id of a check of who is judged."""
     if not config.option.keyword:
-        return  # and load no check before it is clear that there is something to judge
-    ids = (check.id for area in checks.PACKAGES for check in checks.of_area(area))
+        return
+    areas = [area for area in checks.PACKAGES if (area in checks.OF_CLIENTS) == (party is Party.CLIENT)]
+    ids = (check.id for area in areas for check in checks.of_area(area))
     names = {name.lower() for name in (*checks.PACKAGES, *ids)}
 
     def replaced(word: re.Match[str]) -> str:

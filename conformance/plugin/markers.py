@@ -11,7 +11,7 @@ import pytest
 from conformance import checks
 from conformance.terms import ledger
 from conformance.terms.check import Check, Row
-from conformance.terms.extensions import EXTENSIONS, PROTOCOL, TRANSPORTS
+from conformance.terms.extensions import EXTENSIONS, PROTOCOL, ROBUSTNESS, TRANSPORTS
 
 # From the strongest to the weakest.
 LEVELS: Mapping[str, str] = {
@@ -32,6 +32,7 @@ def known() -> Mapping[str, str]:
     return {
         **LEVELS,
         PROTOCOL: "a row about what lies beneath the extensions",
+        ROBUSTNESS: "a row about what a server withstands, under --conformance-robustness",
         **{name: f"a row about the extension {name}" for name in EXTENSIONS},
         **{f"{AREA}{name}": f"a row of the area {name}" for name in checks.PACKAGES},
         **{f"{OVER}{name}": f"a row that is judged over {name}" for name in TRANSPORTS},

@@ -53,7 +53,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "metavar": "'NAME: VALUE'",
         "action": "append",
         "default": [],
-        "help": "send this header with every request (repeatable); its value is never shown",
+        "help": "send this header with every request (repeatable); its value is never shown; ${NAME} in it is a "
+        "variable of the environment, and @FILE the text of a file, so that no list of processes shows a secret",
     },
     "--target-ca": {"dest": "target_ca", "metavar": "FILE", "help": "verify TLS with these certificates"},
     "--target-insecure": {
@@ -66,6 +67,13 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "metavar": "S",
         "type": float,
         "help": "seconds to wait for a connection and for the next byte of an answer (default: 10)",
+    },
+    "--target-rate": {
+        "dest": "target_rate",
+        "metavar": "N",
+        "type": float,
+        "help": "send at most so many requests a second; 0.5 is one every two seconds (default: as fast as the target "
+        "answers); with -n each process keeps it for itself",
     },
     "--target-model": {
         "dest": "target_models",
@@ -109,6 +117,20 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "action": "store_true",
         "help": "send, at the end, requests that are known to have ended servers, too",
     },
+    "--conformance-concurrency": {
+        "dest": "conformance_concurrency",
+        "metavar": "N",
+        "type": int,
+        "default": None,
+        "help": "ask on up to N connections at once, which changes no verdict (default: one, or up to 16 where the "
+        "target answers after 10 ms and more)",
+    },
+    "--conformance-robustness": {
+        "dest": "conformance_robustness",
+        "action": "store_true",
+        "help": "send, at the end, hostile requests, too, and say how many the server withstands; the verdict does not "
+        "rest on them. Only for a server that is yours: it may be slow or gone afterwards",
+    },
     "--conformance-baseline": {
         "dest": "conformance_baseline",
         "metavar": "FILE",
@@ -147,13 +169,13 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "--conformance-evidence": {
         "dest": "conformance_evidence",
         "metavar": "DIR",
-        "help": "write run.har, a recording of every exchange, and a folder for each check that is not met: bytes, and "
-        "programs that send them again",
+        "help": "write run.har.xz, a recording of every exchange, and a folder for each check that is not met: bytes, "
+        "and programs that send them again",
     },
     "--target-replay": {
         "dest": "target_replay",
         "metavar": "FILE",
-        "help": "judge a recording (run.har) instead of a server; the other options have to be those of its run",
+        "help": "judge a recording (run.har.xz) instead of a server; the other options have to be those of its run",
     },
 }
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from conformance.judging.conclusion import Conclusion
 from conformance.plugin.base_run import BaseRun
-from conformance.report import github, terminal, terminal_findings
+from conformance.report import github, terminal
 from conformance.report.findings import label
 from conformance.report.lines import MARKUP, Line
 from conformance.survey.progress import Progress, silent
@@ -42,7 +42,7 @@ def print_header(run: BaseRun, reporter: Any) -> None:
 def print_summary(run: BaseRun, reporter: Any) -> None:
     """Show the summary and everything that was not met; what to fix first comes last, where it is seen."""
     conclusion = run.conclusion
-    if conclusion is None or not conclusion.results:
+    if conclusion is None or not (conclusion.results or conclusion.robustness):
         return
     for title, section in _sections(run, conclusion, is_quiet=reporter.verbosity < 0):
         lines = [line if isinstance(line, Line) else Line(line, is_whole=True) for line in section]
@@ -53,6 +53,8 @@ def print_summary(run: BaseRun, reporter: Any) -> None:
 
 def _sections(run: BaseRun, conclusion: Conclusion, *, is_quiet: bool) -> Iterator[Section]:
     """Yield what is shown: under a baseline the difference alone, under `-q` what is not met, else everything."""
+    from conformance.report import robustness, terminal_findings  # no request waits for them
+
     results, options = conclusion.results, run.options
     checks, gate = [result.to_dict() for result in results], conclusion.gate
     most = None if options.shows_all else terminal_findings.MOST_BLOCKS
@@ -61,7 +63,7 @@ def _sections(run: BaseRun, conclusion: Conclusion, *, is_quiet: bool) -> Iterat
         new = set(gate.new)
         checks = [check for check in checks if label(check) in new]
         yield "gate", terminal.gate(gate)
-    if is_whole:
+    if is_whole and results:
         yield "summary", terminal.summary(results, run.survey, conclusion.missing, run.party)
     if not options.shows_no_failures:
         yield "failures", terminal_findings.failures(checks, run.rerun(), most=most)
@@ -69,6 +71,8 @@ def _sections(run: BaseRun, conclusion: Conclusion, *, is_quiet: bool) -> Iterat
         yield "in error, or blocked", terminal_findings.stuck(checks, most=most)
     if is_whole or gate:
         yield "advice", terminal_findings.advice(checks, most=most)
+    hostile = [result.to_dict() for result in conclusion.robustness]
+    yield "robustness", robustness.lines(hostile, run.rerun(), most=most, is_quiet=not is_whole)
     if is_whole:
         yield "observations", terminal.observations(results)
         yield "not judged", run.not_judged(results)

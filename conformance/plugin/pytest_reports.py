@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from conformance.judging.failure import block
+from conformance.terms.extensions import ROBUSTNESS
 from conformance.terms.outcome import WORDS, Outcome, ReasonKind
 from conformance.terms.result import CheckResult
 
@@ -53,7 +54,8 @@ def fill(report: pytest.TestReport, result: CheckResult) -> None:
     """Put a result into pytest's own report, which carries it from a worker to the controller."""
     report.conformance = result.to_dict()  # type: ignore[attr-defined]
     is_lost = result.is_for(ReasonKind.TARGET_LOST)  # the target is gone: that is told once
-    report.outcome = "skipped" if is_lost else _PYTEST_OUTCOME.get(result.outcome, "passed")  # type: ignore[assignment]
+    is_beside = result.extension == ROBUSTNESS and result.outcome is Outcome.ERROR  # no exit status rests on it
+    report.outcome = "skipped" if is_lost or is_beside else _PYTEST_OUTCOME.get(result.outcome, "passed")  # type: ignore[assignment]
     if report.outcome == "skipped":
         report.longrepr = (report.location[0], report.location[1] or 0, result.message)
     elif report.outcome == "failed":

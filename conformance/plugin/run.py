@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from conformance.judging.ahead import Ahead, connections_for
 from conformance.judging.beginning import begin
 from conformance.judging.kept_bodies import KeptBodies
 from conformance.judging.selection import Subjects
@@ -18,14 +19,16 @@ from conformance.plugin.base_run import BaseRun, process_of
 from conformance.plugin.exploring import choose_seed
 from conformance.plugin.options import REFERENCE
 from conformance.plugin.run_options import RunOptions
-from conformance.report import json_report, terminal
+from conformance.report import terminal
 from conformance.survey.progress import Progress, silent
 from conformance.survey.survey import Survey
+from conformance.terms.check import Check, Row
 from conformance.terms.extensions import GRPC, HTTP
 from conformance.terms.ledger import Party
 from conformance.terms.result import CheckResult
-from conformance.transport import har
+from conformance.transport.credentials import shown_values
 from conformance.transport.grpc_packages import INSTALL_GRPC, has_grpc
+from conformance.transport.journal import Journal
 from conformance.transport.reference import ReferenceServer
 from conformance.transport.replay import Replayed
 from conformance.transport.settings import Settings
@@ -38,6 +41,7 @@ class Run(BaseRun):
     Attributes:
         addresses: URL and gRPC address of the target, once the bundled server is started; with credentials.
         session: with the target; None until the run has started.
+        connections: on how many the target is asked at once.
     """
 
     party: ClassVar[Party] = Party.SERVER
@@ -61,7 +65,9 @@ class Run(BaseRun):
         self.extensions, self.never = self.options.extensions, self.options.file.never
         self.addresses = (self.options.url, self.options.grpc)
         self.session: Session | None = None
+        self.connections = 1
         self._server: ReferenceServer | None = None
+        self._ahead: Ahead | None = None
 
     @property
     def has_started(self) -> bool:
@@ -117,7 +123,7 @@ class Run(BaseRun):
         settings = options.settings(*self.addresses)
         target = Target(settings) if options.recording is None else Replayed(settings, options.recording.calls)
         if options.evidence is not None:
-            target.journal = har.Journal(options.evidence, process_of(self._config), settings)
+            target.journal = Journal(options.evidence, process_of(self._config), settings)
         taken = self._from_controller.get("survey")
         self.session = Session(
             target,
@@ -133,7 +139,40 @@ class Run(BaseRun):
             given = options.file.models
             subjects, self.conclusion = begin(self.session, options.extensions, options.subjects, given, progress)
             self.options = replace(options, subjects=subjects)
-        self._select(self.session.judge)
+        self.connections = self._chosen_connections(target)
+        if self.connections > 1 and self.conclusion is None:
+            self._ahead = Ahead(self.session, [self._other_session() for _ in range(self.connections)])
+        self._select(self.session.judge if self._ahead is None else self._ahead.judge)
+
+    def _chosen_connections(self, target: Target) -> int:
+        """Return on how many connections to ask: what is asked for, or what the latency is worth.
+
+        Processes of pytest-xdist ask on one each. A recording has no latency, and Hypothesis is for one thread.
+        """
+        if self.options.recording is not None or self.options.profile == "explore":
+            return 1
+        is_one_of_several = bool(self._from_controller) or self._config.getoption("numprocesses", None)
+        return self.options.connections or (1 if is_one_of_several else connections_for(target.latency))
+
+    def _other_session(self) -> Session:
+        """Return a session with the same target that judges rows ahead of their turn."""
+        target = Target(self._settings)
+        target.has_answered = True
+        placements = self.options.file.roles
+        return Session(target, self.survey, placements=placements, strict=self.options.strict, is_one_of_several=True)
+
+    def expect(self, rows: Sequence[tuple[Check, Row]]) -> None:
+        """Learn which rows will be judged, in order."""
+        if self._ahead is not None:
+            self._ahead.expect(rows)
+
+    def about(self) -> dict[str, Any]:
+        """Return that the target never answered, and what asking on several connections did to it, where that is so."""
+        suffered = self._ahead.suffered if self._ahead else ""
+        return {
+            **({} if self._started_session.target.has_answered else {"unreachable": True}),
+            **({"suffers_from_concurrency": suffered} if suffered else {}),
+        }
 
     def _find_addresses(self) -> tuple[str, str | None]:
         """Return URL and gRPC address of the target; the bundled server is started where it is asked for."""
@@ -158,7 +197,11 @@ class Run(BaseRun):
 
     def header(self) -> list[str]:
         """Return the lines above the run."""
-        return terminal.header(self.url, self.survey, self.options.profile, self.seed, self._of_grpc())
+        options = self.options
+        lines = terminal.header(
+            self.url, self.survey, options.profile, self.seed, self._of_grpc(), connections=self.connections
+        )
+        return [*lines, *terminal.shown_headers(shown_values(self._settings.headers))]
 
     def _of_grpc(self) -> str:
         """Return what the header says of gRPC; empty where it says nothing."""
@@ -168,7 +211,9 @@ class Run(BaseRun):
 
     def not_judged(self, results: Sequence[CheckResult]) -> Iterator[str]:
         """Yield what could not be judged, and which models to deploy."""
-        return terminal.not_judged(results, self.survey)
+        yield from terminal.not_judged(results, self.survey)
+        if self._ahead is not None and self._ahead.suffered:
+            yield from terminal.suffering(self._ahead.suffered, self.connections)
 
     def rerun(self) -> str:
         """Return the command that runs the suite against this target, without what selects checks."""
@@ -177,6 +222,8 @@ class Run(BaseRun):
             parts += ["--target-model", name]
         if self.options.dangerous:
             parts.append("--conformance-dangerous")
+        if self.subjects.robustness:
+            parts.append("--conformance-robustness")
         return shlex.join(parts)
 
     def _address_options(self) -> list[str]:
@@ -195,19 +242,25 @@ class Run(BaseRun):
     def asked(self) -> dict[str, Any]:
         """Return the options that shaped the verdict, as the report has them."""
         options = self.options
+        from conformance.report import json_report  # no request waits for it
+
         return json_report.asked(
             profile=options.profile,
             dangerous=options.dangerous,
             strict=options.strict,
             extensions=options.extensions,
             models=options.subjects.models,
+            withstands=options.subjects.robustness,
             settings=self._settings,
+            connections=self.connections,
         )
 
     # --- end ---
 
     def close(self) -> None:
         """Let go of target and bundled server."""
+        if self._ahead is not None:
+            self._ahead.close()
         if self.session is not None:
             self.session.close()
         if self._server is not None:

@@ -7,7 +7,7 @@ What is said in several places is taken from the first of: command line, environ
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +17,20 @@ from conformance.judging.selection import Subjects, subjects_of
 from conformance.plugin import common_options
 from conformance.plugin.common_options import CommonOptions
 from conformance.plugin.options import REFERENCE, given
+from conformance.terms import extras
 from conformance.terms.extensions import OVER_GRPC
 from conformance.transport import config as target_files
-from conformance.transport import har, settings
+from conformance.transport import recording as recordings
+from conformance.transport import settings
 from conformance.transport.config import TargetConfig
-from conformance.transport.grpc_packages import INSTALL_GRPC, has_grpc
-from conformance.transport.har import Recording
+from conformance.transport.grpc_packages import EXTRA, has_grpc
+from conformance.transport.har import HarError
+from conformance.transport.header_values import from_command_line
+from conformance.transport.recording import Recording
 from conformance.transport.settings import Settings, SettingsError
 
 DEFAULT_TIMEOUT = 10.0
+MOST_CONNECTIONS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,19 +47,23 @@ class RunOptions(CommonOptions):
         subjects: the model roles, deployed models that are judged by relations, or both; the model `all` stands for
             every one that the target lists.
         recording: what is judged instead of a server, or None.
+        rate: at most so many requests a second; None: as fast as the target answers.
+        connections: on how many the target is asked at once; None chooses by its latency.
     """
 
     url: str
     grpc: str | None
     config_file: str
     file: TargetConfig
-    headers: tuple[str, ...]
+    headers: tuple[str, ...] = field(repr=False)
     ca_file: str | None
     insecure: bool
     timeout: float
+    rate: float | None
     extensions: tuple[str, ...]
     subjects: Subjects
     recording: Recording | None
+    connections: int | None
 
     @property
     def is_bundled(self) -> bool:
@@ -75,7 +84,13 @@ class RunOptions(CommonOptions):
             raise pytest.UsageError(f"--target-ca {self.ca_file}: no such file")
         try:
             made = settings.make(
-                url, self.headers, ca_file=self.ca_file, insecure=self.insecure, timeout=self.timeout, grpc=grpc
+                url,
+                self.headers,
+                ca_file=self.ca_file,
+                insecure=self.insecure,
+                timeout=self.timeout,
+                grpc=grpc,
+                rate=self.rate,
             )
             made.ssl_context()
         except SettingsError as error:
@@ -106,11 +121,16 @@ def read(config: pytest.Config, from_controller: Mapping[str, Any]) -> RunOption
         ca_file=given("target_ca", option.target_ca, ini) or file.ca_file,
         insecure=option.target_insecure or file.insecure,
         timeout=_timeout(config, file),
+        rate=file.rate if option.target_rate is None else option.target_rate,
         extensions=tuple(option.target_extensions or file.extensions),
         subjects=subjects_of(
-            from_controller.get("models", option.target_models), file.models, has_roles=file.roles is not None
+            from_controller.get("models", option.target_models),
+            file.models,
+            has_roles=file.roles is not None,
+            robustness=_robustness(config, recording),
         ),
         recording=recording,
+        connections=_connections(option.conformance_concurrency),
         **common_options.fields(option),
     )
     _check_addresses(found)
@@ -142,7 +162,7 @@ def _check_addresses(options: RunOptions) -> None:
     url, grpc = options.url, options.grpc
     if grpc:
         if not has_grpc():
-            raise pytest.UsageError(f"--target-grpc needs the extra grpc: {INSTALL_GRPC}")
+            raise pytest.UsageError(extras.missing(EXTRA, "--target-grpc"))
         if options.subjects.models and not url:
             raise pytest.UsageError("--target-model: models are judged by relations over HTTP, give --target-url, too")
     elif url != REFERENCE and set(options.extensions) & set(OVER_GRPC):
@@ -166,7 +186,11 @@ def _target_file(config_file: str) -> TargetConfig:
 def _headers(given_headers: list[str], file: TargetConfig) -> list[str]:
     """Return the headers of the command line, and those of the file that it does not replace."""
     names = {_name(header) for header in given_headers}
-    return [*[header for header in file.headers if _name(header) not in names], *given_headers]
+    try:
+        own = from_command_line(given_headers)
+    except SettingsError as error:
+        raise pytest.UsageError(str(error)) from error
+    return [*[header for header in file.headers if _name(header) not in names], *own]
 
 
 def _name(header: str) -> str:
@@ -183,6 +207,27 @@ def _timeout(config: pytest.Config, file: TargetConfig) -> float:
         raise pytest.UsageError(f"OIP_TARGET_TIMEOUT or oip_target_timeout is no number: {text!r}") from None
 
 
+def _connections(given: int | None) -> int | None:
+    if given is not None and not 1 <= given <= MOST_CONNECTIONS:
+        raise pytest.UsageError(f"--conformance-concurrency {given}: give a number from 1 to {MOST_CONNECTIONS}")
+    return given
+
+
+def _robustness(config: pytest.Config, recording: Recording | None) -> bool:
+    """Say whether hostile requests are to be sent.
+
+    Raises:
+        pytest.UsageError: they cannot be: to a recording, or beside the requests of other processes.
+    """
+    if not config.option.conformance_robustness:
+        return False
+    if recording is not None:
+        raise pytest.UsageError("--conformance-robustness: a recording withstands nothing; leave --target-replay out")
+    if getattr(config.option, "dist", "no") != "no":
+        raise pytest.UsageError("--conformance-robustness: not with -n, where other rows would suffer from it")
+    return True
+
+
 def _recording(config: pytest.Config) -> Recording | None:
     """Return the recording that is judged instead of a server, or None."""
     file = config.option.target_replay
@@ -191,6 +236,6 @@ def _recording(config: pytest.Config) -> Recording | None:
     if config.option.conformance_profile == "explore":
         raise pytest.UsageError("--target-replay: the requests of --conformance-profile=explore are not the same twice")
     try:
-        return har.load(Path(file))
-    except har.HarError as error:
+        return recordings.load(Path(file))
+    except HarError as error:
         raise pytest.UsageError(f"--target-replay: {error}") from error

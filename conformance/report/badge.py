@@ -34,14 +34,25 @@ TEMPLATE = """\
 
 def svg(view: View) -> str:
     """Return the badge as SVG."""
-    message = _message(view)
+    title = f"{safe(view.title, 120)}: {view.verdict}, {view.musts.sentence}"
+    return drawn(_message(view), COLORS[view.verdict], title)
+
+
+def drawn(message: str, color: str, title: str) -> str:
+    """Return a badge as SVG.
+
+    Args:
+        message: a few words.
+        color: six hexadecimal digits.
+        title: for who does not see it.
+    """
     label_length, message_length = _length(LABEL), _length(message)
     left, right = label_length + 2 * PADDING, message_length + 2 * PADDING
     return TEMPLATE.format(
-        title=escape(f"{safe(view.title, 120)}: {view.verdict}, {view.musts.sentence}"),
+        title=escape(title),
         label=escape(LABEL),
         message=escape(message),
-        color=COLORS[view.verdict],
+        color=color,
         width=left + right,
         left=left,
         right=right,
@@ -54,13 +65,12 @@ def svg(view: View) -> str:
 
 def shields(view: View) -> str:
     """Return what an endpoint badge of shields.io reads; nobody can ask for another colour where something is wrong."""
-    document = {
-        "schemaVersion": 1,
-        "label": LABEL,
-        "message": _message(view),
-        "color": COLORS[view.verdict],
-        "isError": view.verdict != "conformant",
-    }
+    return endpoint(_message(view), COLORS[view.verdict], is_error=view.verdict != "conformant")
+
+
+def endpoint(message: str, color: str, *, is_error: bool) -> str:
+    """Return what an endpoint badge of shields.io reads; see `drawn`."""
+    document = {"schemaVersion": 1, "label": LABEL, "message": message, "color": color, "isError": is_error}
     return json.dumps(document, indent=1) + "\n"
 
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 from conformance.report.findings import Entry, Group, by, group_of
 from conformance.terms import ledger
-from conformance.terms.extensions import EXTENSIONS, PROTOCOL
+from conformance.terms.extensions import EXTENSIONS, PROTOCOL, ROBUSTNESS
 from conformance.terms.outcome import Outcome
 
 GOLDEN = "golden."  # how the ids of checks begin that ask for much at once
-DEPTH = (PROTOCOL, *EXTENSIONS)
+DEPTH = (PROTOCOL, *EXTENSIONS, ROBUSTNESS)
 SILENT = (Outcome.NOT_APPLICABLE, Outcome.BLOCKED, Outcome.ERROR)
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
-from conformance.report import page_markdown
-from conformance.report import view as views
 from conformance.report.findings import Group, brief, label
-from conformance.report.view import Report
 from conformance.terms.outcome import Outcome
 from conformance.terms.text import safe
+
+Report = Mapping[str, Any]
 
 SUMMARY_LIMIT = 1024 * 1024
 ANNOTATIONS = 10
@@ -31,6 +31,8 @@ def commands(report: Report | None, environment: Mapping[str, str]) -> Iterator[
     """Yield a workflow command for each failure that is not known, and each piece of advice; at most ten of both."""
     if report is None or environment.get("GITHUB_ACTIONS") != "true":
         return
+    from conformance.report import view as views  # what makes pages: every other run starts without
+
     view = views.view(report)
     why = "; ".join(view.report["why"])
     errors = [_command("error", TITLE, f"{view.verdict}: {why}")] if view.verdict == "incomplete" else []
@@ -73,6 +75,9 @@ def summarize(report: Report, environment: Mapping[str, str]) -> None:
     name = environment.get("GITHUB_STEP_SUMMARY")
     if not name:
         return
+    from conformance.report import page_markdown
+    from conformance.report import view as views
+
     path = Path(name)
     used = path.stat().st_size if path.exists() else 0
     with path.open("a", encoding="utf-8") as file:

@@ -107,7 +107,7 @@ def _moment(text: str) -> datetime:
 
 def _run(file: str, report: Report, earlier: Report | None) -> Run:
     found = list(changes(earlier, report)) if earlier else []
-    fixed, broke = (list(filter(test, found)) for test in (_is_fixed, _is_broken))
+    fixed, broke = (list(filter(test, found)) for test in (is_fixed, is_broken))
     suite = report["suite"]
     return Run(
         file,
@@ -124,12 +124,14 @@ def _run(file: str, report: Report, earlier: Report | None) -> Run:
     )
 
 
-def _is_fixed(change: Changed) -> bool:
+def is_fixed(change: Changed) -> bool:
+    """Say whether what was not met is met."""
     before, after = change.outcomes
     return before in NOT_MET and after in MET
 
 
-def _is_broken(change: Changed) -> bool:
+def is_broken(change: Changed) -> bool:
+    """Say whether what is not met was met, or was not judged."""
     before, after = change.outcomes
     return before not in NOT_MET and after in NOT_MET
 

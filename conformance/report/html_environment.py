@@ -7,10 +7,14 @@ import jinja2
 from conformance.terms.text import safe
 
 
-def environment() -> jinja2.Environment:
-    """Return an environment with the filter `safe_text`, which takes control characters out of a text."""
+def environment(*packages: str) -> jinja2.Environment:
+    """Return an environment with the filter `safe_text`, which takes control characters out of a text.
+
+    Args:
+        packages: further ones with templates; `plain.css` is there for all.
+    """
     made = jinja2.Environment(
-        loader=jinja2.PackageLoader("conformance.report"),
+        loader=jinja2.ChoiceLoader([jinja2.PackageLoader(name) for name in ("conformance.report", *packages)]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

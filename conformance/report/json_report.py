@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from conformance import __version__
 from conformance.judging.baseline import Gate
 from conformance.likeness.naming import looks_like
-from conformance.report import deployed_models
+from conformance.report import deployed_models, robustness
 from conformance.survey.survey import Survey
 from conformance.terms import data
 from conformance.terms import verdict as verdicts
@@ -36,20 +36,29 @@ MOST_LISTED = 200  # extensions that a server lists
 def suite_digest() -> str:
     """Return the SHA-256 of everything that decides a verdict: code, ledger, roles, schemas and fixtures."""
     digest = hashlib.sha256()
-    folders = (data.PACKAGE, data.folder("schemas"), data.folder("fixtures"))
-    for folder in folders:
-        for path in sorted(path for path in folder.rglob("*") if _decides(path, folder)):
-            name = path.relative_to(folder).as_posix()
-            digest.update(f"{folder.name}/{name}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
+    # In a wheel schemas and fixtures lie inside the package; they are counted under their own names.
+    others = {data.PACKAGE: ("schemas", "fixtures")}
+    for folder in (data.PACKAGE, data.folder("schemas"), data.folder("fixtures")):
+        for parts in sorted(_files(str(folder), others.get(folder, ()))):
+            with open(os.path.join(folder, *parts), "rb") as file:
+                content = file.read()
+            digest.update(f"{folder.name}/{'/'.join(parts)}\0".encode() + hashlib.sha256(content).digest())
     return digest.hexdigest()
 
 
-def _decides(path: Path, folder: Path) -> bool:
-    parts = path.relative_to(folder).parts
-    if not path.is_file() or any(part == "__pycache__" or part.startswith(".") for part in parts):
-        return False  # what tools leave in a checkout
-    # In a wheel schemas and fixtures lie inside the package; they are counted under their own names.
-    return folder != data.PACKAGE or parts[0] not in ("schemas", "fixtures")
+def _files(folder: str, others: Collection[str] = ()) -> Iterator[tuple[str, ...]]:
+    """Yield the path below a folder of each file there, but for what tools leave in a checkout.
+
+    There are thirteen hundred of them, for which pathlib takes as long as a short run.
+    """
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name == "__pycache__" or entry.name.startswith(".") or entry.name in others:
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                yield from ((entry.name, *below) for below in _files(entry.path))
+            elif entry.is_file():
+                yield (entry.name,)
 
 
 def build(
@@ -66,6 +75,7 @@ def build(
     complete: bool,
     missing: verdicts.Missing = MappingProxyType({}),
     gate: Gate | None = None,
+    hostile: Sequence[CheckResult] = (),
     party: Party = Party.SERVER,
     about: Mapping[str, Any] = MappingProxyType({}),
 ) -> dict[str, Any]:
@@ -84,6 +94,7 @@ def build(
         complete: whether all was run that should be.
         missing: labels of the rows that were not, by extension.
         gate: what came of the run under a baseline, where there is one.
+        hostile: results of checks of what the server withstands, which say nothing of the verdict.
         party: who was judged; a report of a client says so.
         about: further members of the target.
     """
@@ -106,6 +117,8 @@ def build(
         "checks": checks,
         **({"looks_like": likenesses} if likenesses else {}),
     }
+    if hostile:
+        report["robustness"] = robustness.member(_checks(hostile, sum(result.exchanges for result in results)))
     report["footer"] = {"complete": complete, "checks": len(results), "digest": digest(report)}
     return report
 
@@ -118,16 +131,20 @@ def asked(
     extensions: Sequence[str],
     models: Sequence[str],
     settings: Settings,
+    connections: int = 1,
+    withstands: bool = False,
 ) -> dict[str, Any]:
     """Return what shaped the verdict, as the report has it; names of headers, never their values."""
     return {
         "profile": profile,
         "dangerous": dangerous,
+        **({"robustness": True} if withstands else {}),
         "strict": strict,
         "extensions": list(extensions),
         "timeout_s": settings.timeout,
         "models": list(models),
         "headers": [name for name, _ in settings.headers],
+        **({"connections": connections} if connections > 1 else {}),
     }
 
 
@@ -141,8 +158,8 @@ def _surveyed(survey: Survey) -> dict[str, Any]:
     """Return what the target says of itself, and what it offers."""
     listed = list(dict.fromkeys([*survey.listed, *survey.listed_grpc]))
     return {
-        "name": survey.name and safe(survey.name, LONGEST),
-        "version": survey.version and safe(survey.version, LONGEST),
+        "name": shown_name(survey.name),
+        "version": shown_name(survey.version),
         "extensions_listed": [safe(name, LONGEST) for name in listed[:MOST_LISTED]],
         "extensions_offered": sorted({*survey.offered} - {PROTOCOL}),
         "roles": survey.roles,
@@ -150,9 +167,14 @@ def _surveyed(survey: Survey) -> dict[str, Any]:
     }
 
 
-def _checks(results: Sequence[CheckResult]) -> list[dict[str, Any]]:
-    """Return the checks; exchanges are numbered through the run, in the order of the suite."""
-    checks, number = [], 0
+def shown_name(said: Any) -> str | None:
+    """Return a name or version that a server gives as a report has it; None where it is no text."""
+    return safe(said, LONGEST) if isinstance(said, str) else None
+
+
+def _checks(results: Sequence[CheckResult], number: int = 0) -> list[dict[str, Any]]:
+    """Return the checks; exchanges are numbered through the run, in the order of the suite, from a number on."""
+    checks = []
     for result in results:
         entry = result.to_dict()
         del entry["extension"]  # that of its requirement

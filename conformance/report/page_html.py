@@ -207,8 +207,10 @@ def _is_open(entry: Requirement) -> bool:
 
 def _places(view: View) -> dict[str, Any]:
     """Return what says where a thing stands."""
-    shown = [*view.blocks, *view.advised]
-    groups = [*(group for block in shown for group in block.groups), *view.stuck]
+    hostile = view.robustness
+    shown = [*view.blocks, *view.advised, *(hostile.blocks if hostile else ())]
+    stuck = [*view.stuck, *(hostile.stuck if hostile else ())]
+    groups = [*(group for block in shown for group in block.groups), *stuck]
     rows = places.of_rows(row for group in groups for row in group.rows)
     return {
         "block_of": {block.requirement: places.of_block(block) for block in reversed(shown)},

@@ -18,7 +18,7 @@ from conformance.terms.text import safe
 
 LIMIT = 1024 * 1024
 # A section may fill the page up to this part of it, so that those behind it have room.
-SHARES = (0.6, 0.7, 0.8, 0.9, 0.98)
+SHARES = (0.6, 0.7, 0.8, 0.85, 0.9, 0.98)
 ROWS = 10
 DIFFERENCES = 50
 LONG = 20_000
@@ -148,6 +148,7 @@ def _sections(view: View) -> Sequence[Section]:
             "Not judged: blocked, or in error", "", [_in_full(view, group) for group in view.stuck], ("check", "checks")
         ),
         Section("Advice", "", list(map(_in_short, view.advice)), ("piece of advice", "pieces of advice")),
+        _robustness(view),
         Section(
             "Observations",
             f"What the documents leave open, and which way this {view.words.judged} goes. "
@@ -162,6 +163,14 @@ def _sections(view: View) -> Sequence[Section]:
             ("reason", "reasons"),
         ),
     )
+
+
+def _robustness(view: View) -> Section:
+    found = view.robustness
+    groups = [group for block in found.blocks for group in block.groups] + found.stuck if found else []
+    pieces = [_in_full(view, group) for group in groups]
+    intro = f"{found.sentence}. No verdict rests on it." if found else ""
+    return Section("Robustness", intro, pieces or ([""] if found else []), ("failure", "failures"))
 
 
 def _in_full(view: View, group: Group) -> str:

@@ -6,13 +6,15 @@ The texts in it are still as somebody else wrote them: who shows them escapes th
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import jsonschema
+import jsonschema_rs
 
 from conformance.report.json_report import SCHEMA
-from conformance.terms import data, files
+from conformance.terms import data, files, packed_files
 from conformance.terms.text import safe
 from conformance.terms.user_error import UserError
 
@@ -25,7 +27,7 @@ class ReportError(UserError):
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Return the report in a file.
+    """Return the report in a file, which may be packed with xz.
 
     Raises:
         ReportError: the file cannot be read, is no report, or one of another schema version.
@@ -36,16 +38,36 @@ def read(path: Path) -> dict[str, Any]:
     if report["schema"] != SCHEMA:
         version = safe(json.dumps(report["schema"]), 20)
         raise ReportError(f"{path} is a report of schema version {version}, this version reads {SCHEMA}")
-    schema = json.loads((data.folder("schemas") / "report.schema.json").read_text(encoding="utf-8"))
-    error = jsonschema.exceptions.best_match(jsonschema.Draft202012Validator(schema).iter_errors(report))
+    error = None if _is_of_the_form(report) else _best_error(report)
     if error is not None:
         raise ReportError(f"{path} is no report of oip-conformance: {safe(error.json_path)}: {safe(error.message)}")
     return report
 
 
+def _is_of_the_form(report: dict[str, Any]) -> bool:
+    """Whether a report is surely of the form: a whole run takes milliseconds so, and a second with jsonschema."""
+    try:
+        return jsonschema_rs.validator_for(_schema()).is_valid(report)
+    except ValueError:  # text that UTF-8 cannot carry
+        return False
+
+
+def _best_error(report: dict[str, Any]) -> jsonschema.ValidationError | None:
+    """Return what is wrong with the form of a report; None where nothing is."""
+    errors = jsonschema.Draft202012Validator(_schema()).iter_errors(report)
+    best: jsonschema.ValidationError | None = jsonschema.exceptions.best_match(errors)
+    return best
+
+
+@cache
+def _schema() -> dict[str, Any]:
+    schema: dict[str, Any] = json.loads((data.folder("schemas") / "report.schema.json").read_text(encoding="utf-8"))
+    return schema
+
+
 def _parse(path: Path) -> Any:
     try:
-        return files.json_of(files.read_bytes(path, LARGEST))
+        return files.json_of(packed_files.whole(path, LARGEST))
     except files.NotOpenedError as error:
         raise ReportError(f"cannot read {path}: {error}") from error
     except files.UnreadableError as error:

@@ -31,7 +31,9 @@ LISTED_ROWS = 6
 LONGEST_WHY = 1200  # characters
 
 
-def header(url: str, survey: Survey, profile: str, seed: int | None, grpc: str = "") -> list[str]:
+def header(
+    url: str, survey: Survey, profile: str, seed: int | None, grpc: str = "", *, connections: int = 1
+) -> list[str]:
     """Return the lines above the run: who is judged, on what, and how; `grpc` says where, or why not."""
     server = " ".join(safe(part, 60) for part in (survey.name, survey.version) if part) or "no server metadata"
     offered = [f"{name} ({survey.offered[name]})" for name in CHOICES if name in survey.offered]
@@ -43,7 +45,21 @@ def header(url: str, survey: Survey, profile: str, seed: int | None, grpc: str =
         *([f"roles       {len(survey.roles)} of {len(roles.load())} filled"] if survey.roles else []),
         *deployed_models.header(survey),
         f"profile     {profile}{'' if seed is None else f', seed {seed} (repeat with --hypothesis-seed={seed})'}",
+        *([f"connections {connections} at once (--conformance-concurrency=1 for one)"] if connections > 1 else []),
     ]
+
+
+def suffering(row: str, connections: int) -> Iterator[str]:
+    """Yield what is to be said of a target that answers many at once otherwise than one after another."""
+    yield (
+        f"On {connections} connections at once the target answered {safe(row)} otherwise than alone. What it says "
+        "alone counts; the rest was asked one row after another."
+    )
+
+
+def shown_headers(found: Iterable[tuple[str, str]]) -> list[str]:
+    """Return a line for each header of the user's whose value cannot be hidden, and why; names, never values."""
+    return [f"not hidden  the value of {safe(name)}, where the server repeats it: {why}" for name, why in found]
 
 
 def summary(

@@ -27,15 +27,18 @@ MEMBERS = (
 )
 
 
-def failures(checks: Sequence[Entry], rerun: str, *, most: int | None = MOST_BLOCKS) -> Iterator[Line]:
+def failures(
+    checks: Sequence[Entry], rerun: str, outcome: Outcome = Outcome.FAIL, *, most: int | None = MOST_BLOCKS
+) -> Iterator[Line]:
     """Yield a block for each requirement that is not met.
 
     Args:
         checks: of the run, as the report has them.
         rerun: the command that runs the suite again; empty where there is none.
+        outcome: of the rows that are meant.
         most: how many are shown whole, the others by name; None shows them all.
     """
-    found = blocks(checks, Outcome.FAIL)
+    found = blocks(checks, outcome)
     for number, block in enumerate(found[:most], 1):
         yield from _block(number, block, rerun)
         yield Line("")

@@ -14,9 +14,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from conformance.clients.watched import is_watched
+from conformance.report import robustness
 from conformance.report.blocks import Block, blocks
 from conformance.report.findings import Entry, Group, Observation, brief, by, groups, observations, unjudged
 from conformance.report.party_words import PartyWords, party_of, words_of
+from conformance.report.robustness import Robustness
 from conformance.terms import ledger
 from conformance.terms.documents import Sentence
 from conformance.terms.ledger import Party
@@ -106,6 +108,7 @@ class View:
         words: for who was judged.
         blocks: what to fix, the first first; `advised`: what should be met and is not, likewise.
         unjudged: why rows do not apply -> those rows.
+        robustness: what became of hostile requests; None where none were sent.
         not_run: what is known of checks that were not run; empty where all were.
     """
 
@@ -124,6 +127,7 @@ class View:
     observations: list[Observation]
     unjudged: dict[str, list[Entry]]
     not_run: str
+    robustness: Robustness | None
 
     @property
     def verdict(self) -> str:
@@ -187,6 +191,7 @@ def view(report: Report) -> View:
         observations(checks),
         unjudged(checks),
         "" if complete else "Not every check of the suite was run: what is shown here says nothing of the others.",
+        robustness.of_report(report),
     )
 
 

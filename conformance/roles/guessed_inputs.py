@@ -32,7 +32,7 @@ class GivenTensor(NamedTuple):
 
 Given = Mapping[str, GivenTensor]  # tensor -> what is sent
 
-ELEMENTS_LIMIT = 4_000_000  # of one guessed tensor
+ELEMENTS_LIMIT = 4_000_000  # of all guessed tensors of a request together
 PERIOD = 1001  # elements after which a long tensor begins again; no shape is made of multiples of it
 
 
@@ -138,7 +138,7 @@ def guesses(specs: Sequence[TensorSpec], given: Given) -> Iterator[tuple[Tensor,
     for place, values in enumerate(_VALUES if len(fixed) < len(specs) else ()):
         for sizes in _SIZES:
             shapes = tuple(sizes.fill(spec.shape) for spec in specs if spec.name not in fixed)
-            if (place, shapes) in seen or any(prod(shape) > ELEMENTS_LIMIT for shape in shapes):
+            if (place, shapes) in seen or sum(map(prod, shapes)) > ELEMENTS_LIMIT:
                 continue
             seen.add((place, shapes))
             yield tuple(

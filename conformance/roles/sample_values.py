@@ -9,10 +9,15 @@ from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from conformance.wire.tensor import Tensor
 
 # Variable dimensions become 3 where there is one, and 2, 3, 4, 2 from the left where there are several.
 _SEVERAL = (2, 3, 4, 2)
+# Elements until the values of a long tensor begin anew, so that a recording of it can be packed. A prime, so that no
+# block of a power of two is like another; FP16 holds so many exactly.
+PERIOD = 997
 
 
 def sample_shape(shape: Sequence[int], batch: int | None = None) -> tuple[int, ...]:
@@ -24,8 +29,10 @@ def sample_shape(shape: Sequence[int], batch: int | None = None) -> tuple[int, .
 
 def sample_tensor(name: str, datatype: str, shape: Sequence[int], salt: int = 0) -> Tensor:
     """Return a tensor of `shape`, without variable dimensions, with sample values. `salt` is 0 .. 255."""
-    value = _VALUES[datatype]
-    return Tensor.of(name, datatype, [value(k, salt) for k in range(prod(shape))], tuple(shape))
+    value, count = _VALUES[datatype], prod(shape)
+    period = Tensor.of(name, datatype, [value(k, salt) for k in range(min(count, PERIOD))]).array
+    array = np.resize(period, count) if count > PERIOD else period
+    return Tensor(name, datatype, tuple(shape), array.reshape(tuple(shape)))
 
 
 def _integer(bits: int, signed: bool) -> Callable[[int, int], int]:

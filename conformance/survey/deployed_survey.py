@@ -40,6 +40,7 @@ from conformance.wire.finding import shown
 from conformance.wire.json_text import parse
 from conformance.wire.request import Output
 
+MOST_DIMENSIONS = 32  # of a tensor: more than arrays of some versions of numpy have
 GUESSES = 48  # plain requests before a model counts as one that answers none
 
 HOW_TO_GIVE = (
@@ -138,12 +139,17 @@ def _spec(model: str, item: Any) -> TensorSpec:
     """Return a tensor of the metadata; a shape that is none is taken for that of one element."""
     item = item if isinstance(item, dict) else {}
     name, datatype, shape = item.get("name"), item.get("datatype"), item.get("shape")
-    if not isinstance(name, str) or datatype not in DATATYPES:
+    if not isinstance(name, str) or not isinstance(datatype, str) or datatype not in DATATYPES:
         raise SettingsError(
             f"the metadata of {safe(model, 100)} have a tensor {shown(name)} of datatype {shown(datatype)},"
             " which is none of the protocol's"
         )
     sizes = shape if isinstance(shape, list) else []
+    if len(sizes) > MOST_DIMENSIONS:
+        raise SettingsError(
+            f"the metadata of {safe(model, 100)} give {shown(name)} {len(sizes)} dimensions;"
+            f" {MOST_DIMENSIONS} are judged"
+        )
     return TensorSpec(name, datatype, tuple(size if type(size) is int and size >= 0 else -1 for size in sizes))
 
 

@@ -81,7 +81,7 @@ def _signature(target: Target, name: str) -> Signature | None:
 def _specs(entries: Any) -> tuple[TensorSpec, ...] | None:
     try:
         return tuple(TensorSpec(str(e["name"]), str(e["datatype"]), tuple(map(int, e["shape"]))) for e in entries)
-    except (TypeError, ValueError, LookupError):
+    except (TypeError, ValueError, LookupError, OverflowError):  # the last of Infinity, which Python's JSON has
         return None
 
 

@@ -41,6 +41,7 @@ def decide(survey: Survey, extension: str, wanted: Sequence[str], probes: Iterab
             survey.offered[extension] = "works"
             return
         refusal = "its parameters are ignored" if is_answered(probe.reply) else probe.reply.outcome()
+        survey.coding = survey.coding or probe.reply.unasked_coding
     survey.refusals[extension] = refusal
 
 
@@ -49,6 +50,7 @@ def read_server_metadata(reply: Reply, survey: Survey) -> None:
     document, _ = parse(reply.body)
     if not reply.succeeded or not isinstance(document, dict):
         survey.silence = str(reply.exchange.failure or f"HTTP {reply.status}")
+        survey.coding = reply.unasked_coding
         return
     survey.name = _text(document.get("name"))
     survey.version = _text(document.get("version"))

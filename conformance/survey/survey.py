@@ -21,6 +21,7 @@ class Survey:
         roles: role -> name of the model that fills it.
         models: name -> what is known of a model that is judged by relations (`survey.deployed`), as plain data.
         broken: what was neither answered nor refused (`transport.broken`), as plain data.
+        coding: the content coding of an answer, where nobody asked for one and none of its content could be read.
         silence: what a server without metadata answered instead, in a few words; else empty.
     """
 
@@ -32,6 +33,7 @@ class Survey:
     roles: dict[str, str] = field(default_factory=dict)
     models: dict[str, dict[str, Any]] = field(default_factory=dict)
     silence: str = ""
+    coding: str = ""
     listed_grpc: list[str] = field(default_factory=list)
     broken: list[dict[str, Any]] = field(default_factory=list)
 
@@ -55,4 +57,5 @@ class Survey:
             listed_grpc=[hide(entry, secrets) for entry in self.listed_grpc],
             refusals={extension: hide(text, secrets) for extension, text in self.refusals.items()},
             silence=hide(self.silence, secrets),
+            coding=hide(self.coding, secrets),
         )

@@ -89,7 +89,7 @@ def _encoded(words: str) -> str:
 @cache
 def documents() -> Mapping[str, Document]:
     """Return every document by its key, in the order of pages. Read once; the mapping is read-only."""
-    return MappingProxyType({key: _document(key, table) for key, table in _tables()})
+    return MappingProxyType({key: _document(key, table) for key, table in _tables().items()})
 
 
 @cache
@@ -109,9 +109,9 @@ def sentence(key: str) -> Sentence:
     return sentences()[key]
 
 
-def _tables() -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for name in FILES:
-        yield from data.toml(f"{FOLDER}/{name}.toml").items()
+@cache
+def _tables() -> Mapping[str, Mapping[str, Any]]:
+    return {key: table for name in FILES for key, table in data.toml(f"{FOLDER}/{name}.toml").items()}
 
 
 def _document(key: str, table: Mapping[str, Any]) -> Document:
@@ -119,7 +119,7 @@ def _document(key: str, table: Mapping[str, Any]) -> Document:
 
 
 def _sentences() -> Iterator[Sentence]:
-    for key, table in _tables():
+    for key, table in _tables().items():
         document = documents()[key]
         for name, fields in table["sentences"].items():
             yield Sentence(f"{key}.{name}", document, **fields)

@@ -13,6 +13,8 @@ EXTENSIONS = (*OVER_HTTP, *OVER_GRPC)
 # What lies beneath them. It is judged with any of them, and where it is asked for by name.
 PROTOCOL = "protocol"
 CHOICES = (*EXTENSIONS, PROTOCOL)
+# What a server withstands: no extension, and no part of any verdict. Judged only where it is asked for.
+ROBUSTNESS = "robustness"
 
 # What a row needs beside the extension of its requirement (`Row.needs`), where that is one.
 BINARY = ("binary_tensor_data",)

@@ -1,4 +1,7 @@
-"""The ledger: every requirement that is judged, of servers in `ledger.toml`, of clients in `ledger_clients.toml`.
+"""The ledger: every requirement that is judged.
+
+Those of servers are in `ledger.toml`, what they withstand in `ledger_robustness.toml`, those of clients in
+`ledger_clients.toml`.
 
 Strategy: the files are data and this module only names their fields. The tests validate them against
 `schemas/ledger.schema.json`, not this module, so a run pays for one parse of each. Nothing here knows the checks.
@@ -6,17 +9,19 @@ Strategy: the files are data and this module only names their fields. The tests 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
 from functools import cache
+from hashlib import sha256
 from types import MappingProxyType
 from typing import Any
 
 from conformance.terms import data
 from conformance.terms.documents import Sentence, sentence
-from conformance.terms.extensions import CLIENT, CLIENT_GRPC, GRPC, transport_of
+from conformance.terms.extensions import CLIENT, CLIENT_GRPC, GRPC, ROBUSTNESS, transport_of
 from conformance.terms.links import requirement_link
 from conformance.terms.user_error import UserError
 
@@ -24,7 +29,7 @@ from conformance.terms.user_error import UserError
 OVER_GRPC = "/grpc"
 EXTENSIONS_OVER_GRPC: Mapping[str, str] = {"classification": "classification_grpc"}
 AREAS_OVER_GRPC: Mapping[str, str] = {CLIENT: CLIENT_GRPC}
-FILES = ("terms/ledger.toml", "terms/ledger_clients.toml")
+FILES = ("terms/ledger.toml", "terms/ledger_clients.toml", "terms/ledger_robustness.toml")
 
 
 class Level(StrEnum):
@@ -68,6 +73,7 @@ class Requirement:
     """One requirement over one transport; the fields are explained at the head of `ledger.toml`.
 
     Attributes:
+        cited: the keys of the sentences that it rests on.
         page: the area on whose page it stands, which is the same over both transports.
         note: empty where there is none.
         party: whom it binds.
@@ -79,7 +85,7 @@ class Requirement:
     area: str
     basis: Basis
     statement: str
-    sources: tuple[Sentence, ...]
+    cited: tuple[str, ...]
     page: str
     note: str = ""
     party: Party = Party.SERVER
@@ -88,6 +94,20 @@ class Requirement:
     def name(self) -> str:
         """What is meant, whatever the transport: the id without `/grpc`."""
         return self.id.removesuffix(OVER_GRPC)
+
+    @property
+    def is_of_robustness(self) -> bool:
+        """Whether it is about what a server withstands, which no verdict rests on."""
+        return self.extension == ROBUSTNESS
+
+    @property
+    def sources(self) -> tuple[Sentence, ...]:
+        """The sentences that it rests on; read when somebody asks, since a run in which all is met never does.
+
+        Raises:
+            KeyError: no document has one of them.
+        """
+        return tuple(map(sentence, self.cited))
 
     @property
     def transport(self) -> str:
@@ -112,8 +132,18 @@ def load() -> Mapping[str, Requirement]:
 
 
 def of_party(party: Party) -> list[Requirement]:
-    """Return the requirements that bind servers, or those that bind clients."""
-    return [entry for entry in load().values() if entry.party is party]
+    """Return the requirements that bind servers, or those that bind clients, as far as a verdict rests on them."""
+    return [entry for entry in load().values() if entry.party is party and not entry.is_of_robustness]
+
+
+@cache
+def version() -> str:
+    """Return the version of what servers are judged by: of each requirement the id, level, extension and statement.
+
+    Suites of one version have the same requirements, whatever else changed between them.
+    """
+    rows = [(entry.id, entry.level, entry.extension, entry.statement) for entry in of_party(Party.SERVER)]
+    return sha256(json.dumps(sorted(rows)).encode()).hexdigest()[:16]
 
 
 def requirement(requirement_id: str) -> Requirement:
@@ -162,7 +192,7 @@ def _requirement(requirement_id: str, table: Mapping[str, Any], page: str) -> Re
         area=table["area"],
         basis=Basis(table["basis"]),
         statement=table["statement"],
-        sources=tuple(map(sentence, table["sources"])),
+        cited=tuple(table["sources"]),
         page=page,
         note=table.get("note", ""),
         party=Party(table.get("party", Party.SERVER)),

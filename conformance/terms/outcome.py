@@ -77,6 +77,7 @@ class ReasonKind(StrEnum):
     SIMPLER_IS_WRONG = "simpler_is_wrong"  # what the check rests on is wrong by itself
     TARGET_LOST = "target_lost"  # no connection can be made any more (the last try)
     NOT_RECORDED = "not_recorded"  # a recording has no such request
+    NOT_KEPT = "not_kept"  # a recording has the answer in part, for it was too long
     ADAPTER_BROKE = "adapter_broke"  # what asks a client: it died, hung, or said what it must not
     SUITE_FAILED = "suite_failed"  # a fault of the suite's own
 

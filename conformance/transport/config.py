@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import difflib
 import json
-import os
-import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +17,7 @@ from conformance.roles import roles
 from conformance.roles.guessed_inputs import Given, GivenTensor
 from conformance.roles.placement import Placement
 from conformance.terms import data, files
+from conformance.transport.header_values import expanded, with_variables
 from conformance.transport.settings import SettingsError
 from conformance.wire.request import Names
 
@@ -28,7 +27,7 @@ class TargetConfig:
     """What a file says of a target; None and empty where it says nothing.
 
     Attributes:
-        headers: each as "Name: value".
+        headers: each as "Name: value", with the value as it is sent; never part of a message.
         never: patterns of checks that are not run.
         roles: role -> placement; None: models are found by the roles' own names.
         models: models that are judged by relations, with inputs for those that take none made from their metadata.
@@ -37,7 +36,8 @@ class TargetConfig:
     url: str | None = None
     grpc: str | None = None
     timeout: float | None = None
-    headers: tuple[str, ...] = ()
+    rate: float | None = None
+    headers: tuple[str, ...] = field(default=(), repr=False)
     ca_file: str | None = None
     insecure: bool = False
     extensions: tuple[str, ...] = ()
@@ -52,15 +52,25 @@ def load(path: Path) -> TargetConfig:
     Raises:
         SettingsError: it cannot be read, is not TOML, does not fit the schema, or names what does not exist.
     """
+    entries = written(path)
     try:
-        entries = files.toml_of(files.read_text(path))
-    except files.UnreadableError as error:
-        raise SettingsError(f"--target-config {path}: {error}") from error
-    try:
-        _fits_schema(entries)
-        return _read(entries, path.parent)
+        return read(entries, path.parent)
     except SettingsError as error:
         raise SettingsError(f"--target-config {path}: {error}") from None
+
+
+def written(path: Path) -> dict[str, Any]:
+    """Return what the file says, as it stands there: nothing is taken from the environment or from other files.
+
+    Raises:
+        SettingsError: it cannot be read, is not TOML, or does not fit the schema.
+    """
+    try:
+        entries = files.toml_of(files.read_text(path))
+        _fits_schema(entries)
+    except (files.UnreadableError, SettingsError) as error:
+        raise SettingsError(f"--target-config {path}: {error}") from error
+    return entries
 
 
 def _fits_schema(entries: Mapping[str, Any]) -> None:
@@ -71,18 +81,30 @@ def _fits_schema(entries: Mapping[str, Any]) -> None:
     error = best_match(Draft202012Validator(schema).iter_errors(entries))
     if error is not None:
         place = ".".join(str(part) for part in error.absolute_path)
+        if place.startswith("headers"):  # what jsonschema says quotes the value
+            raise SettingsError(f"{place}: a header has a name, and a text for its value")
         raise SettingsError(f"{place}: {error.message}" if place else error.message)
 
 
-def _read(entries: Mapping[str, Any], folder: Path) -> TargetConfig:
+def read(entries: Mapping[str, Any], folder: Path) -> TargetConfig:
+    """Return what entries that fit the schema come to.
+
+    Args:
+        entries: of a file.
+        folder: which names of files are relative to.
+
+    Raises:
+        SettingsError: a variable is not set, a file cannot be read, or a role or tensor does not exist.
+    """
     tls = entries.get("tls", {})
     headers = entries.get("headers", {})
     return TargetConfig(
-        url=_expanded(entries["url"], "url") if "url" in entries else None,
-        grpc=_expanded(entries["grpc"], "grpc") if "grpc" in entries else None,
+        url=with_variables(entries["url"], "url") if "url" in entries else None,
+        grpc=with_variables(entries["grpc"], "grpc") if "grpc" in entries else None,
         timeout=entries.get("timeout"),
-        headers=tuple(f"{name}: {_expanded(value, f'headers.{name}')}" for name, value in headers.items()),
+        headers=tuple(f"{name}: {expanded(value, f'headers.{name}', folder)}" for name, value in headers.items()),
         ca_file=str(folder / tls["ca"]) if "ca" in tls else None,
+        rate=entries.get("rate"),
         insecure=tls.get("insecure", False),
         extensions=tuple(entries.get("extensions", ())),
         never=tuple(entries.get("never", ())),
@@ -97,17 +119,6 @@ def _read(entries: Mapping[str, Any], folder: Path) -> TargetConfig:
             for model, entry in entries.get("models", {}).items()
         },
     )
-
-
-def _expanded(text: str, place: str) -> str:
-    """Return text with ${NAME} replaced from the environment."""
-
-    def value(found: re.Match[str]) -> str:
-        if found[1] not in os.environ:
-            raise SettingsError(f"{place}: the environment has no variable {found[1]}")
-        return os.environ[found[1]]
-
-    return re.sub(r"\$\{(\w+)\}", value, text)
 
 
 def _placement(role: str, entry: str | Mapping[str, Any]) -> Placement:

@@ -1,34 +1,42 @@
 """Credentials that a user gave, taken out of what a server sends back: some servers repeat a request in their errors.
 
-What is taken out is replaced by as many asterisks, so that lengths and offsets stay true. Only headers that carry
-credentials count, and nothing short: a name that is no secret must not vanish from an answer.
+Which values these are is said here; `masking` finds them, `spellings` says how they may be written. What is hidden must
+never change a verdict: a value that is a word of the protocol, too short, or like a number could stand in an honest
+answer, so it is left alone, and `shown_values` says so.
 """
 
 from __future__ import annotations
 
 import binascii
-import json
 import re
 from base64 import b64decode
 from collections.abc import Iterable, Iterator
-from functools import cache
-from urllib.parse import quote
+from functools import lru_cache
+
+from conformance.transport.masking import NO_NUMBER, mask_of
+from conformance.transport.vocabulary import is_word
 
 _CREDENTIAL = re.compile(r"auth|cookie|token|secret|key|pass|credential|session|signature|jwt", re.IGNORECASE)
+_SCHEME = re.compile(r"\A[A-Za-z][\w-]* +(?=\S)")  # of an Authorization header (RFC 9110, 11.4)
+PUBLIC = frozenset({"host"})  # headers that say where a request goes
 SHORTEST = 6
-PIECE = 8
+FEWEST = 4  # different characters
 
 
 def of(headers: Iterable[tuple[str, str]]) -> tuple[str, ...]:
-    """Return the secrets in headers, the longest first: values without their scheme, cookies, and basic passwords."""
-    found = set()
-    for name, value in headers:
-        if is_credential(name):
-            scheme, _, rest = value.partition(" ")
-            found |= {rest or value, *(part.partition("=")[2] for part in value.split("; "))}
-            if scheme.lower() == "basic":
-                found |= {_credentials(rest), _credentials(rest).partition(":")[2]}
-    return tuple(sorted((secret for secret in found if len(secret) >= SHORTEST), key=len, reverse=True))
+    """Return the secrets in headers that carry credentials, by their names, the longest first."""
+    return _worth(part for name, value in headers if is_credential(name) for part in _parts(name, value))
+
+
+@lru_cache(maxsize=64)
+def of_user(headers: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+    """Return the secrets in the headers that a user gave, which have any name; the longest first."""
+    return _worth(part for name, value in headers if _is_hidden(name) for part in _parts(name, value))
+
+
+def shown_values(headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return which headers of a user's have a value that cannot be hidden where a server repeats it, each with why."""
+    return [(name, why) for name, value in headers if _is_hidden(name) and (why := _unfit(_bare(name, value)))]
 
 
 def is_credential(name: str) -> bool:
@@ -36,7 +44,44 @@ def is_credential(name: str) -> bool:
     return _CREDENTIAL.search(name) is not None
 
 
-def _credentials(encoded: str) -> str:
+def _is_hidden(name: str) -> bool:
+    return name.lower() not in PUBLIC
+
+
+def _parts(name: str, value: str) -> Iterator[str]:
+    """Yield what is secret in a value: all of it, without its scheme; passwords; what stands behind equal signs."""
+    bare = _bare(name, value)
+    yield bare
+    if not is_credential(name):
+        return
+    yield from (part.partition("=")[2].strip('"') for part in re.split(r"[;,\s]+", value))
+    if value.lower().startswith("basic "):
+        yield _decoded(bare)
+        yield _decoded(bare).partition(":")[2]
+
+
+def _bare(name: str, value: str) -> str:
+    """Return a value, that of an Authorization header without the scheme in front of it."""
+    return _SCHEME.sub("", value, count=1) if "authorization" in name.lower() else value
+
+
+def _worth(found: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted({secret for secret in found if not _unfit(secret)}, key=lambda each: (-len(each), each)))
+
+
+def _unfit(secret: str) -> str:
+    """Say why a text cannot be hidden without harm to what honest servers say; empty where it can."""
+    if len(secret) < SHORTEST:
+        return f"it has fewer than {SHORTEST} characters"
+    if len(set(secret)) < FEWEST:
+        return f"it has fewer than {FEWEST} different characters"
+    if secret.isdecimal() and len(secret) < NO_NUMBER:
+        return f"it is a number of fewer than {NO_NUMBER} digits"
+    return "it is a word of the protocol" if is_word(secret) else ""
+
+
+def _decoded(encoded: str) -> str:
+    """Return what a basic credential is: user, colon and password; empty where it is none."""
     try:
         return b64decode(encoded, validate=True).decode("utf-8", "replace")
     except binascii.Error:
@@ -45,40 +90,9 @@ def _credentials(encoded: str) -> str:
 
 def hide(text: str, secrets: Iterable[str]) -> str:
     """Return text without secrets, and without pieces of one: messages quote the beginning of what is long."""
-    masked = {
-        place
-        for secret in secrets
-        for spelling, piece in _spellings(secret)
-        for start in _places(text, spelling, min(piece, len(spelling)))
-        for place in range(start, start + min(piece, len(spelling)))
-    }
-    return "".join("*" if place in masked else c for place, c in enumerate(text)) if masked else text
+    return mask_of(tuple(secrets)).text(text)
 
 
-def hide_bytes(data: bytes, secrets: Iterable[str]) -> bytes:
-    """Return bytes without secrets."""
-    for secret in secrets:
-        for spelling, _ in _spellings(secret):
-            octets = spelling.encode("utf-8")
-            data = data.replace(octets, b"*" * len(octets))
-    return data
-
-
-@cache
-def _spellings(secret: str) -> tuple[tuple[str, int], ...]:
-    """Return how servers, and messages, write a secret; each with the length from which on a piece counts."""
-    escaped = json.dumps(secret)[1:-1]
-    texts = dict.fromkeys((secret, quote(secret), quote(secret, safe=""), escaped, escaped.replace("/", "\\/")))
-    octets = secret.encode("utf-8").hex(" ")
-    return (*((text, PIECE) for text in texts), (octets, len("00 ") * PIECE - 1))
-
-
-def _places(text: str, secret: str, piece: int) -> Iterator[int]:
-    """Yield where so many characters begin that stand in a row in the secret."""
-    pieces = _pieces(secret, piece)
-    return (start for start in range(len(text) - piece + 1) if text[start : start + piece] in pieces)
-
-
-@cache
-def _pieces(secret: str, piece: int) -> frozenset[str]:
-    return frozenset(secret[start : start + piece] for start in range(len(secret) - piece + 1))
+def hide_bytes(data: bytes, secrets: Iterable[str], sent: bytes = b"") -> bytes:
+    """Return as many bytes without secrets; `sent` is what a server may rightly repeat."""
+    return mask_of(tuple(secrets)).hidden(data, sent)

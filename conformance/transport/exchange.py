@@ -64,6 +64,7 @@ class Exchange:
         manner: how it was sent, where that could be chosen; a recording has none.
         is_chunked: whether the request went out in chunks.
         connection: the number of its connection, where other exchanges may share that; else 0.
+        as_octets: what went out is no message, but what the note says.
         call: the place of its call in its check, from 0: exchanges of one call were in flight at once, or one after
             the other on one connection.
     """
@@ -85,6 +86,7 @@ class Exchange:
     is_chunked: bool = False
     connection: int = 0
     call: int = 0
+    as_octets: bool = False
 
 
 _connections = count(1)
@@ -137,6 +139,13 @@ class Reply:
     def is_cut_short(self) -> bool:
         """Whether the head of a good answer came but not its whole body, which is a matter of its length alone."""
         return self.exchange.failure is not None and self.status is not None and 200 <= self.status < 300
+
+    @property
+    def unasked_coding(self) -> str:
+        """The content coding of a good answer to a request that asks for none by itself; empty where it has none."""
+        coding = (self.header("Content-Encoding") or "").strip()
+        is_asked = any(name.lower() == "accept-encoding" for name, _ in self.exchange.message.headers)
+        return "" if is_asked or self.is_over_grpc or coding.lower() == "identity" else coding
 
     def has_failed(self, *kinds: FailureKind) -> bool:
         """Whether something of these kinds went wrong on the way."""

@@ -6,6 +6,7 @@ a status of the server is no answer: nothing is made up for it (`grpc_connection
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -21,7 +22,7 @@ from conformance.wire.request import Message
 if TYPE_CHECKING:
     from conformance.transport.grpc_connection import Connection
 
-LARGEST = 256 * 1024 * 1024  # bytes of a message that is read
+LARGEST = 64 * 1024 * 1024  # bytes that are read of the answers to calls made together; grpc's own limit is 4 MiB
 ATTEMPTS = 5  # at a call that the server says it has not begun (RFC 9113, 8.7)
 _UNCOMPRESSED = b"\0"
 _LENGTH = 4
@@ -52,16 +53,21 @@ class GrpcClient:
         return self.send_together([message], fresh=fresh)[0]
 
     def send_together(self, messages: Sequence[Message], *, fresh: bool = False) -> list[Exchange]:
-        """Make calls on one connection, all in flight together, and wait for the end of each; see `send`."""
+        """Make calls on one connection, all in flight together, and wait for the end of each; see `send`.
+
+        All attempts at them end at one deadline.
+        """
         if fresh or self._connection is None or not self._connection.is_usable:
             self._renew()
             was_kept = False
         else:
             was_kept = True
-        streams = self._made(messages)
+        until = time.monotonic() + self.settings.deadline
+        streams = self._made(messages, until)
         for _ in range(ATTEMPTS - 1):
-            if again := _not_begun(streams, was_kept=was_kept):
-                streams, was_kept = self._made_again(messages, streams, again), False
+            again = _not_begun(streams, was_kept=was_kept)
+            if again and time.monotonic() < until:
+                streams, was_kept = self._made_again(messages, streams, again, until), False
         exchanges = [self._exchange(message, stream) for message, stream in zip(messages, streams, strict=True)]
         if any(exchange.failure for exchange in exchanges):
             self.close()
@@ -80,19 +86,21 @@ class GrpcClient:
         self._connection, self._number = Connection(self.settings), new_connection()
         return self._connection
 
-    def _made(self, messages: Sequence[Message]) -> list[Stream]:
+    def _made(self, messages: Sequence[Message], until: float) -> list[Stream]:
         """Make calls on the connection that there is."""
         streams = [Stream(self._headers(message), _framed(message.body)) for message in messages]
-        (self._connection or self._renew()).call(streams, LARGEST + 64)
+        (self._connection or self._renew()).call(streams, LARGEST, until)
         return streams
 
-    def _made_again(self, messages: Sequence[Message], streams: Sequence[Stream], again: Sequence[int]) -> list[Stream]:
+    def _made_again(
+        self, messages: Sequence[Message], streams: Sequence[Stream], again: Sequence[int], until: float
+    ) -> list[Stream]:
         """Make some of the calls once more; where nobody listens any more, the try before is the evidence."""
         try:
             self._renew()
         except Unreachable:
             return list(streams)
-        found = dict(zip(again, self._made([messages[k] for k in again]), strict=True))
+        found = dict(zip(again, self._made([messages[k] for k in again], until), strict=True))
         return [found.get(k, stream) for k, stream in enumerate(streams)]
 
     def _headers(self, message: Message) -> list[Header]:
@@ -106,13 +114,13 @@ class GrpcClient:
             ("te", "trailers"),
             ("content-type", "application/grpc"),
             ("user-agent", USER_AGENT),
-            ("grpc-timeout", f"{max(int(self.settings.timeout * 1000), 1)}m"),
+            ("grpc-timeout", f"{max(int(self.settings.deadline * 1000), 1)}m"),
             *[(name.lower(), value) for name, value in given if name.lower() != "host"],
         ]
 
     def _exchange(self, message: Message, stream: Stream) -> Exchange:
         exchange = Exchange(0, message, self._address.url + message.path, connection=self._number)
-        return ended(replace(exchange, elapsed=stream.elapsed), stream, LARGEST)
+        return ended(replace(exchange, elapsed=stream.elapsed), stream)
 
 
 def _framed(body: bytes) -> bytes:
@@ -121,13 +129,13 @@ def _framed(body: bytes) -> bytes:
 
 
 def _not_begun(streams: Sequence[Stream], *, was_kept: bool) -> list[int]:
-    """Return the places of calls of which the server says so; of those that a kept connection broke with, too.
+    """Return the places of calls of which the server says so; of those that a kept connection failed, too.
 
-    One that was closed while it was idle breaks before anything comes.
+    One that was closed while it was idle breaks before anything comes, and what is no HTTP/2 may be of a call before.
     """
     return [place for place, stream in enumerate(streams) if stream.unprocessed or (was_kept and _is_untouched(stream))]
 
 
 def _is_untouched(stream: Stream) -> bool:
-    is_broken = stream.failure is not None and stream.failure.kind is FailureKind.BROKEN
-    return is_broken and not stream.headers
+    kinds = (FailureKind.BROKEN, FailureKind.MALFORMED)
+    return stream.failure is not None and stream.failure.kind in kinds and not stream.headers

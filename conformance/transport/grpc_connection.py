@@ -7,37 +7,36 @@ makes one up, and no field says so. Here the two cannot be mixed up: a status is
 
 from __future__ import annotations
 
-import socket
-import ssl
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 
 from h2.config import H2Configuration
 from h2.connection import H2Connection
 from h2.events import (
-    ConnectionTerminated,
     DataReceived,
     Event,
+    InformationalResponseReceived,
     RemoteSettingsChanged,
     ResponseReceived,
     StreamEnded,
     StreamReset,
     TrailersReceived,
 )
-from h2.exceptions import ProtocolError, StreamClosedError
+from h2.exceptions import DenialOfServiceError, ProtocolError, StreamClosedError
 from h2.settings import SettingCodes
 from h2.settings import Settings as H2Settings
 
 from conformance.transport.exchange import FailureKind, TransportFailure
-from conformance.transport.grpc_stream import Header, Stream
+from conformance.transport.grpc_frames import FRAME, FrameError, GoAway, cut, gone_away
+from conformance.transport.grpc_socket import connected, seconds_until, send_by
+from conformance.transport.grpc_stream import PREFIX, Header, Stream, declared
 from conformance.transport.settings import Settings
-from conformance.transport.unreachable import Unreachable, is_about_trust
 
 WINDOW = 16 * 1024 * 1024  # bytes that a server may send before it has to be told to go on
-HEAD = 9  # bytes in front of a frame, of which the first three are its length
-FRAME = 16 * 1024  # bytes of data that every peer takes in one frame
+# What is something of an answer; where nothing else comes, the server is as good as silent.
+OF_AN_ANSWER = (InformationalResponseReceived, ResponseReceived, TrailersReceived, StreamReset, StreamEnded)
 
 
 class Connection:
@@ -54,7 +53,7 @@ class Connection:
             Unreachable: nobody takes the connection.
         """
         self._settings = settings
-        self._socket = _connected(settings)
+        self._socket = connected(settings)
         self._http2 = H2Connection(
             H2Configuration(client_side=True, header_encoding="latin-1", validate_inbound_headers=False)
         )
@@ -62,6 +61,7 @@ class Connection:
         self._waiting: deque[Stream] = deque()
         self._unread = bytearray()
         self._is_ready = False  # whether the server has said how many streams it takes
+        self._quiet_until = self._until = 0.0  # see `call`
         self.is_usable = True
         given = {SettingCodes.INITIAL_WINDOW_SIZE: WINDOW, SettingCodes.ENABLE_PUSH: 0}
         self._http2.local_settings = H2Settings(client=True, initial_values=given)
@@ -73,38 +73,55 @@ class Connection:
         self.is_usable = False
         with suppress(OSError, ProtocolError):
             self._http2.close_connection()
-            self._flush()
+            self._socket.settimeout(0)
+            self._socket.send(self._http2.data_to_send())
         with suppress(OSError):
             self._socket.close()
 
-    def call(self, streams: Sequence[Stream], limit: int) -> None:
+    def call(self, streams: Sequence[Stream], limit: int, until: float) -> None:
         """Make calls, all in flight together as far as the server lets them, and wait for the end of each.
+
+        They end where nothing of them comes or goes for as long as the patience lasts, whatever else the server sends.
 
         Args:
             streams: with what is to be sent; what came is found in them.
-            limit: bytes of an answer that are read before it counts as endless.
+            limit: bytes of all answers together that are read before they count as endless.
+            until: when they end at the latest, on the monotonic clock.
         """
         started = time.monotonic()
+        self._until = until
+        self._hear()
         self._waiting.extend(streams)
         try:
-            self._flush()
             while not all(stream.is_done for stream in streams):
                 self._open_waiting()
                 self._send_bodies()
                 self._flush()
-                self._receive(started + self._settings.timeout, limit)
+                self._receive(limit)
                 for stream in streams:
                     stream.elapsed = stream.elapsed or (time.monotonic() - started if stream.is_done else 0.0)
-        except TimeoutError:
-            late = f"no answer within {self._settings.timeout:g} s"
-            self._give_up(streams, TransportFailure(FailureKind.TIMEOUT, late))
-        except OSError as error:
-            text = f"connection broken ({str(error) or type(error).__name__})"
-            self._give_up(streams, TransportFailure(FailureKind.BROKEN, text))
-        except ProtocolError as error:  # a call that had ended before has its answer nevertheless
-            text = f"what came is no HTTP/2 ({type(error).__name__})"
-            self._give_up(streams, TransportFailure(FailureKind.MALFORMED, text))
+        except (OSError, FrameError, ProtocolError) as error:
+            self._give_up(streams, self._failure(error))  # a call that had ended before has its answer nevertheless
         self._streams.clear()
+
+    def _hear(self) -> None:
+        """Begin to count silence anew."""
+        self._quiet_until = time.monotonic() + self._settings.timeout
+
+    def _failure(self, error: Exception) -> TransportFailure:
+        """Return what an error means for the calls that have no answer yet."""
+        if isinstance(error, TimeoutError):
+            if time.monotonic() < self._until:
+                return TransportFailure(FailureKind.TIMEOUT, f"no answer within {self._settings.timeout:g} s")
+            late = f"answer not complete within {self._settings.deadline:g} s"
+            return TransportFailure(FailureKind.ENDLESS, late)
+        if isinstance(error, OSError):
+            text = f"connection broken ({str(error) or type(error).__name__})"
+            return TransportFailure(FailureKind.BROKEN, text)
+        text = str(error) if isinstance(error, FrameError) else type(error).__name__
+        if isinstance(error, DenialOfServiceError):
+            text = "more headers than anybody reads"
+        return TransportFailure(FailureKind.MALFORMED, f"what came is no HTTP/2 ({text})")
 
     def _give_up(self, streams: Sequence[Stream], failure: TransportFailure) -> None:
         self.is_usable = False
@@ -142,33 +159,34 @@ class Connection:
         is_last = stream.at + len(piece) == len(stream.body)
         self._http2.send_data(stream.number, piece, end_stream=is_last)
         stream.at += len(piece) + is_last  # one past the end says that the end is sent, too
+        self._hear()
         return not is_last
 
     def _flush(self) -> None:
         if octets := self._http2.data_to_send():
-            self._socket.settimeout(self._settings.timeout)
-            self._socket.sendall(octets)
+            send_by(self._socket, octets, min(self._quiet_until, self._until))
 
     # --- receiving ---
 
-    def _receive(self, until: float, limit: int) -> None:
+    def _receive(self, limit: int) -> None:
         """Take what has come, and wait for it where nothing has.
 
         Raises:
             TimeoutError: it did not come in time.
             OSError: the connection broke, or was closed.
+            FrameError, ProtocolError: it is no HTTP/2.
         """
         if all(stream.is_done for stream in self._streams.values()) and self._streams and not self._waiting:
             return
-        left = until - time.monotonic()
-        if left <= 0:
-            raise TimeoutError
-        self._socket.settimeout(left)
+        self._socket.settimeout(seconds_until(min(self._quiet_until, self._until)))
         octets = self._socket.recv(256 * 1024)
         if not octets:
             raise ConnectionError("closed by the server")
         self._unread += octets
-        for frame in _frames(self._unread):
+        for frame in cut(self._unread):
+            if gone := gone_away(frame):
+                self._go_away(gone)  # h2 would take no further frames, though calls that were begun go on
+                continue
             for event in self._http2.receive_data(frame):
                 self._take(event, limit)
         self._flush()
@@ -176,11 +194,11 @@ class Connection:
     def _take(self, event: Event, limit: int) -> None:
         if isinstance(event, RemoteSettingsChanged):
             self._is_ready = True
-        elif isinstance(event, ConnectionTerminated):
-            self._go_away(event)
         stream = self._streams.get(getattr(event, "stream_id", None) or 0)
         if stream is None:
             return
+        if isinstance(event, OF_AN_ANSWER):
+            self._hear()
         if isinstance(event, ResponseReceived):
             stream.headers = _decoded(event.headers)
         elif isinstance(event, TrailersReceived):
@@ -195,12 +213,21 @@ class Connection:
             stream.unprocessed = stream.reset == 7  # REFUSED_STREAM (RFC 9113, 8.7)
 
     def _take_data(self, stream: Stream, event: DataReceived, limit: int) -> None:
+        if event.data:
+            self._hear()
         stream.data += event.data or b""
         with suppress(StreamClosedError):
             self._http2.acknowledge_received_data(event.flow_controlled_length or 0, stream.number)
-        if len(stream.data) > limit:
-            stream.failure = TransportFailure(FailureKind.ENDLESS, f"answer longer than {limit} bytes")
-            self.is_usable = False
+        if stream.has_messages and len(stream.data) >= PREFIX and (length := declared(stream.data)) > limit:
+            self._stop(stream, f"a message of {length} bytes, and {limit} are read at most")
+        elif sum(len(one.data) - PREFIX for one in self._streams.values()) > limit:
+            self._stop(stream, f"answer longer than {limit} bytes")
+
+    def _stop(self, stream: Stream, text: str) -> None:
+        """Read no more of a stream, and keep nothing of it."""
+        stream.failure = TransportFailure(FailureKind.ENDLESS, text)
+        stream.data.clear()
+        self.is_usable = False
 
     def _stop_sending(self, stream: Stream) -> None:
         """End a stream of which the server did not want to read everything."""
@@ -208,25 +235,14 @@ class Connection:
             with suppress(ProtocolError):
                 self._http2.reset_stream(stream.number)
 
-    def _go_away(self, event: ConnectionTerminated) -> None:
+    def _go_away(self, said: GoAway) -> None:
         """Take no further calls; those that the server has not begun will never be answered (RFC 9113, 6.8)."""
         self.is_usable = False
-        last = event.last_stream_id if event.last_stream_id is not None else 2**31
-        failure = TransportFailure(
-            FailureKind.BROKEN, f"connection broken (GOAWAY, error code {int(event.error_code or 0)})"
-        )
+        failure = TransportFailure(FailureKind.BROKEN, f"connection broken (GOAWAY, error code {said.code})")
         for stream in (*self._waiting, *self._streams.values()):
-            if not stream.is_done and (stream.number == 0 or stream.number > last):
+            if not stream.is_done and (stream.number == 0 or stream.number > said.last):
                 stream.failure, stream.unprocessed = failure, True
         self._waiting.clear()
-
-
-def _frames(octets: bytearray) -> Iterator[bytes]:
-    """Take whole frames off the front, one at a time: what is wrong with one says nothing of those before it."""
-    while len(octets) >= HEAD and len(octets) >= (size := HEAD + int.from_bytes(octets[:3], "big")):
-        frame = bytes(octets[:size])
-        del octets[:size]
-        yield frame
 
 
 def _decoded(headers: object) -> tuple[Header, ...]:
@@ -237,34 +253,3 @@ def _decoded(headers: object) -> tuple[Header, ...]:
 
 def _text(octets: str | bytes) -> str:
     return octets if isinstance(octets, str) else octets.decode("latin-1")
-
-
-# --- the socket ------------------------------------------------------------------------------------------------------
-
-
-def _connected(settings: Settings) -> socket.socket:
-    """Return a socket that is connected, through TLS where the target has that.
-
-    Raises:
-        Unreachable: it cannot be connected, or whoever answers cannot be trusted.
-    """
-    address = settings.grpc_address
-    try:
-        plain = socket.create_connection((address.host, address.port), settings.timeout)
-        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return _context(settings).wrap_socket(plain, server_hostname=address.host) if address.tls else plain
-    except OSError as error:
-        raise Unreachable(
-            f"cannot connect to {address.url}: {error}",
-            is_untrusted=is_about_trust(error),
-            is_refused=isinstance(error, ConnectionRefusedError),
-        ) from error
-
-
-def _context(settings: Settings) -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=settings.ca_file)
-    context.set_alpn_protocols(["h2"])
-    if settings.insecure:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    return context

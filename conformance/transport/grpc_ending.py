@@ -5,11 +5,12 @@ Sources: gRPC over HTTP2, "Responses" and "Errors"; HTTP to gRPC Status Code Map
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from urllib.parse import unquote
 
 from conformance.transport.exchange import Exchange, FailureKind, TransportFailure
-from conformance.transport.grpc_stream import Stream
+from conformance.transport.grpc_stream import PREFIX, Stream, declared, is_grpc
 
 # The codes by number, each with the HTTP status that stands for it, as google.rpc.Code maps them: what is 400 and above
 # is a refusal.
@@ -42,59 +43,75 @@ OF_HTTP = {
     404: "UNIMPLEMENTED",
     **dict.fromkeys((429, 502, 503, 504), "UNAVAILABLE"),
 }
-PREFIX = 5  # bytes in front of a message: whether it is compressed, and its length
 RESETS = {0: "NO_ERROR", 1: "PROTOCOL_ERROR", 2: "INTERNAL_ERROR", 7: "REFUSED_STREAM", 8: "CANCEL"}
 
 
-def ended(exchange: Exchange, stream: Stream, largest: int) -> Exchange:
+def ended(exchange: Exchange, stream: Stream) -> Exchange:
     """Return the exchange of a call whose stream is done."""
-    found = replace(exchange, headers=tuple(pair for pair in (*stream.headers, *stream.trailers) if pair[0][0] != ":"))
-    given = _given(stream, "grpc-status")
+    pairs = (*stream.headers, *stream.trailers)
+    found = replace(exchange, headers=tuple(pair for pair in pairs if not pair[0].startswith(":")))
+    given = _last(stream, "grpc-status")
     if stream.failure is not None and given is None:
         return replace(found, failure=stream.failure)
+    if len(set(stream.given("grpc-status"))) > 1:
+        return _failed(found, FailureKind.MALFORMED, "more than one status")
     if given is not None:
-        return _with_status(found, stream, given, largest)
-    http = _given(stream, ":status") or ""
-    if http != "200" and http.isdecimal() and stream.has_ended:
-        code = OF_HTTP.get(int(http), "UNKNOWN")
-        return replace(found, status=int(http), code=code, details=f"HTTP status {http}")
+        return _with_status(found, stream, given)
     if stream.reset is not None:
         name = RESETS.get(stream.reset, f"error code {stream.reset}")
         return _failed(found, FailureKind.STATUSLESS, f"the stream was reset ({name}) without a status")
-    return _failed(found, FailureKind.STATUSLESS, "the stream ended without a status")
+    return _of_http(found, stream, _last(stream, ":status") or "")
 
 
-def _given(stream: Stream, name: str) -> str | None:
+def _last(stream: Stream, name: str) -> str | None:
     """Return the last value of a header of the answer."""
-    return next((value for key, value in reversed((*stream.headers, *stream.trailers)) if key == name), None)
+    return next(reversed(stream.given(name)), None)
 
 
-def _with_status(found: Exchange, stream: Stream, given: str, largest: int) -> Exchange:
-    known = given.isdecimal() and int(given) < len(CODES)
-    code, status = CODES[int(given)] if known else UNKNOWN
+def _content_type(stream: Stream) -> str:
+    return f"the content type {(_last(stream, 'content-type') or '')[:60]}"
+
+
+def _of_http(found: Exchange, stream: Stream, http: str) -> Exchange:
+    """Return what an answer without a status of gRPC is by its status of HTTP: a refusal is one all the same."""
+    if not re.fullmatch("[2-5][0-9][0-9]", http):
+        return _failed(found, FailureKind.MALFORMED, f"no HTTP status: {http[:20]}")
+    if http == "200":
+        what = "the stream ended" if stream.has_messages else f"an answer of {_content_type(stream)}"
+        return _failed(found, FailureKind.STATUSLESS, f"{what} without a status")
+    if http.startswith("2"):
+        return _failed(found, FailureKind.STATUSLESS, f"HTTP status {http} without a status of gRPC")
+    return replace(found, status=int(http), code=OF_HTTP.get(int(http), "UNKNOWN"), details=f"HTTP status {http}")
+
+
+def _is_code(text: str) -> bool:
+    return re.fullmatch("[0-9]{1,3}", text) is not None and int(text) < len(CODES)
+
+
+def _with_status(found: Exchange, stream: Stream, given: str) -> Exchange:
+    code, status = CODES[int(given)] if _is_code(given) else UNKNOWN
     if (code, status) != OK:
-        details = unquote(_given(stream, "grpc-message") or "", errors="replace")
+        details = unquote(_last(stream, "grpc-message") or "", errors="replace")
         return replace(found, status=status, code=code, details=details)
-    body, wrong = _message(bytes(stream.data))
+    wrong_type = not is_grpc(*stream.given("content-type")[-1:])
+    body, wrong = (b"", _content_type(stream)) if wrong_type else _message(stream.data)
     if wrong:
         return _failed(found, FailureKind.MALFORMED, f"the status OK with {wrong}")
-    if len(body) > largest:
-        return _failed(found, FailureKind.ENDLESS, f"answer longer than {largest} bytes")
     return replace(found, status=status, code=code, body=body)
 
 
-def _message(data: bytes) -> tuple[bytes, str]:
+def _message(data: bytearray) -> tuple[bytes, str]:
     """Return the one message of an answer, or what there is instead."""
     if not data:
         return b"", "no message"
-    length = int.from_bytes(data[1:PREFIX], "big")
+    length = declared(data)
     if len(data) < PREFIX or len(data) < PREFIX + length:
         return b"", f"a message cut short after {len(data)} bytes"
     if data[0]:
         return b"", "a compressed message, which nobody asked for"
     if len(data) > PREFIX + length:
         return b"", f"{len(data) - PREFIX - length} bytes behind its message"
-    return data[PREFIX:], ""
+    return bytes(memoryview(data)[PREFIX:]), ""
 
 
 def _failed(exchange: Exchange, kind: FailureKind, text: str) -> Exchange:

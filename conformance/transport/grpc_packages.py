@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import os
-from importlib import import_module
 
-INSTALL_GRPC = "pip install 'oip-conformance[grpc]'"
+from conformance.terms import extras
+
+EXTRA = "grpc"
+INSTALL_GRPC = extras.command(EXTRA)
 
 
 def has_grpc() -> bool:
     """Whether the packages that gRPC needs are installed, and fit each other."""
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
-    try:
-        for name in ("grpc", "h2", "tritonclient.grpc"):
-            import_module(name)
-    except Exception:  # packages that do not fit each other raise all kinds
-        return False
-    return True
+    return extras.is_installed(EXTRA)
+
+
+def expect_grpc(what: str) -> None:
+    """See that gRPC can be spoken.
+
+    Raises:
+        MissingExtraError: it cannot; the message says that `what` needs the extra.
+    """
+    if not has_grpc():
+        raise extras.MissingExtraError(extras.missing(EXTRA, what))

@@ -7,6 +7,17 @@ from dataclasses import dataclass, field
 from conformance.transport.exchange import TransportFailure
 
 Header = tuple[str, str]
+PREFIX = 5  # bytes in front of a message: whether it is compressed, and its length
+
+
+def declared(data: bytes | bytearray) -> int:
+    """Return the length that the first message of a stream says it has."""
+    return int.from_bytes(data[1:PREFIX], "big")
+
+
+def is_grpc(content_type: str = "application/grpc") -> bool:
+    """Say whether a content type, where there is one, is that of gRPC (gRPC over HTTP2, "Responses")."""
+    return content_type.lower().startswith("application/grpc")
 
 
 @dataclass(slots=True)
@@ -31,6 +42,15 @@ class Stream:
     unprocessed: bool = False
     failure: TransportFailure | None = None
     elapsed: float = 0.0
+
+    def given(self, name: str) -> list[str]:
+        """Return the values of a header of the answer."""
+        return [value for key, value in (*self.headers, *self.trailers) if key == name]
+
+    @property
+    def has_messages(self) -> bool:
+        """Whether its data are messages of gRPC: a gateway may answer with a page of its own."""
+        return self.given(":status")[-1:] == ["200"] and is_grpc(*self.given("content-type")[-1:])
 
     @property
     def is_done(self) -> bool:

@@ -32,6 +32,11 @@ class GrpcTarget:
         return [one for one in self.over_http.survey_broken if one.reply.is_over_grpc]
 
     @property
+    def is_lost(self) -> bool:
+        """Whether no connection can be made any more."""
+        return self.over_http.is_lost
+
+    @property
     def exchanges(self) -> list[Exchange]:
         """What was sent in the scope, in order."""
         return self.over_http.exchanges
@@ -55,6 +60,10 @@ class GrpcTarget:
     def send_together(self, messages: Sequence[Message]) -> list[Reply]:
         """Make all calls at the same time, on one connection; replies are in the same order."""
         return self.over_http.send_together(messages)
+
+    def hope(self) -> None:
+        """Take a target that fell silent for one that may come back."""
+        self.over_http.hope()
 
     def message(self, request: InferRequest, /) -> Message:
         """Return an inference request as it is sent over this transport."""

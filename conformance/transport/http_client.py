@@ -10,6 +10,7 @@ import re
 import time
 from dataclasses import replace
 from functools import lru_cache
+from io import BytesIO
 from urllib.parse import quote, urlsplit
 
 import h11
@@ -17,14 +18,16 @@ import httpcore
 
 from conformance import __version__
 from conformance.transport.exchange import Exchange, FailureKind, TransportFailure
-from conformance.transport.http_pool import ERRORS, Clock, EndlessError, headers_of, pool
+from conformance.transport.http_pool import ERRORS, Clock, EndlessError, has_more, headers_of, pool
 from conformance.transport.settings import Settings
 from conformance.transport.unreachable import Unreachable, is_about_refusal, is_about_trust
 from conformance.wire.request import Message
 
 USER_AGENT = f"oip-conformance/{__version__}"
 
-
+KEPT = 1 << 20  # bytes of an answer that is too long
+# How a connection ends that the other side has closed.
+_ENDS = (FailureKind.CLOSED, FailureKind.BROKEN)
 # What stands in a path or a query as it is (RFC 3986, 3.3 and 3.4); a per cent sign where it begins an escape.
 _AS_IT_IS = "!$&'()*+,;=:@/?%~"
 _BARE_PER_CENT = re.compile("%(?![0-9A-Fa-f]{2})")
@@ -54,31 +57,38 @@ class HttpClient:
         self._pool = self._new_pool()
         self._used = False
 
-    def send(self, message: Message, *, fresh: bool = False) -> Exchange:
+    def send(self, message: Message, *, fresh: bool = False, share: int = 1) -> Exchange:
         """Send a message and read the whole answer.
 
         A connection that was kept may have been closed by the server meanwhile, which is its right (RFC 9112 9.3):
         then the message goes out once more on a fresh one. After an error status the connection is given up, because
-        some servers close it without saying so.
+        some servers close it without saying so; and so is one on which more came than an answer, which is not that to
+        the next message.
 
         Args:
             message: what to send.
             fresh: on a connection of its own.
+            share: so many are in flight, which share the room for answers.
 
         Raises:
             Unreachable: no connection could be made.
         """
         if fresh:
             with self._new_pool() as connections:
-                return self._exchange(connections, message)
+                return self._exchange(connections, message, share)
         connections, used = self._pool, self._used
         exchange = self._exchange(connections, message)
-        if used and exchange.status is None and not _is_late(exchange):
+        if used and self._has_ended_unused(exchange):
             exchange = self._again(connections, exchange)
         self._used = True
-        if exchange.failure or (exchange.status or 0) >= 400:
+        if exchange.failure or (exchange.status or 0) >= 400 or self._clock.has_more:
             self._renew(connections)
         return exchange
+
+    def _has_ended_unused(self, exchange: Exchange) -> bool:
+        """Say whether a connection ended without a byte of an answer, which one may that was kept."""
+        failure = exchange.failure
+        return failure is not None and failure.kind in _ENDS and not self._clock.came
 
     def _again(self, connections: httpcore.ConnectionPool, exchange: Exchange) -> Exchange:
         try:
@@ -99,11 +109,11 @@ class HttpClient:
     def _new_pool(self) -> httpcore.ConnectionPool:
         return pool(self._context, self._clock)
 
-    def _exchange(self, connections: httpcore.ConnectionPool, message: Message) -> Exchange:
+    def _exchange(self, connections: httpcore.ConnectionPool, message: Message, share: int = 1) -> Exchange:
         url = self.settings.url + message.path
         exchange = Exchange(0, message, url)
         started = time.monotonic()
-        self._clock.until = started + self.settings.deadline
+        self._clock.start(self.settings.deadline)
         try:
             response = connections.handle_request(self._request(message, url))
         except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
@@ -115,7 +125,8 @@ class HttpClient:
         except ERRORS as error:
             return replace(exchange, failure=self._failure(error), elapsed=time.monotonic() - started)
         try:
-            body, failure = self._read(response)
+            body, failure = self._read(response, self.settings.max_answer // share)
+            self._clock.has_more = has_more(response)
         finally:
             response.close()
         headers = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers)
@@ -139,19 +150,18 @@ class HttpClient:
             extensions={"timeout": self._timeout},
         )
 
-    def _read(self, response: httpcore.Response) -> tuple[bytes, TransportFailure | None]:
+    def _read(self, response: httpcore.Response, most: int) -> tuple[bytes, TransportFailure | None]:
         """Read the body as it travels, undecoded; a gzip bomb stays as small as it came."""
-        parts: list[bytes] = []
-        size = 0
+        body = BytesIO()  # gives away what it holds without a copy, unlike joined parts
         try:
             for part in response.iter_stream():
-                parts.append(part)
-                size += len(part)
-                if size > self.settings.max_answer:
-                    return b"".join(parts), _endless(f"answer longer than {self.settings.max_answer} bytes")
+                body.write(part)
+                if body.tell() > most:
+                    body.truncate(KEPT)
+                    return body.getvalue(), _endless(f"answer longer than {most} bytes")
         except ERRORS as error:
-            return b"".join(parts), self._failure(error)
-        return b"".join(parts), None
+            return body.getvalue(), self._failure(error)
+        return body.getvalue(), None
 
     def _headers(self, message: Message, host: str) -> list[tuple[str, str]]:
         """The message's headers, then the target's, then the judge's manners; what is named first is not repeated."""
@@ -171,6 +181,8 @@ class HttpClient:
             return TransportFailure(FailureKind.BROKEN, f"connection broken ({type(error).__name__})")
         if _is_malformed(error):
             return TransportFailure(FailureKind.MALFORMED, f"malformed HTTP answer: {error}")
+        if self._clock.came:
+            return TransportFailure(FailureKind.BROKEN, "connection closed before the head of an answer was whole")
         return TransportFailure(FailureKind.CLOSED, "connection closed without an answer")
 
 
@@ -185,7 +197,3 @@ def _is_malformed(error: BaseException | None) -> bool:
 
 def _endless(text: str) -> TransportFailure:
     return TransportFailure(FailureKind.ENDLESS, text)
-
-
-def _is_late(exchange: Exchange) -> bool:
-    return exchange.failure is not None and exchange.failure.kind is FailureKind.TIMEOUT

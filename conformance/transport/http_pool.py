@@ -6,6 +6,7 @@ other, would never end. Here every read gets what is left of the exchange's own 
 
 from __future__ import annotations
 
+import socket
 import ssl
 import threading
 import time
@@ -13,6 +14,7 @@ from collections.abc import Iterable
 from math import inf
 from typing import Any, Final
 
+import h11
 import httpcore
 
 # Everything that httpcore raises about a peer.
@@ -25,9 +27,21 @@ class EndlessError(httpcore.ReadTimeout):
 
 
 class Clock(threading.local):
-    """When the exchange has to end that this thread is about; `time.monotonic`."""
+    """The exchange that this thread is about.
+
+    Attributes:
+        until: when it has to end; `time.monotonic`.
+        came: bytes that came in it.
+        has_more: whether some of them stand behind its whole answer.
+    """
 
     until = inf
+    came = 0
+    has_more = False
+
+    def start(self, seconds: float) -> None:
+        """Begin an exchange that may take so many seconds."""
+        self.until, self.came, self.has_more = time.monotonic() + seconds, 0, False
 
     def left(self) -> float:
         """Return the seconds that are left.
@@ -66,6 +80,11 @@ class _Stream(httpcore.NetworkStream):
         self._clock = clock
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        data = self._read(max_bytes, timeout)
+        self._clock.came += len(data)
+        return data
+
+    def _read(self, max_bytes: int, timeout: float | None) -> bytes:
         left = self._clock.left()
         if timeout is not None and timeout <= left:
             return self._stream.read(max_bytes, timeout)
@@ -75,7 +94,16 @@ class _Stream(httpcore.NetworkStream):
             raise EndlessError from error
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._stream.write(buffer, timeout)
+        # httpcore's own counts the time anew for each part that is taken, however small.
+        raw: socket.socket = self._stream.get_extra_info("socket")
+        left = self._clock.left()
+        raw.settimeout(left if timeout is None else min(timeout, left))
+        try:
+            raw.sendall(buffer)
+        except TimeoutError as error:
+            raise httpcore.WriteTimeout from error
+        except OSError as error:
+            raise httpcore.WriteError from error
 
     def close(self) -> None:
         self._stream.close()
@@ -87,6 +115,16 @@ class _Stream(httpcore.NetworkStream):
 
     def get_extra_info(self, info: str) -> Any:
         return self._stream.get_extra_info(info)
+
+
+def has_more(response: httpcore.Response) -> bool:
+    """Say whether bytes came behind a whole answer: on a connection that is kept they would be taken for the next one.
+
+    httpcore leaves them in its reader without a word, and has no other way to ask for them.
+    """
+    connection = getattr(getattr(response.stream, "_stream", None), "_connection", None)
+    state = getattr(connection, "_h11_state", None)
+    return isinstance(state, h11.Connection) and bool(state.trailing_data[0])
 
 
 def headers_of(given: Iterable[tuple[str, str]]) -> list[tuple[bytes, bytes]]:

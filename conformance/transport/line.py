@@ -39,7 +39,7 @@ class Line:
         found = connection.receive(message)
         if found.status is None and broken:
             found = replace(found, failure=broken)
-        if found.failure or not connection.is_kept or manner.closing:
+        if found.failure or connection.has_more or not connection.is_kept or manner.closing:
             self.close()
         return found
 

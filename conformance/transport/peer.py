@@ -29,6 +29,10 @@ class Peer(Protocol):
         """What broke over this transport while the target was surveyed."""
 
     @property
+    def is_lost(self) -> bool:
+        """Whether no connection can be made any more."""
+
+    @property
     def exchanges(self) -> list[Exchange]:
         """What was sent in the scope, in order."""
 
@@ -43,6 +47,9 @@ class Peer(Protocol):
 
     def send_together(self, messages: Sequence[Message]) -> list[Reply]:
         """Send all messages at the same time; replies are in the same order."""
+
+    def hope(self) -> None:
+        """Take a target that fell silent for one that may come back; one that died stays lost."""
 
     def message(self, request: InferRequest, /) -> Message:
         """Return an inference request as it is sent over this transport."""

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 
+START = (sys.executable, "-m", "reference_server", "--host", "127.0.0.1", "--port", "0", "--with-stdin")
 START_LIMIT = 30.0
 
 
@@ -20,19 +21,20 @@ class ReferenceServer:
         grpc: where it listens for gRPC, as host:port; None where that was not asked for.
     """
 
-    def __init__(self, *, grpc: bool = False) -> None:
+    def __init__(self, *options: str, grpc: bool = False) -> None:
         """Start the server and wait until it is ready.
 
         Args:
+            options: more of its command line.
             grpc: over gRPC, too, for which the extra has to be installed.
 
         Raises:
             RuntimeError: it did not start.
         """
-        options = ["--grpc-port", "0"] if grpc else []
+        over_grpc = ["--grpc-port", "0"] if grpc else []
         # The output of the server would fill a pipe that nobody reads; its lines come first.
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "reference_server", "--host", "127.0.0.1", "--port", "0", "--with-stdin", *options],
+            [*START, *over_grpc, *options],
             stdin=subprocess.PIPE,  # whose end ends the server, however this process comes to its own
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

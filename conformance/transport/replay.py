@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from conformance.transport.call import Call
 from conformance.transport.exchange import Exchange
+from conformance.transport.har_bodies import Excerpt
 from conformance.transport.settings import Settings
 from conformance.transport.target import Target
 from conformance.transport.unreachable import TargetLost
@@ -19,6 +20,10 @@ from conformance.wire.request import Message
 
 class NotRecordedError(Exception):
     """The recording has no such request; the message is one line."""
+
+
+class NotKeptError(NotRecordedError):
+    """The recording has the request, and of its answer only a part; the message is one line."""
 
 
 class Replayed(Target):
@@ -38,6 +43,7 @@ class Replayed(Target):
 
         Raises:
             NotRecordedError: nothing, or another request.
+            NotKeptError: an answer in part.
             TargetLost: the target was lost.
         """
         del exchange
@@ -51,6 +57,12 @@ class Replayed(Target):
         for sent, recorded in zip(call.messages, found.messages, strict=False):
             if difference := self._difference(sent, recorded):
                 raise NotRecordedError(f"call {call.index} of {call.scope} was recorded with another {difference}")
+        for one in found.exchanges:
+            if isinstance(one.body, Excerpt):
+                raise NotKeptError(
+                    f"of an answer in call {call.index} of {call.scope} the recording has {len(one.body)} bytes of"
+                    f" {one.body.length}, so that it cannot be judged again"
+                )
         return [replace(one, message=sent) for sent, one in zip(call.messages, found.exchanges, strict=False)]
 
     def _difference(self, sent: Message, recorded: Message) -> str | None:
@@ -59,7 +71,9 @@ class Replayed(Target):
             return "path"
         if sent.headers != recorded.headers[: len(sent.headers)]:
             return "header"
-        return "body" if sent.body != recorded.body else None
+        body = recorded.body
+        is_same = body.is_of(sent.body) if isinstance(body, Excerpt) else body == sent.body
+        return None if is_same else "body"
 
     def close(self) -> None:
         """Nothing is open."""

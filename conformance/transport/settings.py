@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import ssl
 from base64 import b64encode
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from conformance.terms.extensions import GRPC, HTTP
 from conformance.transport import credentials
+from conformance.transport.pace import Pace
 from conformance.wire.grpc_request import GRPC_METHOD
 from conformance.wire.request import INFERENCE_HEADER, Message
 
@@ -23,8 +25,21 @@ _OF_THE_SUITE = frozenset(
     | {INFERENCE_HEADER.lower()}
 )
 
+# User and password of a URL that can be read, and what may be such of one that cannot.
+_USER = re.compile(r"(://)[^/?#]*@")
+_UP_TO_AT = re.compile(r"(://|\A).*@", re.DOTALL)
+
 # Characters that gRPC allows in the key of metadata.
 _METADATA_KEY = frozenset("-_.0123456789abcdefghijklmnopqrstuvwxyz")
+
+
+# How much longer than silence a whole exchange may take. Two that dribble and a plain request that does so, too, are
+# what a run bears (`transport.patience`): less than a minute, at the default of 10 s.
+DEADLINE = 1.5
+# Requests a second: a run of one model makes hundreds, and should end on the day on which it began.
+SLOWEST = 0.01
+# Bytes: the largest answer to a request of the suite's own has 1 MiB. Twice as much, and the rest of a run, is 500 MB.
+MOST_OF_AN_ANSWER = 128 * 1024 * 1024
 
 
 class SettingsError(ValueError):
@@ -62,16 +77,18 @@ class Settings:
         grpc: where the server listens for gRPC; None where that is not judged. Where gRPC alone is, `url` is its.
         segment_pause: seconds between the TCP segments of a body that is sent in pieces: long enough for a server to
             see two reads.
+        pace: of all that is sent with these settings.
     """
 
     url: str
-    headers: tuple[tuple[str, str], ...] = ()
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     ca_file: str | None = None
     insecure: bool = False
     timeout: float = 10.0
-    max_answer: int = 256 * 1024 * 1024
+    max_answer: int = MOST_OF_AN_ANSWER
     grpc: GrpcAddress | None = None
     segment_pause: float = 0.005
+    pace: Pace = field(default_factory=Pace, repr=False, compare=False)
 
     @property
     def grpc_address(self) -> GrpcAddress:
@@ -95,8 +112,8 @@ class Settings:
 
     @property
     def deadline(self) -> float:
-        """Seconds that one whole answer may take, so that one that dribbles for ever ends."""
-        return 6 * self.timeout
+        """Seconds that one whole exchange may take, so that one that dribbles for ever ends."""
+        return DEADLINE * self.timeout
 
     @property
     def base_path(self) -> str:
@@ -106,7 +123,7 @@ class Settings:
     @property
     def secrets(self) -> tuple[str, ...]:
         """What must not be shown, wherever a server repeats it."""
-        return credentials.of(self.headers)
+        return credentials.of_user(self.headers)
 
     def ssl_context(self) -> ssl.SSLContext:
         """Return the context for https, verifying unless `insecure`.
@@ -134,6 +151,7 @@ def make(
     insecure: bool = False,
     timeout: float = 10.0,
     grpc: str | None = None,
+    rate: float | None = None,
 ) -> Settings:
     """Make settings of what a user wrote.
 
@@ -144,19 +162,22 @@ def make(
         insecure: do not verify.
         timeout: in seconds.
         grpc: `host:port`, with `grpcs://` in front for TLS.
+        rate: at most so many requests a second; None: as fast as the target answers.
 
     Raises:
-        SettingsError: a URL, address or header that cannot be used, or a timeout that is not positive.
+        SettingsError: a URL, address or header that cannot be used, or a timeout or rate that is not positive.
     """
     if not 0 < timeout < 3600:
         raise SettingsError(f"--target-timeout {timeout:g}: give seconds between 0 and 3600")
+    if rate is not None and not rate >= SLOWEST:
+        raise SettingsError(f"--target-rate {rate:g}: give requests a second, {SLOWEST:g} or more")
     listens = split_grpc(grpc) if grpc else None
     address, authorization = (listens.url, []) if listens and url in ("", listens.url) else _split_url(url)
     sent = (*authorization, *map(_header, headers))
     for name, value in sent if listens else ():
         if not value.isascii() or not set(name.lower()) <= _METADATA_KEY or name.lower().endswith("-bin"):
             raise SettingsError(f"--target-header {name!r} cannot be sent over gRPC, whose metadata are ASCII")
-    return Settings(address, sent, ca_file, insecure, timeout, grpc=listens)
+    return Settings(address, sent, ca_file, insecure, timeout, grpc=listens, pace=Pace(rate))
 
 
 def split_grpc(text: str) -> GrpcAddress:
@@ -170,28 +191,29 @@ def split_grpc(text: str) -> GrpcAddress:
     try:
         parts = urlsplit(f"//{rest}")
         host, port = parts.hostname, parts.port
-    except ValueError as error:
-        raise SettingsError(f"--target-grpc {text!r}: {error}; {hint}") from error
+    except ValueError:  # its words may quote a password
+        raise SettingsError(f"--target-grpc {_shown(text)!r}: host or port cannot be read; {hint}") from None
     is_more = bool(parts.path.strip("/") or parts.username)
     if scheme not in ("", "grpc", "grpcs") or is_more or not host or not port or not _is_name(host):
-        raise SettingsError(f"--target-grpc {text!r} is no address: {hint}")
+        raise SettingsError(f"--target-grpc {_shown(text)!r} is no address: {hint}")
     return GrpcAddress(host, port, scheme == "grpcs")
 
 
 def _split_url(url: str) -> tuple[str, list[tuple[str, str]]]:
     """Return the URL without credentials, and the Authorization header that they stand for."""
     hint = "give http://HOST:PORT, https://HOST:PORT or 'reference'"
+    shown = _shown(url)
     try:
         parts = urlsplit(url)
         port, host = parts.port, parts.hostname
-    except ValueError as error:
-        raise SettingsError(f"--target-url {url!r}: {error}; {hint}") from error
+    except ValueError:  # its words may quote a password
+        raise SettingsError(f"--target-url {shown!r}: host or port cannot be read; {hint}") from None
     if parts.scheme not in ("http", "https") or not host:
-        raise SettingsError(f"--target-url {url!r} is no http or https URL: {hint}")
+        raise SettingsError(f"--target-url {shown!r} is no http or https URL: {hint}")
     if parts.query or parts.fragment:
-        raise SettingsError(f"--target-url {url!r}: a base URL has no query or fragment; {hint}")
+        raise SettingsError(f"--target-url {shown!r}: a base URL has no query or fragment; {hint}")
     if not _is_name(host):
-        raise SettingsError(f"--target-url {url!r}: no name of a host; {hint}")
+        raise SettingsError(f"--target-url {shown!r}: no name of a host; {hint}")
     name = f"[{host}]" if ":" in host else host
     netloc = name if port is None else f"{name}:{port}"
     address = urlunsplit((parts.scheme, netloc, parts.path.rstrip("/"), "", ""))
@@ -199,6 +221,16 @@ def _split_url(url: str) -> tuple[str, list[tuple[str, str]]]:
         return address, []
     credentials = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
     return address, [("Authorization", f"Basic {b64encode(credentials.encode()).decode()}")]
+
+
+def without_user(option: str) -> str:
+    """Return a URL, or an option that gives one, without user and password."""
+    return _USER.sub(r"\1", option, count=1)
+
+
+def _shown(text: str) -> str:
+    """Return what is no URL as a message shows it: whatever stands in front of an at sign may be a password."""
+    return _UP_TO_AT.sub(r"\1", text, count=1)
 
 
 def _is_name(host: str) -> bool:
@@ -213,7 +245,8 @@ def _is_name(host: str) -> bool:
 def _header(text: str) -> tuple[str, str]:
     name, colon, value = text.partition(":")
     if not colon or not name or not set(name) <= _TOKEN or any(ord(c) < 32 or ord(c) > 255 for c in value):
-        raise SettingsError(f"--target-header {name!r}: write it as 'Name: value'")
+        shown = f" {name!r}" if colon and set(name) <= _TOKEN else ""  # else it may be the value
+        raise SettingsError(f"--target-header{shown}: write it as 'Name: value'")
     if name.lower() in _OF_THE_SUITE:
         raise SettingsError(
             f"--target-header {name!r}: this header says how a request is framed, and is the suite's own"

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import selectors
 import socket
+import struct
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import pairwise
 from urllib.parse import urlsplit
@@ -24,6 +25,8 @@ from conformance.wire.request import Message
 
 # Of so many segments some may as well run together: the pause between them is this part of the usual one.
 MANY, MANY_SHARE = 10, 5
+# What is kept of an answer that is too long, in bytes.
+BEGINNING = 1024 * 1024
 # The interim answer that asks for the body (RFC 9110, 15.2.1).
 CONTINUE = 100
 
@@ -69,6 +72,11 @@ class Connection:
         self._number = new_connection()
         self.is_kept = True
 
+    @property
+    def has_more(self) -> bool:
+        """Whether bytes came behind the last answer that was read: no answer to what is sent after it."""
+        return bool(self._left_over)
+
     def send(self, pieces: Sequence[bytes]) -> TransportFailure | None:
         """Send pieces as TCP segments of their own; return what went wrong, or None."""
         pause = self._settings.segment_pause / (1 if len(pieces) < MANY else MANY_SHARE)
@@ -84,6 +92,16 @@ class Connection:
             text = f"connection broken while sending ({type(error).__name__})"
             return TransportFailure(FailureKind.BROKEN, text)
         return None
+
+    def end_sending(self) -> None:
+        """Say that nothing more is coming, and go on reading; a connection that is gone already is let be."""
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_WR)
+
+    def reset(self) -> None:
+        """End the connection with a reset instead of in order."""
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self._socket.close()
 
     def receive(self, message: Message) -> Exchange:
         """Read one answer to `message`; answers that came behind it are kept for the next call."""
@@ -103,6 +121,8 @@ class Connection:
             exchange = replace(exchange, failure=error.failure)
         self._left_over = parser.trailing_data[0]
         self.is_kept = parser.their_state is h11.DONE
+        if len(body) > self._settings.max_answer:
+            del body[BEGINNING:]
         return replace(exchange, body=bytes(body), elapsed=time.monotonic() - started)
 
     def await_go_ahead(self, message: Message, patience: float) -> GoAhead:

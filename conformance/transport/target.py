@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cached_property
 from typing import TypeVar
@@ -14,110 +14,59 @@ from conformance.roles.model import Model
 from conformance.roles.placement import Placement
 from conformance.roles.roles import load as load_roles
 from conformance.terms.extensions import GRPC, HTTP
-from conformance.transport import bare_sending
+from conformance.transport import bare_sending, hostile_sending
 from conformance.transport.broken import Broken, is_broken
-from conformance.transport.call import Call
+from conformance.transport.calls import Calls
 from conformance.transport.chunks import Chunks
 from conformance.transport.exchange import Exchange, FailureKind, Reply
-from conformance.transport.grpc_client import GrpcClient
-from conformance.transport.http_client import HttpClient
-from conformance.transport.line import Line, alone
+from conformance.transport.hostile_sending import Octets
+from conformance.transport.line import alone
 from conformance.transport.manner import Manner
-from conformance.transport.patience import A_FEW, Patience, is_silence
+from conformance.transport.patience import is_wait
 from conformance.transport.settings import Settings
-from conformance.transport.unreachable import TargetLost, Unreachable
-from conformance.wire.grpc_request import GRPC_METHOD, grpc_call, infer_message
+from conformance.wire.grpc_request import GRPC_METHOD, infer_message
 from conformance.wire.request import InferRequest, Message
 
+# More than any check sends at once, so that none of these waits for another.
+MOST_IN_FLIGHT = 256
 T = TypeVar("T")
 
-# How long a server that takes no connection may need to come back: one that a supervisor starts anew is not lost.
-RESTART_PATIENCE = 5.0
-TRUST_HINT = "; --target-ca FILE says whom to trust"
-# How a gateway says that it cannot reach the server behind it (RFC 9110, 15.6.3 to 15.6.5).
-UNREACHED = (502, 503, 504)
 
-
-class Target:
+class Target(Calls):
     """One server under judgement.
 
     Attributes:
         roles: role -> name of the model that fills it on this target.
         placements: role -> version and tensor names of that model, where they are not those of the role.
-        exchanges: what was sent in the scope, in order.
-        lost: why no connection can be made any more, or None; `has_died`: see `TargetLost`.
-        last: the last exchange of all, or None; `has_answered`: whether anything ever came.
-        broken: what broke beside rows, as long as nobody has judged it; `survey_broken`: likewise in the survey.
-        journal: keeps every call, where there is one.
+        survey_broken: what broke beside rows while the target was surveyed.
     """
 
     outlives_errors = False
     through_json: bool | None = None
 
     def __init__(self, settings: Settings, roles: dict[str, str] | None = None) -> None:
-        self.settings = settings
+        super().__init__(settings)
         self.roles = roles or {}
         self.placements: Mapping[str, Placement] = {}
-        self.exchanges: list[Exchange] = []
-        self.lost: str | None = None
-        self.has_died = False
-        self.has_answered = False
-        self.last: Exchange | None = None
-        self.broken: list[Broken] = []
         self.survey_broken: Sequence[Broken] = ()
-        self.journal: Callable[[Call], None] | None = None
-        self._scope, self._calls, self._beside = "", 0, False
-        self._patience = Patience()
-        self._in_survey: Patience | None = None
         self._known: dict[str, bool] = {}
         self._plain_refusals: dict[tuple[str, str], str | None] = {}
-
-    @cached_property
-    def _http(self) -> HttpClient:
-        return HttpClient(self.settings)
-
-    @cached_property
-    def _line(self) -> Line:
-        return Line(self.settings)
-
-    @cached_property
-    def _grpc(self) -> GrpcClient:
-        return GrpcClient(self.settings)
-
-    @contextmanager
-    def scope(self, name: str, *, beside: bool = False) -> Iterator[None]:
-        """Keep a record of exchanges of its own: for a row of a check, say, or for the survey.
-
-        What is sent inside is numbered from 0 and recorded under this name; afterwards the record before goes on.
-        `beside` is for what no row judges: what is neither answered nor refused there is asked again, once, and noted
-        in `broken`.
-        """
-        before = self.exchanges, self._scope, self._calls, self._beside
-        self.exchanges, self._scope, self._calls, self._beside = [], name, 0, beside
-        try:
-            yield
-        finally:
-            self.exchanges, self._scope, self._calls, self._beside = before
 
     @property
     def broken_before(self) -> list[Broken]:
         """What broke over HTTP while the target was surveyed."""
         return [one for one in self.survey_broken if not one.reply.is_over_grpc]
 
-    @contextmanager
-    def losing_patience(self) -> Iterator[None]:
-        """Count the target as lost after a few requests in a row without an answer: for the survey, which is long."""
-        self._in_survey = Patience()
-        try:
-            yield
-        finally:
-            self._in_survey = None
+    @cached_property
+    def _threads(self) -> ThreadPoolExecutor:
+        """Threads, as many as were ever busy at once: to start some for each call takes longer than many an answer."""
+        return ThreadPoolExecutor(MOST_IN_FLIGHT)
 
     def close(self) -> None:
-        """Close every connection."""
-        for one in ("_http", "_line", "_grpc"):
-            if one in vars(self):
-                vars(self)[one].close()
+        """Close every connection; what is sent later opens new ones."""
+        super().close()
+        if "_threads" in vars(self):
+            vars(self).pop("_threads").shutdown()
 
     def model(self, role: str, salt: int = 0) -> Model | None:
         """Return the model that fills a role, or None where the target has none."""
@@ -187,16 +136,12 @@ class Target:
         """Note what broke beside rows, and return the answer to the same request sent again, where one came."""
         again, self._beside = reply, False
         try:
-            if not reply.has_failed(FailureKind.TIMEOUT):
+            if not is_wait(reply.exchange):
                 again = self.send(reply.exchange.message, fresh=True)
         finally:
             self._beside = True
             self.broken.append(Broken(self._scope, reply, again))
         return reply if again.status is None else again
-
-    def _send(self, message: Message, *, fresh: bool = False) -> Exchange:
-        client = self._grpc if message.method == GRPC_METHOD else self._http
-        return client.send(message, fresh=fresh)
 
     def send_in_pieces(
         self, message: Message, places: Sequence[int], *, chunks: Chunks | None = None, at_once: bool = False
@@ -237,6 +182,23 @@ class Target:
 
         return self._call(messages, lambda: self._patiently(exchanges), chunked=chunked)
 
+    def octets_of(self, message: Message) -> bytes:
+        """Return a request as it goes out, with the headers of the user's own, which may be secret."""
+        return bare_sending.whole(self.settings, message)
+
+    def send_octets(self, message: Message, octets: Octets) -> list[Reply]:
+        """Send octets that are a request in part or by far, in place of the message that stands for them.
+
+        Returns what came back, one after the other: no more than one answer, where the server takes it for one request.
+        """
+        return self._call(
+            [message], lambda: self._patiently(lambda: hostile_sending.sent(self.settings, message, octets))
+        )
+
+    def hold(self, pieces: Sequence[bytes]) -> AbstractContextManager[object]:
+        """Keep a connection open for each of these beginnings of requests, as long as the context lasts."""
+        return hostile_sending.held(self.settings, pieces)
+
     def as_text(self, message: Message) -> bytes:
         """Return a request as it goes out, without the headers of the user's own, which may be secret."""
         return bare_sending.whole(replace(self.settings, headers=()), message)
@@ -248,11 +210,12 @@ class Target:
         """
         if all(message.method == GRPC_METHOD for message in messages):
             return self._call(messages, lambda: self._patiently(lambda: self._called_together(messages)))
-        note = f"one of {len(messages)} in flight"
+        share = len(messages)
+        note = f"one of {share} in flight"
 
         def exchanges() -> list[Exchange]:
-            with ThreadPoolExecutor(len(messages)) as pool:
-                return [replace(found, note=note + found.note) for found in pool.map(self._send_fresh, messages)]
+            sent = self._at_once(lambda message: self._send_fresh(message, share), messages)
+            return [replace(found, note=note + found.note) for found in sent]
 
         return self._call(messages, exchanges)
 
@@ -274,124 +237,32 @@ class Target:
     def send_together_in(self, manners: Sequence[Manner], messages: Sequence[Message]) -> list[Reply]:
         """Send all messages at the same time, each in its manner and on a connection of its own; replies in order."""
         note = f"one of {len(messages)} in flight"
+        settings = replace(self.settings, max_answer=self.settings.max_answer // len(messages))
 
         def send(sent: tuple[Manner, Message]) -> Exchange:
-            found = self._patiently(lambda: alone(self.settings, sent[1], sent[0]))
+            found = self._patiently(lambda: alone(settings, sent[1], sent[0]))
             return replace(found, note=", ".join(filter(None, (found.note, note))))
 
         def exchanges() -> list[Exchange]:
-            with ThreadPoolExecutor(len(messages)) as pool:
-                return list(pool.map(send, zip(manners, messages, strict=True)))
+            return self._at_once(send, zip(manners, messages, strict=True))
 
         chunked = [place for place, manner in enumerate(manners) if manner.chunked is not None]
         return self._call(messages, exchanges, chunked=chunked)
 
-    # --- bookkeeping ---
+    def _at_once(self, send: Callable[[T], Exchange], what: Iterable[T]) -> list[Exchange]:
+        """Send each in a thread of its own, and return when all are done; raise what the first of them raised."""
+        under_way = [self._threads.submit(send, one) for one in what]
+        wait(under_way)
+        return [one.result() for one in under_way]
 
-    def _call(
-        self,
-        messages: Sequence[Message],
-        exchange: Callable[[], Sequence[Exchange]],
-        *,
-        chunked: Collection[int] = (),
-    ) -> list[Reply]:
-        """Make a call, write it down, and return a reply for each exchange; those at places `chunked` are in chunks."""
-        call = Call(self._scope, self._calls, tuple(messages))
-        self._calls += 1
-        try:
-            found = self._exchanged(call, exchange)
-        except TargetLost as lost:
-            self._write_down(replace(call, lost=str(lost), has_died=lost.has_died))
-            raise
-        first = len(self.exchanges)
-        numbered = [
-            replace(one, number=first + index, call=call.index, is_chunked=index in chunked)
-            for index, one in enumerate(found)
-        ]
-        self.exchanges += numbered
-        self.last = numbered[-1] if numbered else self.last
-        self.has_answered = self.has_answered or any(one.status is not None for one in numbered)
-        self._write_down(replace(call, exchanges=tuple(numbered)))
-        if self._in_survey is not None:
-            self._in_survey.count(numbered)
-            if self._in_survey.is_low:
-                raise self._silent(A_FEW)
-        return [Reply(one) for one in numbered]
-
-    def _silent(self, count: int, nor: str = "") -> TargetLost:
-        """Count the target as lost, because so many requests in a row had no answer; return what is to be raised."""
-        seconds = f"{self.settings.timeout:g} s"
-        self.lost = f"{self.settings.url} is silent: {count} requests in a row had no answer in {seconds}{nor}"
-        return TargetLost(self.lost)
-
-    def _exchanged(self, call: Call, exchange: Callable[[], Sequence[Exchange]]) -> Sequence[Exchange]:
-        """Return what came of a call. Where a gateway answers in place of its server, that gets time to come back.
-
-        Raises:
-            TargetLost: a gateway still cannot reach the server, or it is silent.
-        """
-        found = exchange()
-        self._patience.count(found)
-        if self._in_survey is None and (self._patience.is_low or self._patience.is_over):
-            self._look_for_life(call.messages[-1])
-        for one in found:
-            if one.code == "UNAVAILABLE":
-                self._patiently(lambda: self._look_behind_the_gateway(grpc_call("ServerLive")))
-            elif one.status in UNREACHED and not one.code:
-                self._patiently(lambda: self._look_behind_the_gateway(Message("/v2", method="GET")))
-        return found
-
-    def _look_for_life(self, message: Message) -> None:
-        """Ask something plain after a few requests in a row that had no answer."""
-        plain = grpc_call("ServerLive") if message.method == GRPC_METHOD else Message("/v2", method="GET")
-        found = self._patiently(lambda: self._send(plain, fresh=True))
-        if is_silence(found):
-            raise self._silent(self._patience.in_a_row, f", nor had {plain.method} {plain.path}")
-        if self._patience.is_over:
-            raise self._silent(self._patience.in_a_row, f", though {plain.method} {plain.path} had one")
-
-    def _look_behind_the_gateway(self, message: Message) -> None:
-        """See whether such a status is about one request, or whether the server behind a gateway is gone."""
-        found = self._send(message, fresh=True)
-        if found.code == "UNAVAILABLE" or (found.status in UNREACHED and not found.code):
-            raise Unreachable(
-                f"{found.url.removesuffix(message.path)} answers everything with {Reply(found).status_line}",
-                is_refused=True,
-            )
-        if is_broken(Reply(found)):
-            self.broken.append(Broken("behind the gateway", Reply(found), Reply(found)))
-
-    def _write_down(self, call: Call) -> None:
-        if self.journal:
-            self.journal(call)
-
-    def _send_fresh(self, message: Message) -> Exchange:
+    def _send_fresh(self, message: Message, share: int) -> Exchange:
         """Send one of many; again after a reset, which a server's queue of connections, if it is short, may cause."""
         note = ""
         for attempt, pause in enumerate((0.1, 0.3, 1.0, None), start=1):
-            exchange = self._patiently(lambda: self._http.send(message, fresh=True))
+            exchange = self._patiently(lambda: self._http.send(message, fresh=True, share=share))
             was_reset = exchange.status is None and Reply(exchange).has_failed(FailureKind.BROKEN)
             if pause is None or not was_reset:
                 break
             note = f", sent again after {attempt} resets"
             time.sleep(pause)
         return replace(exchange, note=note)
-
-    def _patiently(self, exchange: Callable[[], T]) -> T:
-        """Run an exchange; when no connection can be made, give the server time to come back.
-
-        Raises:
-            TargetLost: it did not come back, now or earlier.
-        """
-        if self.lost:
-            raise TargetLost(self.lost, has_died=self.has_died)
-        until = time.monotonic() + min(RESTART_PATIENCE, self.settings.timeout)
-        while True:
-            try:
-                return exchange()
-            except Unreachable as error:
-                if error.is_untrusted or time.monotonic() >= until:
-                    self.lost = f"{error}{TRUST_HINT if error.is_untrusted and not self.settings.ca_file else ''}"
-                    self.has_died = error.is_refused and self.has_answered
-                    raise TargetLost(self.lost, has_died=self.has_died) from error
-            time.sleep(0.1)

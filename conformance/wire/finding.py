@@ -33,6 +33,8 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "inference-header-beyond-body": "The inference header is larger than the body.",
         "inference-header-cuts-json": "The inference header ends inside the JSON.",
         "inference-header-covers-binary": "The inference header counts bytes that stand after the JSON.",
+        # the message of a call over gRPC
+        "message-too-large": "The message has more fields, bytes or elements than anybody reads.",
         # the outputs as the JSON describes them
         "outputs-missing": "The answer has no outputs.",
         "outputs-invalid": "The member outputs is not an array.",

@@ -9,7 +9,7 @@ Source: Open Inference Protocol, gRPC, "Inference" and "Tensor Data".
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,20 +17,21 @@ import numpy as np
 from conformance.wire import tensor
 from conformance.wire.datatypes import DATATYPES
 from conformance.wire.finding import DecodeError, Finding
+from conformance.wire.grpc_fields import Span, excess, raw_spans
 from conformance.wire.grpc_request import FIELDS, Pb, stubs
+from conformance.wire.json_part import MOST_TENSORS
 from conformance.wire.outputs import RANK_LIMIT, Output
 from conformance.wire.response import Answer
 
-RAW_OUTPUTS = 6  # the number of the field raw_output_contents in a ModelInferResponse
-_DELIMITED = 2  # the wire type of a field that has its length in front
-
-Span = tuple[int, int]
+ELEMENT_LIMIT = 2 * 1024 * 1024  # of elements and dimensions that a reader keeps one by one
 
 
 def response(body: bytes, method: str = "ModelInfer") -> Pb | None:
-    """Return the response message of a method, or None where the bytes are none."""
+    """Return the response message of a method, or None where the bytes are none, or more than anybody reads."""
     from google.protobuf.message import DecodeError as NotAMessage
 
+    if excess(body):
+        return None
     try:
         return getattr(stubs(), f"{method}Response").FromString(body)
     except NotAMessage:
@@ -40,8 +41,9 @@ def response(body: bytes, method: str = "ModelInfer") -> Pb | None:
 def take_apart(body: bytes) -> Answer:
     """Take the answer to an inference request apart."""
     message = response(body)
-    if message is None:
-        return Answer(body, None, 0, (), ())
+    too_large = excess(body) if message is None else _too_many(message)
+    if message is None or too_large:
+        return Answer(body, None, 0, (), (too_large,) if too_large else ())
     spans = list(raw_spans(body))
     places = _places(message, len(spans))
     outputs = tuple(
@@ -50,6 +52,26 @@ def take_apart(body: bytes) -> Answer:
     )
     findings = tuple(finding for output in outputs for finding in output.findings)
     return Answer(body, _document(message), 0, outputs, findings)
+
+
+def _too_many(message: Pb) -> Finding | None:
+    """Return what makes a message hold more than anybody reads: outputs, or what is kept one by one of them."""
+    if (count := len(message.outputs)) > MOST_TENSORS:
+        return Finding("outputs-too-many", "outputs", None, f"at most {MOST_TENSORS}", f"{count}")
+    kept = sum(_kept(entry) for entry in message.outputs) + _strings(message)
+    if kept > ELEMENT_LIMIT:
+        return Finding("message-too-large", "outputs", None, f"at most {ELEMENT_LIMIT} elements", f"{kept}")
+    return None
+
+
+def _kept(entry: Pb) -> int:
+    return len(entry.shape) + sum(len(values) for _, values in entry.contents.ListFields())
+
+
+def _strings(message: Pb) -> int:
+    """Return how many elements of BYTES there can be in raw contents, each behind a length of four bytes."""
+    shapes = [_shape(entry) for entry in message.outputs if entry.datatype == "BYTES"]
+    return min(sum(math.prod(shape) for shape in shapes if shape), sum(map(len, message.raw_output_contents)) // 4)
 
 
 def _places(message: Pb, entries: int) -> dict[int, int]:
@@ -78,8 +100,10 @@ def _document(message: Pb) -> dict[str, Any]:
 
 
 def _shape(entry: Pb) -> tuple[int, ...] | None:
+    if len(entry.shape) > RANK_LIMIT:
+        return None
     shape = tuple(entry.shape)
-    return shape if len(shape) <= RANK_LIMIT and all(size >= 0 for size in shape) else None
+    return shape if all(size >= 0 for size in shape) else None
 
 
 def _raw(index: int, entry: Pb, body: bytes, span: Span) -> Output:
@@ -121,34 +145,3 @@ def _array(datatype: str, shape: Sequence[int], values: Sequence[Any]) -> np.nda
         return tensor.Tensor.of("", datatype, list(values), shape).array
     except (ValueError, TypeError, OverflowError):
         return None  # elements that the datatype cannot hold
-
-
-# --- protobuf's encoding ---------------------------------------------------------------------------------------------
-
-
-def raw_spans(body: bytes, field: int = RAW_OUTPUTS) -> Iterator[Span]:
-    """Yield where the entries of raw_output_contents, or of another field, lie in a message that protobuf takes."""
-    at = 0
-    while at < len(body):
-        tag, at = _varint(body, at)
-        if tag & 7 == _DELIMITED:
-            length, at = _varint(body, at)
-            if tag >> 3 == field:
-                yield at, at + length
-            at += length
-        elif tag & 7 == 0:
-            _, at = _varint(body, at)
-        else:
-            at += {1: 8, 5: 4}.get(tag & 7, len(body))
-
-
-def _varint(body: bytes, at: int) -> tuple[int, int]:
-    """Return an integer of groups of seven bits, the lowest first, and where it ends."""
-    value = shift = 0
-    while at < len(body):
-        byte = body[at]
-        value |= (byte & 0x7F) << shift
-        at, shift = at + 1, shift + 7
-        if byte < 0x80:
-            break
-    return value, at

@@ -47,6 +47,8 @@ def from_json(datatype: str, shape: Sequence[int], data: Any) -> NDArray[Any]:
 def bool_number(data: Any) -> str | None:
     """Return the first element of BOOL data that is a number, as a message shows it, or None."""
     flat = _flatten(data, ()) if isinstance(data, list) else [data]
+    if set(map(type, flat)) == {bool}:
+        return None
     return next((shown(value) for value in flat if not isinstance(value, bool)), None)
 
 

@@ -16,7 +16,10 @@ from numpy.typing import NDArray
 _BLOCK: Final = 1 << 16
 _ESCAPE = re.compile(rb"\\.", re.DOTALL)
 _BLANKS = re.compile(rb"[ \t\r\n]*")
-_QUOTE, _OPEN, _CLOSE = ord('"'), (ord("["), ord("{")), (ord("]"), ord("}"))
+_QUOTE: Final = ord('"')
+# By how much each byte changes the depth.
+_STEPS: Final = np.zeros(256, np.int8)
+_STEPS[list(b"[{")], _STEPS[list(b"]}")] = 1, -1
 
 Depths = NDArray[Any]
 
@@ -53,8 +56,7 @@ def _depths(text: bytes, begin: int) -> Iterator[tuple[int, Depths]]:
             end, plain = min(end + 1, len(text)), plain[:-1] + b"__"
         octets = np.frombuffer(plain, np.uint8, end - begin)
         inside = np.logical_xor.accumulate(octets == _QUOTE) ^ in_string
-        steps = np.isin(octets, _OPEN).astype(np.int32)
-        steps -= np.isin(octets, _CLOSE)
+        steps = _STEPS[octets]
         steps[inside] = 0
         depths = np.cumsum(steps, dtype=np.int32) + depth
         yield begin, depths

@@ -27,8 +27,10 @@ FIELD: Final = "json"
 _FATAL = frozenset({"json-invalid", "json-too-deep", "json-too-large"})
 _EXACT = 2.0**53
 _BEYOND_INTEGERS = 2.0**66
-# Where a text has none of these, each number with a point is a double as it stands.
-_INEXACT = re.compile(rb"[0-9][eE][-+0-9]|[0-9]{16}")
+# Where a text has none of these, with each digit as 0, each number with a point is a double as it stands. To look for
+# them so takes a tenth of what a search for a class of characters does.
+_DIGITS_ALIKE: Final = bytes.maketrans(b"123456789E+", b"000000000e-")
+_INEXACT: Final = (b"0" * 16, b"0e0", b"0e-")
 _HUGE = 10**400
 # A string is matched whole, so that what it holds is not taken for structure; one without an end runs to the end of
 # the text. Possessive repetition: the search is linear whatever the text.
@@ -72,7 +74,7 @@ def parse(text: bytes) -> Parsed:
         return float(spelling)
 
     try:
-        number = _number if _INEXACT.search(text) else None
+        number = _number if _is_inexact(text) else None
         value = json.loads(decoded, object_pairs_hook=members, parse_float=number, parse_constant=constant)
     except json.JSONDecodeError as error:
         at = len(decoded[: error.pos].encode("utf-8", "surrogateescape"))
@@ -96,6 +98,12 @@ def parse_prefix(body: bytes) -> int | None:
     """
     end = json_structure.end_of_value(body)
     return end if end is not None and parse(body[:end]).is_json else None
+
+
+def _is_inexact(text: bytes) -> bool:
+    """Say whether a text may have numbers that are no doubles as they stand: with an exponent, or of many digits."""
+    alike = text.translate(_DIGITS_ALIKE)
+    return any(found in alike for found in _INEXACT)
 
 
 def _outside_strings(pattern: re.Pattern[bytes], text: bytes) -> Iterator[re.Match[bytes]]:

@@ -196,9 +196,10 @@ def frame(path: str, document: Mapping[str, Any], tensors: Iterable[Tensor] = ()
 def frame_text(path: str, head: bytes, tensors: Iterable[Tensor] = (), names: Names = OUR_NAMES) -> Message:
     """Put the text of a JSON object, however it is spelled, and the binary data of tensors together; see `frame`."""
     tensors = list(tensors)
-    parts, spans, start = [head], [], len(head)
+    parts: list[bytes | memoryview] = [head]
+    spans, start = [], len(head)
     for tensor in tensors:
-        data = bytes(tensor.to_bytes())
+        data = tensor.to_bytes()
         parts.append(data)
         spans.append((tensor.name, tensor.datatype, start, start + len(data)))
         start += len(data)

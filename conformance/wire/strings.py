@@ -4,14 +4,17 @@ Triton and KServe, Binary Tensor Data Extension ("Binary Tensor Request" and "Da
 bytes at all: none, NUL, not UTF-8. Elements follow each other without padding.
 
 Speed: a tensor can have a million elements. Encoding has no loop of its own; decoding does per element only what the
-format forces it to do one after the other, on the hope that all is well. Only a buffer that turns out not to fit is
-walked again, slowly, to say what is wrong with it. `benchmarks/bytes_codec.py` measures both.
+format forces it to do one after the other, on the hope that all is well, and nothing where all elements are of one
+length. Only a buffer that turns out not to fit is walked again, slowly, to say what is wrong with it. `python -m
+benchmarks bytes-encode bytes-decode` measures both.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+
+import numpy as np
 
 from conformance.wire.finding import DecodeError, Finding, shown
 
@@ -32,6 +35,9 @@ def encode(elements: Sequence[bytes]) -> bytes:
     Raises:
         struct.error: an element is longer than the 2^32 - 1 bytes that a prefix can say.
     """
+    lengths = set(map(len, elements))
+    if len(lengths) == 1:
+        return PREFIX.pack(*lengths).join([b"", *elements])
     # Prefixes and elements are laid into one list like the teeth of a zip, each set in one assignment, so that neither
     # the loop nor the joining runs in Python. A tensor has few different lengths: a prefix is looked up, not packed.
     parts = [b""] * (2 * len(elements))
@@ -48,6 +54,9 @@ def decode(buffer: bytes | bytearray | memoryview, count: int) -> list[bytes]:
             bytes-stray); the offset is that of the prefix or byte to blame, counted from the buffer's start.
     """
     data = bytes(buffer)
+    alike = _of_one_length(data, count)
+    if alike is not None:
+        return alike
     unpack_from = PREFIX.unpack_from
     elements: list[bytes] = []
     append = elements.append
@@ -63,6 +72,16 @@ def decode(buffer: bytes | bytearray | memoryview, count: int) -> list[bytes]:
         end = -1
     if end != len(data):
         raise DecodeError(_fault(data, count))
+    return elements
+
+
+def _of_one_length(data: bytes, count: int) -> list[bytes] | None:
+    """Return the elements of a buffer, where all are as long as the first; None where they are not."""
+    length = PREFIX.unpack_from(data)[0] if len(data) >= PREFIX.size else 0
+    if length == 0 or len(data) != count * (PREFIX.size + length):
+        return None
+    table = np.frombuffer(data, dtype=[("length", "<u4"), ("element", f"V{length}")])
+    elements: list[bytes] | None = table["element"].tolist() if (table["length"] == length).all() else None
     return elements
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 from conformance.wire import tensor
 from conformance.wire.datatypes import DATATYPES
 from conformance.wire.finding import DecodeError, Finding, shown
-from conformance.wire.grpc_answer import Span, raw_spans
+from conformance.wire.grpc_fields import Span, raw_spans
 from conformance.wire.grpc_request import FIELDS, Pb, stubs
 from conformance.wire.orders import is_other_truth, other_orders
 from conformance.wire.outputs import RANK_LIMIT, Output
@@ -167,7 +167,9 @@ def _spans(raw: Sequence[Output], order: Sequence[int]) -> Iterator[Span]:
 
 def _first_marked(inputs: Sequence[Output], moved: list[Output]) -> list[Output]:
     first = next(place for place, one in enumerate(inputs) if one.span != moved[place].span)
-    expected = f"that of {moved[first].label}: {moved[first].datatype} {shown(list(moved[first].shape or ()))}"
+    given = moved[first].datatype
+    datatype = given if given in DATATYPES else shown(given)  # which may be any text
+    expected = f"that of {moved[first].label}: {datatype} {shown(list(moved[first].shape or ()))}"
     span = inputs[first].span
     actual = f"{(span[1] - span[0]) if span else 0} bytes of another input"
     moved[first] = moved[first].finding(Finding("order", "raw_input_contents", span and span[0], expected, actual))

@@ -24,6 +24,7 @@ __all__ = ["Tensor", "bool_findings", "decode", "first_difference", "from_json"]
 
 Array = NDArray[Any]
 Values = Any  # nested sequences, an array, or one value
+BLOCK = 64 * 1024  # elements that are compared at once: few enough to stay in the processor's cache
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,9 +107,11 @@ class Tensor:
 
 def _bytes_array(values: Values) -> Array:
     array = np.array(values, dtype=object)
-    elements = [element.encode() if isinstance(element, str) else element for element in array.ravel().tolist()]
-    if not all(isinstance(element, bytes) for element in elements):
-        raise ValueError("a BYTES tensor is made of bytes and str elements")
+    elements = array.ravel().tolist()
+    if set(map(type, elements)) != {bytes}:
+        elements = [element.encode() if isinstance(element, str) else element for element in elements]
+        if not all(isinstance(element, bytes) for element in elements):
+            raise ValueError("a BYTES tensor is made of bytes and str elements")
     flat = np.empty(len(elements), dtype=object)
     flat[:] = elements
     return flat.reshape(array.shape)
@@ -171,17 +174,22 @@ def first_difference(expected: Array, actual: Array, datatype: str, *, json: boo
     """
     size = min(expected.size, actual.size)
     left, right = expected.reshape(-1)[:size], actual.reshape(-1)[:size]
+    for start in range(0, size, BLOCK):
+        differs = _differences(left[start : start + BLOCK], right[start : start + BLOCK], datatype, json)
+        if differs.any():
+            return start + int(differs.argmax())
+    return None if expected.size == actual.size else size
+
+
+def _differences(left: Array, right: Array, datatype: str, json: bool) -> Array:
+    """Return of each element whether it differs; the arrays are of one length and have one dimension."""
     if datatype == "BYTES":
-        differs = np.fromiter(map(bytes.__ne__, left.tolist(), right.tolist()), dtype=bool, count=size)
-    else:
-        bits = f"u{left.dtype.itemsize}"
-        differs = np.ascontiguousarray(left).view(bits) != np.ascontiguousarray(right).view(bits)
-    if datatype in (*FLOATS, "BF16"):
+        return np.fromiter(map(bytes.__ne__, left.tolist(), right.tolist()), dtype=bool, count=left.size)
+    bits = f"u{left.dtype.itemsize}"
+    differs: Array = np.ascontiguousarray(left).view(bits) != np.ascontiguousarray(right).view(bits)
+    if datatype in (*FLOATS, "BF16") and differs.any():
         with np.errstate(invalid="ignore"):  # a signalling NaN
             differs &= ~(np.isnan(left) & np.isnan(right))
             if json:
                 differs &= ~((left == 0) & (right == 0))
-    found = np.flatnonzero(differs)
-    if found.size:
-        return int(found[0])
-    return None if expected.size == actual.size else size
+    return differs

@@ -137,8 +137,9 @@ class Rewriting:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
 
-    def write(self, data: bytes) -> None:
+    def write(self, octets: bytes | memoryview) -> None:
         """Write what the server writes; a head waits for its body, and `change` may give another for both."""
+        data = bytes(octets)
         if f"\r\n{HEADER.lower()}: ".encode() in data:
             self._head = data
             return

@@ -31,11 +31,12 @@ class Transport:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
 
-    def write(self, data: bytes) -> None:
+    def write(self, data: bytes | memoryview) -> None:
         """Write what `change` makes of the data."""
-        if data.startswith(b"HTTP/1.1 "):
-            self.head = bytes(data)
-        self._transport.write(self._change(self, bytes(data)))
+        octets = bytes(data)
+        if octets.startswith(b"HTTP/1.1 "):
+            self.head = octets
+        self._transport.write(self._change(self, octets))
 
 
 MADE = "http_protocol.OipHttpProtocol.connection_made"

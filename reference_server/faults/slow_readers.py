@@ -14,7 +14,7 @@ PATIENCE = 0.1
 class _Impatient(Transport):
     """A connection that ends where none of what waits to be sent goes out for a while."""
 
-    def write(self, data: bytes) -> None:
+    def write(self, data: bytes | memoryview) -> None:
         """Write data, and look after them twice."""
         super().write(data)
         asyncio.get_running_loop().call_later(PATIENCE, self._look)

@@ -2,6 +2,7 @@
 
     python targets/runner/recipe.py triton
     python targets/runner/recipe.py triton --version 2.39
+    python targets/runner/recipe.py triton -- --conformance-robustness -k robustness
 
 A target is a folder beside this one: recipe.toml says how the server is started, and which versions of it there are;
 requirements.txt pins everything that is installed, expected.toml says what is known to be wrong with it. The server
@@ -65,12 +66,15 @@ class Place:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one recipe and return the exit status."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser = argparse.ArgumentParser(
+        description=(__doc__ or "").partition("\n")[0], epilog="behind --: options of pytest"
+    )
     parser.add_argument("target", choices=sorted({recipe.folder for recipe in RECIPES.values()}))
     parser.add_argument("--version", help="which version of it (default: the newest)")
     parser.add_argument("--work", type=Path, help="the folder to work in (default: .tox/targets/NAME)")
     parser.add_argument("--report", type=Path, help="where to leave the JSON report (default: report.json in there)")
-    options = parser.parse_args(argv)
+    own, more = split(sys.argv[1:] if argv is None else argv)
+    options = parser.parse_args(own)
     versions = {each.version: each for each in RECIPES.values() if each.folder == options.target}
     recipe = versions.get(options.version) if options.version else RECIPES[options.target]
     if recipe is None:
@@ -81,13 +85,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         install(recipe, place)
         export(recipe, place)
         with started(recipe, place) as server:
-            status = judge(server.addresses, place, report)
+            status = judge(server.addresses, place, report, more)
+            if more:
+                return status
             server.check_alive()
         say("compare", "the outcome with what is known")
         return conclude(recipe, json.loads(report.read_text(encoding="utf-8")), status)
     except RecipeError as error:
         print(f"{recipe.name}: {error}", file=sys.stderr)
         return 2
+
+
+def split(argv: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """Return our own arguments, and behind -- further options of pytest, with which nothing is compared."""
+    end = argv.index("--") if "--" in argv else len(argv)
+    return argv[:end], argv[end + 1 :]
 
 
 def say(step: str, what: str) -> None:
@@ -173,14 +185,14 @@ def clean(recipe: Recipe, place: Place, ports: Sequence[int] = (0, 0, 0)) -> dic
     return {**ours, "PYTHONDONTWRITEBYTECODE": "1", **recipes}
 
 
-def judge(addresses: Mapping[str, str], place: Place, report: Path) -> int:
-    """Run the whole suite against the server, over each transport that has an address; return its exit status."""
+def judge(addresses: Mapping[str, str], place: Place, report: Path, more: Sequence[str] = ()) -> int:
+    """Run the suite against the server, over each transport that has an address; return its exit status."""
     options = [TARGET_OPTIONS[transport] + address for transport, address in addresses.items()]
     say("judge", " ".join(options))
     report.parent.mkdir(parents=True, exist_ok=True)
     report.unlink(missing_ok=True)
     options += ["--target-config=models/target.toml"]
-    options += ["--conformance-profile=certify", f"--conformance-report={report}"]
+    options += ["--conformance-profile=certify", f"--conformance-report={report}", *more]
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "OIP_"))}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
     status = subprocess.run(command, cwd=place.work, env=environment, timeout=JUDGE_LIMIT, check=False).returncode

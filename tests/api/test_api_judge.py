@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -17,15 +16,20 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 import conformance
+from conformance.api import judging
+from conformance.judging import selection
 from conformance.report import formats
-from conformance.terms import data
+from conformance.terms.check import Check, Row
 from reference_server import app as reference_app
 from reference_server import faults, models
+from reference_server.app import Application
+from tests.support.valid_reports import expect_valid
 
+ODD_NAMES = "robustness.odd-name-leads-nowhere"
 FEW = ("identity_int32", "multi", "scores_labelled")
 
 
-def bundled() -> Starlette:
+def bundled() -> Application:
     """Return the app of the bundled server with few models."""
     return reference_app.create({name: model for name, model in models.load().items() if name in FEW})
 
@@ -44,22 +48,33 @@ def broken() -> conformance.Report:
         return conformance.judge(bundled(), models=["multi"])
 
 
-def fits_schema(report: conformance.Report) -> bool:
-    schema = json.loads((data.folder("schemas") / "report.schema.json").read_text())
-    return jsonschema.Draft202012Validator(schema).is_valid(report.to_dict())
-
-
 def test_the_bundled_app_is_conformant() -> None:
     report = conformance.judge(bundled(), profile="quick")
     assert report.verdict == "conformant", str(report)
     assert (report.why, report.failures) == ((), ())
-    assert fits_schema(report)
+    expect_valid(report.to_dict())
     assert report.to_dict()["footer"]["complete"]
+
+
+def test_what_an_app_withstands_is_said_beside_the_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    def few(*arguments: Any, **named: Any) -> list[tuple[Check, Row]]:
+        return [case for case in selection.collected_rows(*arguments, **named) if case[0].id == ODD_NAMES]
+
+    monkeypatch.setattr(judging, "collected_rows", few)  # the others wait for what does not come
+    with faults.switched_on(faults.load()["path-of-a-file-is-followed"]):
+        report = conformance.judge(bundled(), profile="quick", robustness=True)
+    assert report.to_dict()["options"]["robustness"]
+    assert report.failures == ()
+    assert report.robustness is not None
+    assert 0 < report.robustness.held < report.robustness.of
+    (unmet,) = report.robustness.unmet
+    assert (unmet.requirement, {row.check for row in unmet.rows}) == ("ROBUST-PATH", {ODD_NAMES})
+    expect_valid(report.to_dict())
 
 
 def test_a_broken_app_is_nonconformant(broken: conformance.Report) -> None:
     assert broken.verdict == "nonconformant"
-    assert fits_schema(broken)
+    expect_valid(broken.to_dict())
     (failure,) = broken.failures
     assert (failure.requirement, failure.level) == ("BIN-ORDER-O", "MUST")
     assert failure.statement.startswith("The binary data of an answer follow the order")
@@ -182,7 +197,7 @@ def test_an_app_that_does_not_start_is_one_line() -> None:
         ("http://x", {"models": "multi"}, "models: give a list of names, not 'multi'"),
         ("http://x", {"extensions": ["gzip"]}, "extensions: there is no 'gzip', but binary_tensor_data, raw"),
         ("http://x", {"extensions": ["classification_grpc"]}, "extensions: classification_grpc is judged over gRPC"),
-        ("http://x", {"headers": {"a b": "c"}}, "--target-header 'a b': write it as 'Name: value'"),
+        ("http://x", {"headers": {"a b": "c"}}, "--target-header: write it as 'Name: value'"),
         ("http://x", {"timeout": 0}, "--target-timeout 0: give seconds between 0 and 3600"),
         ("http://x", {"config": "gone.toml"}, "--target-config gone.toml: No such file or directory"),
         (None, {"grpc": "h:1", "models": ["m"]}, "models are judged by relations over HTTP: give a URL"),

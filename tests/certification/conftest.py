@@ -3,25 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
 from conformance.certification import profiles
-from tests.support.certifying import SCORING
+from tests.support.certifying import PRODUCT, SCORING, certified
+from tests.support.forging import Folder, load
 from tests.support.servers import bundled
 
 
-@pytest.fixture(scope="module")
-def few_models_are_enough() -> Iterator[None]:
-    """Profiles demand every role, which is a test's own matter; a server with few models is judged sooner."""
+@contextmanager
+def few_models() -> Iterator[None]:
+    """Let profiles demand no role."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(profiles, "_missing_roles", lambda _report: [])
         patch.setattr(profiles, "_need_more", lambda _rows, _demanded: True)
         yield
 
 
+@pytest.fixture(scope="module")
+def few_models_are_enough() -> Iterator[None]:
+    """Profiles demand every role, which is a test's own matter; a server with few models is judged sooner."""
+    with few_models():
+        yield
+
+
 @pytest.fixture(scope="session")
 def scoring() -> Iterator[str]:
-    """The URL of a reference server with one model, that has labels."""
-    with bundled(SCORING) as url:
+    """The URL of a product with one model, that has labels."""
+    with bundled(SCORING, program=PRODUCT) as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def honest(tmp_path_factory: pytest.TempPathFactory, scoring: str) -> Path:
+    """The folder of a product that is conformant."""
+    folder = tmp_path_factory.mktemp("honest") / "c"
+    with few_models():
+        assert certified(folder, f"--target-url={scoring}") == 0
+    return folder
+
+
+@pytest.fixture(scope="session")
+def failing(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of a server that fails: what a forger would start from."""
+    folder = tmp_path_factory.mktemp("failing") / "c"
+    with few_models(), bundled("--fault", "first-label-is-taken-for-a-heading", SCORING, program=PRODUCT) as url:
+        assert certified(folder, f"--target-url={url}") == 1
+    return folder
+
+
+@pytest.fixture(scope="session")
+def original(honest: Path) -> Folder:
+    """What is in the honest folder; whoever edits it copies it."""
+    return load(honest)
+
+
+@pytest.fixture(scope="session")
+def bad(failing: Path) -> Folder:
+    """What is in the failing folder."""
+    return load(failing)

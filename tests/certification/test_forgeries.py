@@ -3,51 +3,52 @@
 from __future__ import annotations
 
 import copy
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from conformance.certification.manifest import read
+from conformance.certification.validity import latest
+from conformance.certification.verifying import Folder as Verified
+from conformance.certification.verifying import Keys, reasons
 from conformance.commands.main import main
 from conformance.terms.outcome import Outcome
-from tests.support.certifying import SCORING, certified
-from tests.support.forging import Document, Folder, answer, load, seal
-from tests.support.servers import bundled
+from conformance.transport.har import NAME
+from tests.support.forging import Document, Folder, answer, linked, seal
 
 pytestmark = pytest.mark.usefixtures("few_models_are_enough")
 
 
-@pytest.fixture(scope="module")
-def honest(tmp_path_factory: pytest.TempPathFactory, scoring: str) -> Path:
-    folder = tmp_path_factory.mktemp("honest") / "c"
-    assert certified(folder, f"--target-url={scoring}") == 0
-    return folder
-
-
-@pytest.fixture(scope="module")
-def failing(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of a server that fails: what a forger would start from."""
-    folder = tmp_path_factory.mktemp("failing") / "c"
-    with bundled("--fault", "first-label-is-taken-for-a-heading", SCORING) as url:
-        assert certified(folder, f"--target-url={url}") == 1
-    return folder
-
-
-@pytest.fixture(scope="module")
-def original(honest: Path) -> Folder:
-    return load(honest)
-
-
-@pytest.fixture(scope="module")
-def bad(failing: Path) -> Folder:
-    return load(failing)
-
-
 def test_an_honest_folder_is_verified(honest: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", str(honest)]) == 0
-    assert "verified: P 1 by V is conformant under the profile classification" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "verified: P 1 by V is conformant under the profile classification" in said
+    assert "label: P 1; the server reports p 1\n" in said
+    assert "self-attested: nobody vouches for the key" in said
+
+
+def test_an_edited_product_shows_beside_what_the_server_reports(
+    honest: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    linked(honest, tmp_path)
+    replaced(tmp_path, b'"product": "P"', b'"product": "Q"')
+    assert main(["verify", str(tmp_path)]) == 1
+    assert "label: Q 1; the server reports p 1" in capsys.readouterr().out
+
+
+def test_who_signs_again_has_another_key(honest: Path, original: Folder, tmp_path: Path) -> None:
+    """An alias makes any label right: what is left is the key, which a vendor publishes and a registry knows."""
+    found = copy.deepcopy(Folder(original.report, {}, original.manifest))
+    found.manifest |= {"product": "Q", "alias_of": {"name": "p", "version": "1", "reason": "r"}}
+    seal(found, honest, tmp_path, with_har=False)
+    forged, vendor = read(tmp_path), read(honest)
+    assert list(reasons(Verified(tmp_path), Keys())) == []
+    assert forged.key["id"] != vendor.key["id"]
+    assert list(reasons(Verified(tmp_path), Keys(vendor.key["id"]))) == [
+        f"it is signed with the key {forged.key['id'][:16]}, not with {vendor.key['id'][:16]}"
+    ]
 
 
 def test_a_failing_folder_is_not(failing: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -55,16 +56,16 @@ def test_a_failing_folder_is_not(failing: Path, capsys: pytest.CaptureFixture[st
     assert "refused: the verdict is nonconformant" in capsys.readouterr().out
 
 
-def linked(source: Path, target: Path) -> None:
-    for path in source.iterdir():
-        os.link(path, target / path.name)
-
-
 def rewritten(path: Path, edit: Callable[[bytes], bytes]) -> None:
     """Change a file that is a link, and not what it is linked to."""
     data = edit(path.read_bytes())
     path.unlink()
     path.write_bytes(data)
+
+
+def replaced(folder: Path, said: bytes, instead: bytes) -> None:
+    """Change what the manifest says, and nothing else."""
+    rewritten(folder / "manifest.json", lambda data: data.replace(said, instead))
 
 
 def flip(data: bytes) -> bytes:
@@ -79,12 +80,12 @@ def flipped(name: str) -> Callable[[Path], None]:
 CARELESS: dict[str, tuple[Callable[[Path], Any], str]] = {
     **{
         f"{name}-changed": (flipped(name), f"{name} was changed")
-        for name in ("report.json", "run.har", "report.html", "report.md", "badge.svg", "REPRODUCE.md")
+        for name in ("report.json.xz", NAME, "report.html", "report.md", "badge.svg", "REPRODUCE.md")
     },
-    "recording-missing": (lambda folder: (folder / "run.har").unlink(), "run.har is missing"),
+    "recording-missing": (lambda folder: (folder / NAME).unlink(), "run.har.xz is missing"),
     "report-cut": (
-        lambda folder: rewritten(folder / "report.json", lambda data: data[:-10]),
-        "report.json was changed",
+        lambda folder: rewritten(folder / "report.json.xz", lambda data: data[:-10]),
+        "report.json.xz was changed",
     ),
     "file-added": (lambda folder: (folder / "more.txt").touch(), "more.txt does not belong here"),
     "manifest-missing": (lambda folder: (folder / "manifest.json").unlink(), "No such file or directory"),
@@ -92,6 +93,23 @@ CARELESS: dict[str, tuple[Callable[[Path], Any], str]] = {
     "manifest-cut": (
         lambda folder: rewritten(folder / "manifest.json", lambda data: data.replace(b'"vendor": "V",', b"")),
         "'vendor' is a required property",
+    ),
+    "product-edited": (
+        lambda folder: replaced(folder, b'"product": "P"', b'"product": "Q"'),
+        "manifest.sig is no signature of this manifest by its key",
+    ),
+    "expiry-edited": (
+        lambda folder: replaced(folder, b'"expires": "2', b'"expires": "3'),
+        "manifest.sig is no signature of this manifest by its key",
+    ),
+    "signature-missing": (lambda folder: (folder / "manifest.sig").unlink(), "it is not signed: manifest.sig is miss"),
+    "signature-no-base64": (
+        lambda folder: rewritten(folder / "manifest.sig", lambda _: b"!"),
+        "manifest.sig is no sig",
+    ),
+    "countersignature-of-nobody": (
+        lambda folder: (folder / "manifest.countersig").touch(),
+        "manifest.countersig does not belong here",
     ),
     "manifest-with-a-line-end": (
         lambda folder: rewritten(folder / "manifest.json", lambda data: data.replace(b'"V"', b'"V\\nverified"')),
@@ -187,6 +205,13 @@ def requirement(found: Folder) -> Document:
     return next(each for each in found.report["requirements"] if each["level"] == "SHOULD")
 
 
+def ran(found: Folder, started: str, finished: str) -> None:
+    """Let report and manifest say that the run was at another time."""
+    for document in (found.report, found.manifest):
+        document |= {"started": started, "finished": finished}
+    found.manifest["expires"] = str(latest(finished))
+
+
 # Edits of the report of an honest server, with every digest made right again.
 REPORTS: dict[str, tuple[Callable[[Folder], Any], str]] = {
     "row-removed": (lambda f: f.report["checks"].remove(first(f)), f"the report lacks {LABELS}"),
@@ -199,8 +224,8 @@ REPORTS: dict[str, tuple[Callable[[Folder], Any], str]] = {
     "requirement": (lambda f: only(requirement(f), verdict="advisory"), "the report's requirements is not what"),
     "page": (lambda f: only(requirement(f), url="https://elsewhere/"), "the report's requirements is not what"),
     "counts": (lambda f: only(f.report["extensions"]["protocol"]["counts"], **{"pass": 1}), "extensions is not what"),
-    "server-name": (lambda f: only(f.report["target"], name="Better"), "the report's target is not what"),
-    "server-version": (lambda f: only(f.report["target"], version="99"), "the report's target is not what"),
+    "server-name": (lambda f: only(f.report["target"], name="Better"), "and the server reports Better 1: where"),
+    "server-version": (lambda f: only(f.report["target"], version="99"), "and the server reports p 99: where"),
     "listed-extension": (
         lambda f: only(f.report["target"], extensions_listed=["classification"]),
         "the report's target is not what",
@@ -218,18 +243,45 @@ REPORTS: dict[str, tuple[Callable[[Folder], Any], str]] = {
         "knew failures from a baseline",
     ),
     "likeness": (lambda f: only(f.report, looks_like=[LIKENESS]), "the report's looks_like is not what"),
-    "suite-digest": (lambda f: only(f.report["suite"], digest="0" * 64), "verify it with that version"),
-    "suite-version": (lambda f: only(f.report["suite"], version="9.9"), "the report's suite is not what"),
+    "suite-digest": (lambda f: only(f.report["suite"], digest="0" * 64), "verify it with that version (--with-suite)"),
+    "suite-version": (lambda f: only(f.report["suite"], version="9.9"), "names another suite than the report"),
     "earlier": (
-        lambda f: only(f.report, started="2020-01-01T00:00:00+00:00", finished="2020-01-01T00:00:09+00:00"),
+        lambda f: ran(f, "2020-01-01T00:00:00+00:00", "2020-01-01T00:00:09+00:00"),
         "the recording was made between",
     ),
     "ends-before-it-begins": (
-        lambda f: only(f.report, started=f.report["finished"], finished="2020-01-01T00:00:00+00:00"),
+        lambda f: ran(f, f.report["finished"], "2020-01-01T00:00:00+00:00"),
         "the run ended before it began",
     ),
     "more-than-was-run": (lambda f: only(f.manifest, profile="full"), "another option extensions"),
     "less-than-was-run": (lambda f: only(f.manifest, profile="binary"), "another option extensions"),
+    "product": (lambda f: only(f.manifest, product="Q"), "the label is Q 1, and the server reports p 1: where"),
+    "product-version": (
+        lambda f: only(f.manifest, product_version="2"),
+        "the label is P 2, and the server reports p 1",
+    ),
+    "alias": (
+        lambda f: only(f.manifest, alias_of={"name": "q", "version": "1", "reason": "r"}),
+        "is an alias of q 1",
+    ),
+    "self-test": (lambda f: only(f.manifest, self_test=True), "a self-test is of the suite's own server"),
+    "suite-of-the-manifest": (
+        lambda f: only(f.manifest["suite"], version="9.9"),
+        "names another suite than the report",
+    ),
+    "ledger": (lambda f: only(f.manifest["suite"], ledger="0" * 16), "names another suite than the report"),
+    "finished-of-the-manifest": (
+        lambda f: only(f.manifest, finished="2100-01-01T00:00:00+00:00"),
+        "the manifest says that the run finished at 2100",
+    ),
+    "valid-for-ever": (lambda f: only(f.manifest, expires="2999-12-31"), "it expires on 2999-12-31: that has to be"),
+    "valid-never": (lambda f: only(f.manifest, expires="1999-12-31"), "it expires on 1999-12-31: that has to be"),
+    "no-such-day": (lambda f: only(f.manifest, expires="2026-02-31"), "$.expires: '2026-02-31' is not a"),
+    "note": (lambda f: setattr(f, "note", "pip install evil"), "REPRODUCE.md is not what manifest and report say"),
+    "third-party": (
+        lambda f: only(f.manifest, third_party={"name": "L", "contact": "l", "key": f.manifest["key"]}),
+        "it is not signed: manifest.countersig is missing",
+    ),
     "placements": (lambda f: only(f.manifest, placements={}), "is not_applicable by its recording, pass in the report"),
 }
 

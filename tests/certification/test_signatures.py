@@ -27,7 +27,7 @@ def write_pair(folder: Path, name: str, key: Ed25519PrivateKey | X25519PrivateKe
 def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two pairs of keys, and one of another kind."""
     folder = tmp_path_factory.mktemp("keys")
-    for name in ("ours", "theirs"):
+    for name in ("ours", "theirs", "lab"):
         write_pair(folder, name, Ed25519PrivateKey.generate())
     write_pair(folder, "other", X25519PrivateKey.generate())
     return folder
@@ -36,7 +36,8 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def signed(tmp_path_factory: pytest.TempPathFactory, keys: Path, scoring: str) -> Path:
     folder = tmp_path_factory.mktemp("signed") / "c"
-    assert certified(folder, f"--target-url={scoring}", "-n", "2", f"--sign={keys / 'ours.pem'}") == 0
+    third = ("--third-party=L", "--third-party-contact=l@m", f"--countersign={keys / 'lab.pem'}")
+    assert certified(folder, f"--target-url={scoring}", "-n", "2", f"--sign={keys / 'ours.pem'}", *third) == 0
     return folder
 
 
@@ -44,24 +45,37 @@ def test_a_signature_is_verified_with_its_key_alone(
     signed: Path, keys: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["verify", str(signed), "--key", str(keys / "ours.pub.pem")]) == 0
-    assert f"(signed with {keys / 'ours.pub.pem'})" in capsys.readouterr().out
+    assert f"signed with {keys / 'ours.pub.pem'} (" in capsys.readouterr().out
     assert main(["verify", str(signed), "--key", str(keys / "theirs.pub.pem")]) == 1
-    assert "refused: the signature is not of this key, or the manifest was changed" in capsys.readouterr().out
+    assert "refused: it is signed with the key " in capsys.readouterr().out
     assert main(["verify", str(signed)]) == 0
 
 
+def test_a_countersignature_is_verified_with_its_key_alone(
+    signed: Path, keys: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["verify", str(signed), "--third-party-key", str(keys / "lab.pub.pem")]) == 0
+    assert "run and countersigned by L (l@m) with the key " in capsys.readouterr().out
+    assert main(["verify", str(signed), "--third-party-key", str(keys / "ours.pub.pem")]) == 1
+    assert "refused: it is not countersigned with the key " in capsys.readouterr().out
+    (signed / "manifest.countersig").rename(tmp_path / "kept")
+    assert main(["verify", str(signed)]) == 1
+    assert "it is not signed: manifest.countersig is missing" in capsys.readouterr().out
+    (tmp_path / "kept").rename(signed / "manifest.countersig")
+
+
 def test_an_edited_manifest_is_refused_by_its_signature(
-    signed: Path, keys: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, signed: Path, keys: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = signed / "manifest.json"
     text = path.read_text()
     path.write_text(text.replace('"vendor": "V"', '"vendor": "W"'))
     assert main(["verify", str(signed), "--key", str(keys / "ours.pub.pem")]) == 1
-    assert "the signature is not of this key, or the manifest was changed" in capsys.readouterr().out
-    (signed / "manifest.sig").rename(signed / "kept")
+    assert "the manifest was changed, or signed by somebody else" in capsys.readouterr().out
+    (signed / "manifest.sig").rename(tmp_path / "kept")
     assert main(["verify", str(signed), "--key", str(keys / "ours.pub.pem")]) == 1
     assert "it is not signed" in capsys.readouterr().out
-    (signed / "kept").rename(signed / "manifest.sig")
+    (tmp_path / "kept").rename(signed / "manifest.sig")
     path.write_text(text)
 
 
@@ -69,6 +83,17 @@ def test_an_edited_manifest_is_refused_by_its_signature(
     ("arguments", "message"),
     [
         (("--target-url=http://127.0.0.1:9", "--target-timeout=0.2"), None),
+        (("--target-url=reference",), "the server is the suite's own, oip-reference-server, which is no product"),
+        (("--target-url=http://x", "--alias-of", "q", "1"), "--alias-of and --alias-reason go together"),
+        (("--target-url=http://x", "--third-party=L"), "--third-party, --third-party-contact and --countersign go"),
+        (("--target-url=http://x", "--expires=soon"), "--expires soon: give a day as YYYY-MM-DD"),
+        (("--target-url=http://x", "--expires=2001-01-01"), "--expires 2001-01-01: give a day from today to 2"),
+        (
+            ("--target-url=http://x", "--container=latest"),
+            "--container: what you give does not fit, or is too long. The",
+        ),
+        (("--target-url=http://x", "--contact=a\nb"), "--contact: what you give does not fit, or is too long. Whom to"),
+        (("--target-url=http://x", "--product-url=javascript:x"), "--product-url: what you give does not fit"),
         (("--target-url=ftp://x",), "the run left no report: --target-url 'ftp://x' is no http or https URL"),
         (("--target-config=gone.toml",), "--target-config gone.toml: No such file or directory"),
         ((), "give --target-url or --target-config"),
@@ -78,7 +103,7 @@ def test_an_edited_manifest_is_refused_by_its_signature(
 def test_what_cannot_be_run_is_one_line(
     tmp_path: Path, arguments: tuple[str, ...], message: str | None, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    status = main(["certify", *arguments, *WHO, "-o", str(tmp_path / "c")])
+    status = main(["certify", *WHO, *arguments, "-o", str(tmp_path / "c")])
     said = capsys.readouterr()
     if message is None:
         assert status == 6
@@ -97,7 +122,7 @@ def test_models_beside_the_roles_are_not_certified(tmp_path: Path, capsys: pytes
 
 def test_a_folder_that_is_not_empty_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "mine").touch()
-    assert main(["certify", "--target-url=reference", *WHO, "-o", str(tmp_path)]) == 2
+    assert main(["certify", "--target-url=reference", "--self-test", *WHO, "-o", str(tmp_path)]) == 2
     assert "is not empty: give a new folder" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 

@@ -17,6 +17,7 @@ from tests.clients.kill_matrix_page import PAGE, missed, render
 from tests.clients.matrix import complaints
 from tests.clients.samples import meant, sampled, seen_by
 from tests.clients.seeing import Stage, rows_of
+from tests.support.tables import on_each, own_name
 
 FAULTS = alterations.load("faults")
 # Requirements that no fault of ours can miss, and why.
@@ -38,15 +39,13 @@ def test_a_fault_is_seen_and_rightly_named(fault: Alteration, stage: Stage) -> N
     assert complaints(sighting, fault) == []
 
 
-@pytest.mark.parametrize("name", [entry.id for entry in ledger.of_party(Party.CLIENT) if entry.level != "OBSERVE"])
+@on_each([entry.id for entry in ledger.of_party(Party.CLIENT) if entry.level != "OBSERVE"])
 def test_a_requirement_has_a_fault(name: str) -> None:
     missed = [fault.name for fault in FAULTS.values() if name in fault.misses]
     assert bool(missed) != (name in UNBROKEN)
 
 
-@pytest.mark.parametrize(
-    "check", sorted({check.id for check, _ in collected_rows("quick", subjects=CLIENTS, transports=TRANSPORTS)})
-)
+@on_each(sorted({check.id for check, _ in collected_rows("quick", subjects=CLIENTS, transports=TRANSPORTS)}))
 def test_a_check_sees_a_fault(check: str) -> None:
     assert any([check, row] in rows for rows in seen_by().values() for _, row in rows)
 
@@ -55,7 +54,7 @@ def test_there_are_faults_enough() -> None:
     assert len(FAULTS) >= 60
 
 
-@pytest.mark.parametrize("fault", FAULTS.values(), ids=lambda fault: fault.name)
+@on_each(FAULTS.values(), own_name)
 def test_a_fault_names_known_requirements_and_says_what_it_does(fault: Alteration) -> None:
     assert fault.misses
     assert set(fault.misses) <= {entry.id for entry in ledger.of_party(Party.CLIENT)}

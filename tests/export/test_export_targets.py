@@ -24,6 +24,7 @@ from conformance.export import FORMATS
 from conformance.terms import ledger
 from conformance.terms.check import Check, Row, all_rows
 from tests.support import grpc_serving
+from tests.support.tables import on_each
 
 TARGETS = Path(__file__).parents[2] / "targets"
 ROWS = all_rows(checks.load())
@@ -86,7 +87,7 @@ def test_a_recipe_names_no_place_that_is_not_there(name: str, tmp_path: Path) ->
         assert any(port in text for text in filled) == (transport in target.listens)
 
 
-@pytest.mark.parametrize(("name", "known"), ENTRIES, ids=lambda value: getattr(value, "rows", value))
+@on_each(ENTRIES)
 def test_an_entry_fits_rows_of_the_suite_and_gives_a_reason(name: str, known: Known) -> None:
     rows = [(check, row) for check, row in ROWS if check.id == known.check and fnmatchcase(row.id, known.rows)]
     assert rows, f"{name}: no such check, or no such row"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.judging.selection import collected_rows
+from conformance.judging.selection import Subjects, collected_rows
 from conformance.terms import ledger
 from conformance.terms.extensions import TRANSPORTS
 from conformance.terms.ledger import Party
@@ -19,7 +19,9 @@ from tests.support import variations
 from tests.support.kill_matrix_page import line_of, render
 from tests.support.matrix import complaints, is_seen_by, load_all, run, strays
 from tests.support.seeing import Sighting
+from tests.support.tables import on_each, own_name
 
+EVERYTHING = Subjects(robustness=True)
 # Requirements that no fault of ours can break, and why.
 UNBROKEN: Mapping[str, str] = {}
 
@@ -39,9 +41,7 @@ def test_an_honest_server_fails_nothing(name: str, sightings: dict[str, Sighting
     assert strays(sightings[name], variations.load()[name]) == []
 
 
-@pytest.mark.parametrize(
-    "name", [entry.id for entry in ledger.of_party(Party.SERVER) if entry.level in ("MUST", "SHOULD")]
-)
+@on_each([one.id for one in ledger.load().values() if one.party is Party.SERVER and one.level in ("MUST", "SHOULD")])
 def test_a_requirement_has_a_fault(name: str) -> None:
     broken = [fault.name for fault in faults.load().values() if name in fault.breaks]
     assert bool(broken) != (name in UNBROKEN)
@@ -51,7 +51,7 @@ def checks_with_a_level() -> list[str]:
     """Return the checks of MUSTs and SHOULDs whose requests are the same each time."""
     levels = {
         check.id: {ledger.requirement(name).level for name in check.requirements(row)}
-        for check, row in collected_rows("certify", dangerous=True, transports=TRANSPORTS)
+        for check, row in collected_rows("certify", dangerous=True, subjects=EVERYTHING, transports=TRANSPORTS)
     }
     return [name for name, found in levels.items() if found & {"MUST", "SHOULD"}]
 
@@ -62,7 +62,7 @@ def test_a_check_sees_a_fault(name: str, sightings: dict[str, Sighting]) -> None
     assert name in seen or is_seen_by(name, faults.load)
 
 
-@pytest.mark.parametrize("fault", faults.load().values(), ids=lambda fault: fault.name)
+@on_each(faults.load().values(), own_name)
 def test_a_fault_names_known_requirements_and_says_what_it_does(fault: faults.Fault) -> None:
     assert set(fault.breaks) <= set(ledger.load())
     assert bool(fault.breaks) != fault.broad

@@ -1,11 +1,13 @@
-"""An exchange ends at a stated limit, six times the patience, however a server keeps it going."""
+"""An exchange ends at a stated limit, one and a half times the patience, however a server keeps it going."""
 
 from __future__ import annotations
 
 import socket
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 
 import pytest
 
@@ -16,7 +18,7 @@ from conformance.transport.settings import Settings
 from conformance.wire.request import Message
 from tests.support.scripted import read_request, scripted
 
-PATIENCE = 0.2
+PATIENCE = 2.0  # a busy machine may keep a server of these from its next piece for a second
 POST = Message("/v2/models/m/infer", (("Content-Type", "application/json"),), b"{}")
 Dribble = Callable[[socket.socket], None]
 
@@ -91,9 +93,7 @@ def over_a_bare_socket_held_back(settings: Settings) -> Exchange:
 SENT = (over_httpcore, over_a_bare_socket, over_a_bare_socket_held_back)
 
 
-@pytest.mark.parametrize("send", SENT)
-@pytest.mark.parametrize("dribble", [*ENDLESS, go_ahead_again_and_again])
-def test_an_answer_without_an_end_is_given_up(dribble: Dribble, send: Callable[[Settings], Exchange]) -> None:
+def given_up(send: Callable[[Settings], Exchange], dribble: Dribble) -> None:
     def script(connection: socket.socket) -> None:
         if send is not over_a_bare_socket_held_back:
             read_request(connection)
@@ -103,6 +103,13 @@ def test_an_answer_without_an_end_is_given_up(dribble: Dribble, send: Callable[[
         started = time.monotonic()
         exchange = send(Settings(url, timeout=PATIENCE))
         took = time.monotonic() - started
-    assert exchange.failure is not None
-    assert exchange.failure.kind in (FailureKind.ENDLESS, FailureKind.MALFORMED)
-    assert took < 30 * PATIENCE
+    assert exchange.failure is not None, dribble.__name__
+    assert exchange.failure.kind in (FailureKind.ENDLESS, FailureKind.MALFORMED), dribble.__name__
+    assert took < 5 * PATIENCE, dribble.__name__
+
+
+@pytest.mark.parametrize("send", SENT)
+def test_an_answer_without_an_end_is_given_up(send: Callable[[Settings], Exchange]) -> None:
+    dribbles = (*ENDLESS, go_ahead_again_and_again)
+    with ThreadPoolExecutor(len(dribbles)) as side_by_side:  # each takes one and a half times the patience
+        list(side_by_side.map(partial(given_up, send), dribbles))

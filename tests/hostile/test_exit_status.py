@@ -33,7 +33,7 @@ def infinite_status(path: Path) -> None:
         "startedDateTime": "2026-01-01T00:00:00+00:00",
         "time": 1,
         "request": {"method": "GET", "url": "http://x/v2", "headers": []},
-        "response": {"status": float("inf"), "headers": [], "content": {"text": ""}},
+        "response": {"status": float("inf"), "httpVersion": "HTTP/1.1", "headers": [], "content": {"text": ""}},
         "_scope": "survey",
         "_call": 0,
         "_place": 0,
@@ -64,7 +64,7 @@ WRONG: list[tuple[str, Callable[[Path], None], str]] = [
     ("--conformance-baseline", deep_toml, "not TOML: nests too deeply"),
     ("--target-config", deep_toml, "not TOML: nests too deeply"),
     ("--target-replay", deep, "not JSON: nests too deeply"),
-    ("--target-replay", infinite_status, "cannot convert float infinity to integer"),
+    ("--target-replay", infinite_status, "response: status is of another type"),
 ]
 
 

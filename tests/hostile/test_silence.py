@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 
@@ -44,9 +45,10 @@ def asked(target: Target, times: int) -> int:
 
 def test_three_requests_and_a_plain_one_without_an_answer_are_enough() -> None:
     with scripted(silent_to(b"/v2")) as url:
-        target = Target(Settings(url, timeout=0.3))
+        target = Target(Settings(url, timeout=1.0))
         assert asked(target, 10) == 3
-        assert target.lost == f"{url} is silent: 3 requests in a row had no answer in 0.3 s, nor had GET /v2"
+        waits = "3 requests, and no inference between them, had no whole answer in 1 s"
+        assert target.lost == f"{url} is silent: {waits}, nor had GET /v2"
         assert not target.has_died
         with pytest.raises(TargetLost):
             target.send(INFER)
@@ -55,17 +57,40 @@ def test_three_requests_and_a_plain_one_without_an_answer_are_enough() -> None:
 
 def test_a_server_that_answers_plain_requests_alone_is_lost_a_little_later() -> None:
     with scripted(silent_to(b"/infer")) as url:
-        target = Target(Settings(url, timeout=0.2))
-        assert asked(target, 100) == 20
-        assert str(target.lost).endswith("20 requests in a row had no answer in 0.2 s, though GET /v2 had one")
+        target = Target(Settings(url, timeout=1.0))
+        assert asked(target, 100) == 3
+        assert str(target.lost).endswith(
+            "3 requests, and no inference between them, had no whole answer in 1 s, though GET /v2 had one"
+        )
         target.close()
 
 
-def test_an_answer_between_gives_new_patience() -> None:
-    with scripted(silent_to(b"/infer")) as url:
-        target = Target(Settings(url, timeout=0.2))
-        for _ in range(12):
+def test_an_inference_that_is_answered_gives_new_patience() -> None:
+    with scripted(silent_to(b"/m/infer")) as url:
+        target = Target(Settings(url, timeout=1.0))
+        for _ in range(4):
             assert asked(target, 2) == 2
-            assert target.get("/v2").status == 200
+            assert target.send(replace(INFER, path="/v2/models/good/infer")).status == 200
         assert target.lost is None
+        target.close()
+
+
+def test_requests_that_are_never_answered_end_nothing_while_an_earlier_inference_is() -> None:
+    """A server that hangs at one kind of request is judged to the end: the others are none of that."""
+    with scripted(silent_to(b"/m/infer")) as url:
+        target = Target(Settings(url, timeout=1.0))
+        assert target.send(replace(INFER, path="/v2/models/good/infer")).status == 200
+        assert asked(target, 7) == 7
+        assert target.lost is None
+        target.close()
+
+
+def test_answers_to_all_else_give_none() -> None:
+    with scripted(silent_to(b"/infer")) as url:
+        target = Target(Settings(url, timeout=1.0))
+        for _ in range(2):
+            assert asked(target, 1) == 1
+            assert target.get("/v2").status == 200
+        with pytest.raises(TargetLost, match="3 requests, and no inference between them"):
+            target.send(INFER)
         target.close()

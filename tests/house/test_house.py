@@ -17,6 +17,7 @@ from conformance.roles import roles
 from conformance.terms import data, ledger
 from conformance.terms.check import Check, Row, all_rows
 from conformance.terms.extensions import GRPC, TRANSPORTS
+from tests.support.tables import on_each, own_id, row_name
 
 ROOT = Path(__file__).parents[2]
 ROWS = all_rows(checks.load())
@@ -47,14 +48,14 @@ def test_the_wire_knows_no_socket_and_no_pytest() -> None:
     assert wire & {"socket", "httpx", "h11", "pytest", "ssl", "hypothesis"} == set()
 
 
-@pytest.mark.parametrize("check", checks.load(), ids=lambda check: check.id)
+@on_each(checks.load(), own_id)
 def test_a_check_is_named_for_its_area_and_makes_one_claim(check: Check) -> None:
     assert re.fullmatch(r"[a-z]+\.[a-z0-9]+(-[a-z0-9]+)+", check.id)
     assert re.fullmatch(r"[A-Z].*\.", check.claim), "the first line of the docstring is one sentence"
     assert not check.name.startswith("_")
 
 
-@pytest.mark.parametrize(("check", "row"), ROWS, ids=lambda value: getattr(value, "id", None))
+@on_each(ROWS, row_name)
 def test_a_row_answers_for_something_in_its_area(check: Check, row: Row) -> None:
     requirements = check.requirements(row)
     assert requirements
@@ -89,7 +90,8 @@ def test_no_check_names_a_vendor() -> None:
 def test_schemas_are_schemas(path: Path) -> None:
     schema = json.loads(path.read_text(encoding="utf-8"))
     Draft202012Validator.check_schema(schema)
-    assert schema["$id"] == f"urn:oip-conformance:schema:{path.name.partition('.')[0].replace('_', '-')}:1"
+    number = schema.get("properties", {}).get("schema", {}).get("const", 1)
+    assert schema["$id"] == f"urn:oip-conformance:schema:{path.name.partition('.')[0].replace('_', '-')}:{number}"
 
 
 def test_the_version_is_that_of_the_package() -> None:

@@ -33,8 +33,14 @@ FOLDERS = (
         "report",
         "pages",
     ),
-    *("api", "plugin", "certification", "export", "commands"),
+    *("api", "plugin", "certification", "registry", "fleet", "export", "commands"),
 )
+# Beside what the owner asked for stands only what others look for there alone: git, GitHub, and pre-commit.
+TOP_LEVEL = {
+    *("pyproject.toml", "tox.ini", "conformance", "schemas", "fixtures", "reference_server", "tests"),
+    *("README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "docs", "targets", "benchmarks", ".ci", ".github"),
+    *(".gitattributes", ".gitignore", "CITATION.cff", "action.yml", ".pre-commit-hooks.yaml"),
+}
 # What every area may import, beside its own package.
 SHARED = ("conformance.checks.support",)
 HEAVY = {"numpy", "hypothesis", "httpx", "h11", "jsonschema", "jinja2", "grpc", "cryptography", "tomlkit"}
@@ -70,6 +76,13 @@ def graph(package: str) -> Mapping[str, frozenset[str]]:
 
 def folder_of(module: str) -> str:
     return module.split(".")[1] if "." in module else ""
+
+
+def test_the_top_level_is_what_the_owner_asked_for() -> None:
+    """As git has it: what somebody else leaves there has no say."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
+    paths = listed.stdout.splitlines() or [path.name for path in ROOT.iterdir() if path.name in TOP_LEVEL]
+    assert {path.partition("/")[0] for path in paths} <= TOP_LEVEL
 
 
 def test_every_folder_has_its_place() -> None:

@@ -12,8 +12,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from conformance.terms import data, ledger
-from conformance.terms.documents import sentence
 from conformance.terms.ledger import Basis, Level, Requirement
+from tests.support.tables import on_each
 
 IDS = tuple(ledger.load())
 
@@ -96,7 +96,7 @@ def test_request_side_has_an_answer_side(requirement_id: str) -> None:
     assert requirement_id.removesuffix("-I") + "-O" in IDS
 
 
-@pytest.mark.parametrize("requirement_id", IDS)
+@on_each(IDS)
 def test_notes_name_only_known_ids(requirement_id: str) -> None:
     named = re.findall(
         r"\b(?:BIN|RAW|CLS|OIP|HTTP|GRPC)(?:-[A-Z0-9]+)+(?:/grpc)?\b", ledger.requirement(requirement_id).note
@@ -113,7 +113,7 @@ def test_requirement_is_what_the_file_says() -> None:
         basis=Basis.LITERAL,
         statement="The binary data of a request belong to its inputs in the order in which the JSON lists them, "
         "not in the model's order.",
-        sources=(sentence("triton-binary.order"), sentence("triton-binary.example-request-data")),
+        cited=("triton-binary.order", "triton-binary.example-request-data"),
         note="Decision: the KServe page is silent on order, but its example follows it.",
         page="ordering",
     )

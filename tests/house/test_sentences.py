@@ -14,6 +14,7 @@ from conformance.commands.sentences_page import cited_by, render
 from conformance.terms import data, ledger
 from conformance.terms.documents import FILES, FOLDER, Document, Sentence, documents, sentence, sentences
 from conformance.terms.sentence_places import Trouble, digest, places, squeezed, trouble
+from tests.support.tables import on_each
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "sentences.md"
@@ -185,7 +186,7 @@ def test_a_link_to_a_standard_has_an_anchor() -> None:
     assert sentence("rfc9112.persistence").url == "https://www.rfc-editor.org/rfc/rfc9112.html#section-9.3"
 
 
-@pytest.mark.parametrize("key", sentences())
+@on_each(sentences())
 def test_a_link_is_whole_wherever_it_is_written(key: str) -> None:
     """No character of it ends a link in Markdown, in a terminal or in HTML."""
     assert re.fullmatch(r"https://[A-Za-z0-9/._#:~=,%-]+", sentence(key).url)

@@ -32,6 +32,7 @@ def test_an_installed_wheel_judges_the_bundled_server(tmp_path: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert "conformance/likeness/patterns.json.gz" in names
     assert {"conformance/schemas/report.schema.json", "conformance/fixtures/README.md"} < set(names)
+    assert {"conformance/registry/templates/index.html.jinja", "conformance/report/templates/plain.css"} < set(names)
     assert {f"conformance/report/templates/report/page.{kind}" for kind in ("html.jinja", "css", "js")} < set(names)
     environment = tmp_path / "venv"
     assert run(sys.executable, "-m", "venv", str(environment), cwd=tmp_path).returncode == 0

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
+
+from benchmarks import __main__ as benchmarks
 
 WORKFLOWS = Path(__file__).parents[2] / ".github" / "workflows"
 
@@ -26,9 +32,19 @@ def test_a_change_is_decided_by_the_script() -> None:
     assert commands(jobs("ci.yml")["run"]) == "./.ci/run"
 
 
+def test_a_pull_request_is_measured_and_no_time_fails_it() -> None:
+    job = jobs("benchmarks.yml")["compare"]
+    line = next(step["run"] for step in job["steps"] if "python -m benchmarks" in step.get("run", ""))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["benchmarks", *line.removeprefix("python -m benchmarks").split()])
+        options = benchmarks._options()
+    assert (options.compare, options.warn_above, options.names) == (Path("benchmarks/kept.json"), 30, [])
+    assert not any("continue-on-error" in step for step in job["steps"])  # one that breaks is seen
+
+
 def test_a_release_is_checked_before_it_is_published() -> None:
     found = jobs("release.yml")
-    assert found["publish"]["needs"] == "build"
+    assert (found["attest"]["needs"], found["publish"]["needs"]) == ("build", "attest")
     lines = commands(found["build"])
     for part in (
         "python -m build",
@@ -44,3 +60,40 @@ def test_a_release_is_published_by_trust_and_not_by_token() -> None:
     assert publish["permissions"] == {"id-token": "write"}
     assert [step["uses"].partition("@")[0] for step in publish["steps"]][-1] == "pypa/gh-action-pypi-publish"
     assert "secrets." not in (WORKFLOWS / "release.yml").read_text()
+
+
+def test_a_release_says_what_it_brings_along_and_where_it_was_built() -> None:
+    found = jobs("release.yml")
+    assert "cyclonedx-py environment" in commands(found["build"])
+    attest = found["attest"]
+    assert attest["permissions"] == {"id-token": "write", "attestations": "write"}
+    assert "run" not in {key for step in attest["steps"] for key in step}, "what may sign runs nothing of ours"
+    subjects = {step["uses"].partition("@")[0]: step["with"].get("subject-path") for step in attest["steps"]}
+    assert subjects["actions/attest-build-provenance"] == subjects["actions/attest-sbom"] == "dist/*"
+    (written,) = [line for line in commands(found["build"]).splitlines() if "-o " in line]
+    (read,) = [step["with"]["sbom-path"] for step in attest["steps"] if "sbom-path" in step["with"]]
+    name = written.split('"')[1]
+    assert name.replace("$GITHUB_REF_NAME", "${{ github.ref_name }}") == read
+
+
+@pytest.mark.parametrize(
+    ("tag", "status", "notes"),
+    [("v1.2.3", 0, "\n### Fixed\n\n- This.\n\n"), ("v1.2", 1, ""), ("v1.2.4", 1, "")],
+)
+def test_the_notes_of_a_release_are_its_part_of_the_changelog(
+    tmp_path: Path, tag: str, status: int, notes: str
+) -> None:
+    part = "## [1.2.3] - 2026-01-02\n\n### Fixed\n\n- This.\n\n"
+    (tmp_path / "CHANGELOG.md").write_text(f"# C\n\n## [Unreleased]\n\n### Added\n\n{part}## [1.2.2] - 2026-01-01\n")
+    (step,) = [step for step in jobs("release.yml")["build"]["steps"] if "CHANGELOG.md" in step.get("run", "")]
+    command, environment = ["bash", "-euo", "pipefail", "-c", step["run"]], {**os.environ, "GITHUB_REF_NAME": tag}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, check=False)
+    assert done.returncode == status
+    assert (tmp_path / "about/changes.md").read_text() == notes
+
+
+def test_the_documentation_is_built_by_every_change_and_shown_from_main_alone() -> None:
+    found = jobs("docs.yml")
+    assert commands(found["build"]).splitlines()[-1] == "python -m tox -e docs"
+    assert found["show"]["if"] == "github.ref == 'refs/heads/main'"
+    assert found["show"]["permissions"] == {"pages": "write", "id-token": "write"}

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
-import jsonschema
 import pytest
 
 from conformance.commands import main
 from conformance.judging.selection import collected_rows
 from conformance.report import json_report
 from conformance.survey.survey import Survey
-from conformance.terms import data
 from conformance.terms.check import Check, Row
 from conformance.terms.result import CheckResult
 from conformance.terms.verdict import conclude
@@ -20,6 +17,7 @@ from reference_server import faults
 from reference_server.faults import Fault, switched_on
 from tests.support.made_reports import Report
 from tests.support.seeing import judged, serving
+from tests.support.valid_reports import expect_valid
 
 NAME = "binary-outputs-in-reverse"
 FEW = ("ordering.", "sizes.binary-", "bytes.output")
@@ -45,8 +43,7 @@ def report_of(results: list[CheckResult]) -> Report:
         results, Survey(), conclude(results), url="http://h", grpc="", options=options, seed=None, started=now,
         finished=now, complete=False,
     )  # fmt: skip
-    schema = json.loads((data.folder("schemas") / "report.schema.json").read_text(encoding="utf-8"))
-    jsonschema.Draft202012Validator(schema).validate(made)
+    expect_valid(made)
     return made
 
 

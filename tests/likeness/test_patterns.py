@@ -20,7 +20,7 @@ LARGEST = 300_000  # bytes
 
 
 def test_every_fault_has_a_pattern() -> None:
-    assert [name for name in faults.load() if name not in KNOWN.of] == [], REFRESH
+    assert [name for name in written.with_a_pattern() if name not in KNOWN.of] == [], REFRESH
 
 
 def test_every_pattern_is_of_a_fault_as_it_is_now() -> None:

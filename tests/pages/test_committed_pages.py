@@ -12,6 +12,7 @@ import pytest
 
 from conformance.pages import pages, servers
 from conformance.terms import data, ledger, links
+from tests.support.tables import on_each
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / links.FOLDER
@@ -76,7 +77,7 @@ def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
     assert list(broken(page)) == ["#two", "gone.md", "page.md#x"]
 
 
-@pytest.mark.parametrize("requirement_id", list(ledger.load()))
+@on_each(ledger.load())
 def test_the_link_of_a_requirement_leads_to_its_heading(requirement_id: str) -> None:
     path, _, place = ledger.requirement(requirement_id).link.rpartition(links.FOLDER)[2].partition("#")
     assert place == requirement_id

@@ -8,6 +8,7 @@ from conformance.pages import explanations, subjects
 from conformance.pages.explanations import RenamedError, UnknownNameError, explain, renamed
 from conformance.terms import ledger
 from conformance.transport import reference_faults
+from tests.support.tables import on_each, own_id
 
 
 def labelled(text: str) -> dict[str, str]:
@@ -95,7 +96,7 @@ def test_names_mean_one_thing() -> None:
     assert len({name.lower() for name in names}) == len(names)
 
 
-@pytest.mark.parametrize("entry", ledger.load().values(), ids=lambda entry: entry.id)
+@on_each(ledger.load().values(), own_id)
 def test_an_explanation_fits_a_terminal(entry: ledger.Requirement) -> None:
     lines = explanations.laid_out(entry.id, explanations.of_requirement(entry)).splitlines()
     assert max(len(line) for line in lines if "https://" not in line and not line.startswith("  Page ")) <= 100
@@ -116,7 +117,7 @@ def test_a_requirement_over_grpc_leads_to_and_fro() -> None:
     assert labelled(explain("CLS-HIGHEST"))["Over gRPC"] == "CLS-HIGHEST/grpc"
 
 
-@pytest.mark.parametrize("earlier", renamed())
+@on_each(renamed())
 def test_an_earlier_id_says_what_it_is_called_now(earlier: str) -> None:
     now = renamed()[earlier]
     assert earlier not in ledger.load()

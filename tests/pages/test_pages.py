@@ -17,7 +17,6 @@ from conformance.pages.servers import Server
 from conformance.roles import golden_calls, golden_requests
 from conformance.terms import data, ledger
 from conformance.terms.check import Check
-from conformance.terms.documents import sentence
 from conformance.terms.ledger import Basis, Level, Party, Requirement
 from conformance.transport import reference_faults
 from reference_server import faults
@@ -30,8 +29,7 @@ CASES: dict[str, golden_requests.Case | golden_calls.GrpcCase] = {
 
 
 def entry(area: str = "raw", extension: str = "raw") -> Requirement:
-    source = sentence("rfc9110.field-names")
-    return Requirement("RAW-A", Level.MUST, extension, area, Basis.LITERAL, "A.", (source,), area)
+    return Requirement("RAW-A", Level.MUST, extension, area, Basis.LITERAL, "A.", ("rfc9110.field-names",), area)
 
 
 # --- examples ---------------------------------------------------------------------------------------------------------

@@ -151,7 +151,7 @@ def test_the_limit_of_the_command_line() -> None:
 def test_without_the_extra(tmp_path: Path) -> None:
     (tmp_path / "grpc.py").write_text('raise ImportError("not here")')
     code, output, error = refused_start("--grpc-port", "0", PYTHONPATH=str(tmp_path))
-    assert (code, output) == (2, "")
+    assert (code, output) == (4, "")
     assert error == "--grpc-port needs the extra grpc: pip install 'oip-conformance[grpc]' (not here)\n"
 
 

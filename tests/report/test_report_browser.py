@@ -11,12 +11,14 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
+from conformance.fleet import index_html
 from conformance.report import comparison_html, history_html, page_html
 from conformance.report.comparison import compare
 from conformance.report.history import history
 from conformance.report.view import view
 from conformance.terms import ledger
 from tests.support import chromium
+from tests.support.made_index import INDEX
 from tests.support.made_reports import CONFORMANT, GATED, NONCONFORMANT, Report, check, failure, report, requirement
 
 ColorScheme = Literal["light", "dark"]
@@ -40,6 +42,7 @@ PAGES = {
     "gated": page_html.render(view(GATED)),
     "history": history_html.render(history([("a", FAILING), ("b", CONFORMANT)])),
     "comparison": comparison_html.render(compare([("a", FAILING), ("b", CONFORMANT)])),
+    "fleet": index_html.render(INDEX),
 }
 
 
@@ -95,6 +98,8 @@ VIEWS: list[tuple[str, tuple[int, int], ColorScheme]] = [
     ("gated", NARROW, "dark"),
     ("history", NARROW, "dark"),
     ("comparison", NARROW, "dark"),
+    ("fleet", WIDE, "light"),
+    ("fleet", NARROW, "dark"),
 ]
 
 

@@ -226,6 +226,15 @@ def test_what_is_no_report_is_one_line(
     assert "\x1b" not in printed.err
 
 
+@pytest.mark.parametrize("name", ["\ud800", "a"])
+@pytest.mark.parametrize("digest", ["0" * 64 + "\n", "0" * 64])
+def test_what_the_fast_check_does_not_take_jsonschema_decides(name: str, digest: str, tmp_path: Path) -> None:
+    target = report()["target"] | {"roles": {name: "m"}}
+    file = tmp_path / "x.json"
+    file.write_bytes(changed(target=target, suite=report()["suite"] | {"digest": digest})())
+    assert read(file)["target"] == target
+
+
 @pytest.mark.parametrize(
     ("output", "said"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 import re
 from pathlib import Path
 
@@ -201,7 +202,7 @@ def test_the_command_prints_or_writes(tmp_path: Path, capsys: pytest.CaptureFixt
 @pytest.mark.parametrize(
     ("files", "arguments", "said"),
     [
-        ({}, ["{folder}"], "{folder} holds no report (.json)"),
+        ({}, ["{folder}"], "{folder} holds no report (.json, .json.xz)"),
         ({}, ["{folder}/none"], "{folder}/none is no folder"),
         ({"a.json": "{}", "b.json": "[", "c.json": json.dumps(THREE[0][1])}, ["{folder}"],
          "{folder}/a.json is no report of oip-conformance; {folder}/b.json is no report of oip-conformance: not JSON"),
@@ -221,6 +222,15 @@ def test_what_it_cannot_do_is_one_line(
     assert printed.err.startswith(f"oip-conformance: error: {said.format(folder=tmp_path)}")
     assert (printed.out, printed.err.count("\n")) == ("", 1)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(files)
+
+
+def test_a_packed_report_is_read_and_the_manifest_beside_it_is_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "report.json.xz").write_bytes(lzma.compress((RESULTS / "triton.json").read_bytes()))
+    (tmp_path / "manifest.json").write_text("{}")
+    assert main.main(["history", str(tmp_path)]) == 0
+    assert "triton" in capsys.readouterr().out
 
 
 def test_versions_of_a_real_server_stand_in_their_order() -> None:

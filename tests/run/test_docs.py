@@ -1,19 +1,19 @@
-"""The commands of the documentation do what it says: docs/ci.md, workflows and all, and docs/certification.md."""
+"""The commands of the documentation do what it says: docs/ci.md and its workflow, certification, and tutorials."""
 
 from __future__ import annotations
 
 import json
-import os
-import signal
-import socket
+import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 import yaml
 
-from tests.support.servers import FEW_MODELS
+from tests.support.scripts import free_port, run
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -22,39 +22,6 @@ def blocks(page: str, language: str) -> list[str]:
     """Return the code blocks of a page in a language."""
     parts = (DOCS / page).read_text(encoding="utf-8").split("```")[1::2]
     return [part.partition("\n")[2] for part in parts if part.partition("\n")[0].strip() == language]
-
-
-def run(folder: Path, script: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run a shell script, with the commands of this installation, and end what it leaves in the background."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "OIP_", "GITHUB"))}
-    path = f"{folder}/bin:{Path(sys.executable).parent}:{os.environ['PATH']}"
-    (folder / "bin").mkdir(exist_ok=True)
-    for name, text in {
-        "bin/pip": "exit 0",
-        "serve": f'exec "{sys.executable}" -m reference_server --port $PORT {" ".join(FEW_MODELS)}',
-    }.items():
-        (folder / name).write_text(f"#!/bin/sh\n{text}\n")
-        (folder / name).chmod(0o755)
-    with (
-        (folder / "out").open("w") as out,
-        subprocess.Popen(
-            ["bash", "-euo", "pipefail", "-c", script],
-            cwd=folder,
-            env={**kept, "PATH": path, **environment},
-            stdout=out,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        ) as process,
-    ):
-        status = process.wait(timeout=300)
-        if "serve &" in script:
-            os.killpg(process.pid, signal.SIGTERM)
-    return subprocess.CompletedProcess([], status, (folder / "out").read_text(), "")
-
-
-def free_port() -> str:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return str(listener.getsockname()[1])
 
 
 QUICKLY = "pytest --target-model=multi "
@@ -80,20 +47,13 @@ def test_the_entries_of_a_baseline_are_read(tmp_path: Path, small: str, index: i
     assert f"{index + 1} stale" in done.stdout
 
 
-def steps_of(name: str) -> list[str]:
-    """Return the commands of a workflow."""
-    github, gitlab = (yaml.safe_load(block) for block in blocks("ci.md", "yaml"))
-    if name == "gitlab":
-        return list(gitlab["conformance"]["script"])
-    return [step["run"] for step in github["jobs"]["conformance"]["steps"] if "run" in step]
-
-
-@pytest.mark.parametrize("name", ["github", "gitlab"])
-def test_the_steps_of_a_workflow(tmp_path: Path, name: str) -> None:
+def test_the_steps_of_the_workflow(tmp_path: Path) -> None:
+    workflow = yaml.safe_load(blocks("ci.md", "yaml")[-1])
+    steps = [step["run"] for step in workflow["jobs"]["conformance"]["steps"] if "run" in step]
     port = free_port()
     (tmp_path / "baseline.toml").write_text("")
-    script = "\n".join(steps_of(name)).replace("8000", port).replace("pytest ", QUICKLY)
-    done = run(tmp_path, script, PORT=port)
+    script = "\n".join(steps).replace("8000", port).replace("pytest ", QUICKLY)
+    done = run(tmp_path, script, background=True, PORT=port)
     assert done.returncode == 0, done.stdout
     assert json.loads((tmp_path / "conformance.json").read_text())["gate"]["passed"]
     assert (tmp_path / "conformance.html").is_file()
@@ -101,7 +61,71 @@ def test_the_steps_of_a_workflow(tmp_path: Path, name: str) -> None:
 
 def test_the_commands_of_certification(tmp_path: Path, reference: str) -> None:
     certify, verify = blocks("certification.md", "sh")[:2]
-    script = certify.replace("http://host:8000", reference).replace("full", "classification") + verify
+    script = certify.replace("http://host:8000", reference).replace("full", "classification")
+    script = script.replace("-o example", "--self-test -o example") + verify
     done = run(tmp_path, script)
     assert done.returncode == 0, done.stdout
     assert "verified: Example Server 3.2 by Example Inc. is conformant" in done.stdout
+
+
+# --- tutorials -------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def started(command: str, port: str) -> Iterator[None]:
+    """Start the server of a tutorial, with few models, on a port of its own."""
+    words = shlex.split(command.replace("8000", port))
+    assert words[:2] == ["oip-conformance", "serve"]
+    program = [sys.executable, "-m", "reference_server", *words[2:], "--model=multi"]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        try:
+            yield
+        finally:
+            process.terminate()
+
+
+def test_the_tutorial_of_servers(tmp_path: Path) -> None:
+    _, wrong, doctor, judge, explain, right, replay = blocks("tutorials/server.md", "sh")
+    port = free_port()
+    doctor, judge, replay = (text.replace("8000", port) for text in (doctor, judge, replay))
+    with started(wrong, port):
+        assert run(tmp_path, doctor).returncode == 0
+        judged = run(tmp_path, judge.replace("pytest ", QUICKLY))
+        assert judged.returncode == 1
+        assert "1. BIN-ORDER-O" in judged.stdout
+        assert (tmp_path / "report.html").is_file()
+        assert run(tmp_path, explain).stdout.startswith("BIN-ORDER-O\n")
+        assert run(tmp_path, replay).returncode == 1
+    with started(right, port):
+        done = run(tmp_path, replay)
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_tutorial_of_the_gate(tmp_path: Path) -> None:
+    serve, write, look, gate, history = blocks("tutorials/ci.md", "sh")
+    port = free_port()
+    write, gate = (text.replace("8000", port).replace("pytest ", QUICKLY) for text in (write, gate))
+    with started(serve, port):
+        assert run(tmp_path, write).returncode == 0
+        looked = run(tmp_path, look)
+        assert (looked.returncode, "give a reason" in looked.stdout) == (1, True)
+        (tmp_path / "reports").mkdir()
+        assert run(tmp_path, f"{gate.rstrip()} --conformance-report=reports/a.json").returncode == 0
+    assert run(tmp_path, history).returncode == 0
+    with started(serve.replace("binary-outputs-in-reverse", "inputs-read-big-endian"), port):
+        assert run(tmp_path, gate).returncode == 1
+    (entry,) = blocks("tutorials/ci.md", "toml")
+    (tmp_path / "baseline.toml").write_text(entry)
+    assert run(tmp_path, look).stdout == "1 baseline holds\n"
+
+
+def test_the_tutorial_of_clients(tmp_path: Path) -> None:
+    watch = blocks("tutorials/client.md", "sh")[0].replace("client watch", "client watch --port 0 --grpc-port 0")
+    (program,) = blocks("tutorials/client.md", "python")
+    (tmp_path / "my_client.py").write_text(program)
+    done = run(tmp_path, watch)
+    assert done.returncode == 0, done.stdout
+    assert "[1 2 3]" in done.stdout
+    assert (tmp_path / "client.html").is_file()

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
-from conformance.terms import data
 from tests.support.servers import FEW_MODELS, bundled, judge
+from tests.support.valid_reports import valid_report
 
 FAULT = "binary-outputs-in-reverse"
 SELECTION = ("-k", "outputs_in_any_order")
@@ -24,10 +22,7 @@ def faulty() -> Iterator[str]:
 
 
 def report_of(folder: Path) -> dict[str, Any]:
-    report: dict[str, Any] = json.loads((folder / "r.json").read_text())
-    schema = json.loads((data.folder("schemas") / "report.schema.json").read_text())
-    jsonschema.Draft202012Validator(schema).validate(report)
-    return report
+    return valid_report(folder / "r.json")
 
 
 # A run on one model of the server's own is as whole as one on all roles, and takes two seconds.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 import subprocess
@@ -11,14 +10,14 @@ from base64 import b64decode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-import jsonschema
 import pytest
 
-from conformance.terms import data, ledger
+from conformance.terms import ledger
 from conformance.transport.reference import ReferenceServer
-from tests.support.servers import JsonOnly, judge, serving
+from tests.support.recordings import log_of
+from tests.support.servers import JsonOnly, judge, judge_afresh, serving
+from tests.support.valid_reports import valid_report
 
 MUSTS = [entry.id for entry in ledger.of_party(ledger.Party.SERVER) if entry.level == "MUST"]
 OVER_GRPC = [name for name in MUSTS if ledger.requirement(name).area == "grpc"]
@@ -38,13 +37,6 @@ def without_the_extra(tmp_path: Path) -> str:
     (tmp_path / "path").mkdir()
     (tmp_path / "path/grpc.py").write_text('raise ImportError("not here")')
     return str(tmp_path / "path")
-
-
-def report_of(path: Path) -> dict[str, Any]:
-    report: dict[str, Any] = json.loads(path.read_text())
-    schema = json.loads((data.folder("schemas") / "report.schema.json").read_text())
-    jsonschema.Draft202012Validator(schema, format_checker=jsonschema.FormatChecker()).validate(report)
-    return report
 
 
 @contextmanager
@@ -78,7 +70,7 @@ def test_grpc_alone(tmp_path: Path, reference: ReferenceServer) -> None:
     counts = f"{len(OVER_GRPC) - both} of {len(OVER_GRPC)} MUSTs that apply are met, {both} not judged"
     last = f"grpc://{reference.grpc} is conformant ({counts})"
     assert run.stdout.splitlines()[-1] == last
-    report = report_of(tmp_path / "r.json")
+    report = valid_report(tmp_path / "r.json")
     assert {check["area"] for check in report["checks"]} == {"grpc"}
     assert report["target"]["extensions_offered"] == ["classification_grpc"]
     assert "classification" in report["target"]["extensions_listed"]
@@ -93,7 +85,7 @@ def test_a_server_that_offers_nothing_over_http_is_judged_over_grpc(tmp_path: Pa
         options = (f"--target-url={url}", f"--target-grpc={reference.grpc}", "--target-config=t.toml")
         run = judge(tmp_path, *options, "--conformance-profile=quick", "--conformance-report=r.json")
     assert run.returncode == 0, run.stdout[-2000:]
-    report = report_of(tmp_path / "r.json")
+    report = valid_report(tmp_path / "r.json")
     assert (report["target"]["url"], report["target"]["grpc"]) == (url, f"grpc://{reference.grpc}")
     over_http = [check for check in report["checks"] if check["area"] != "grpc"]
     assert {check["outcome"] for check in over_http} == {"not_applicable"}
@@ -106,11 +98,11 @@ def test_a_server_that_offers_nothing_over_http_is_judged_over_grpc(tmp_path: Pa
 
 def test_http_alone_knows_nothing_of_grpc(tmp_path: Path, reference: ReferenceServer, without_the_extra: str) -> None:
     options = (f"--target-url={reference.url}", "-k", "ordering", "--conformance-report=r.json")
-    run = judge(tmp_path, *options, PYTHONPATH=without_the_extra)
+    run = judge_afresh(tmp_path, *options, PYTHONPATH=without_the_extra)
     assert run.returncode == 0, run.stdout
     assert "gRPC" not in run.stdout
     assert f"of {len(MUSTS) - len(OVER_GRPC)} MUSTs that apply" in run.stdout.splitlines()[-1]
-    assert not report_of(tmp_path / "r.json")["extensions"]["classification_grpc"]["offered"]
+    assert not valid_report(tmp_path / "r.json")["extensions"]["classification_grpc"]["offered"]
 
 
 def test_two_workers_judge_grpc_too(tmp_path: Path, reference: ReferenceServer) -> None:
@@ -135,7 +127,7 @@ def test_the_address_from_elsewhere(tmp_path: Path, reference: ReferenceServer, 
 def test_metadata_are_sent_and_shown_nowhere(tmp_path: Path, reference: ReferenceServer) -> None:
     options = (f"--target-grpc={reference.grpc}", "--target-header=Authorization: Bearer tok-in-header")
     judge(tmp_path, *options, "-k", "id_is", "--conformance-evidence=e", "--conformance-report=r.json")
-    entries = json.loads((tmp_path / "e/run.har").read_text())["log"]["entries"]
+    entries = log_of(tmp_path / "e/run.har.xz")["entries"]
     assert {"name": "Authorization", "value": "..."} in entries[0]["request"]["headers"]
     assert b"tok-in" not in b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
 
@@ -163,14 +155,14 @@ def test_usage_errors_are_one_line_and_status_4(tmp_path: Path, arguments: list[
 def test_without_the_extra_an_address_is_an_error_that_says_what_to_install(
     tmp_path: Path, without_the_extra: str
 ) -> None:
-    run = judge(tmp_path, "--target-grpc=127.0.0.1:1", PYTHONPATH=without_the_extra)
+    run = judge_afresh(tmp_path, "--target-grpc=127.0.0.1:1", PYTHONPATH=without_the_extra)
     assert run.returncode == 4
     assert f"--target-grpc needs the extra grpc: {INSTALL}" in run.stderr
     assert "Traceback" not in run.stdout + run.stderr
 
 
 def test_without_the_extra_http_alone_is_judged_of_the_bundled_server(tmp_path: Path, without_the_extra: str) -> None:
-    run = judge(tmp_path, "--target-url=reference", "-k", "ordering", PYTHONPATH=without_the_extra)
+    run = judge_afresh(tmp_path, "--target-url=reference", "-k", "ordering", PYTHONPATH=without_the_extra)
     assert run.returncode == 0, run.stdout
     assert f"gRPC        not judged: {INSTALL}" in run.stdout
 
@@ -242,9 +234,9 @@ def test_evidence_and_a_recording_that_is_judged_again(tmp_path: Path) -> None:
         command = "import sys; from conformance.commands.main import main; sys.exit(main())"
         replay = [sys.executable, "-c", command, "replay", str(folder)]
         replayed = subprocess.run(replay, capture_output=True, text=True, check=False)
-    again = judge(tmp_path, "--target-replay=e/run.har", *options, "--conformance-report=b.json")
+    again = judge(tmp_path, "--target-replay=e/run.har.xz", *options, "--conformance-report=b.json")
     assert (live.returncode, again.returncode) == (1, 1), again.stdout
-    one, two = (report_of(tmp_path / f"{name}.json")["checks"] for name in "ab")
+    one, two = (valid_report(tmp_path / f"{name}.json")["checks"] for name in "ab")
     keys = ("id", "row", "outcome", "message", "observation")
     assert [[row[key] for key in keys] for row in one] == [[row[key] for key in keys] for row in two]
     assert (
@@ -259,10 +251,10 @@ def test_evidence_and_a_recording_that_is_judged_again(tmp_path: Path) -> None:
 
 def test_a_recording_has_calls_as_bytes(tmp_path: Path, reference: ReferenceServer) -> None:
     judge(tmp_path, f"--target-grpc={reference.grpc}", "-k", "grpc.impossible-calls", "--conformance-evidence=e")
-    again = judge(tmp_path, "--target-replay=e/run.har", "-k", "grpc.impossible-calls")
+    again = judge(tmp_path, "--target-replay=e/run.har.xz", "-k", "grpc.impossible-calls")
     assert again.returncode == 0, again.stdout
     assert "8 passed" in again.stdout
-    log = json.loads((tmp_path / "e/run.har").read_text())["log"]
+    log = log_of(tmp_path / "e/run.har.xz")
     assert log["_grpc"] == f"grpc://{reference.grpc}"
     (entry,) = [e for e in log["entries"] if e["_scope"].endswith("[unknown-model]") and e["_call"] == 0]
     assert entry["request"]["url"] == f"grpc://{reference.grpc}/inference.GRPCInferenceService/ModelInfer"

@@ -9,24 +9,13 @@ from collections import Counter
 from contextlib import AbstractContextManager
 from pathlib import Path
 from subprocess import CompletedProcess
-from typing import Any
 
-import jsonschema
 import pytest
 
-from conformance.report.json_report import digest
-from conformance.terms import data
 from tests.support.servers import JsonOnly, bundled, judge, proxied, serving
+from tests.support.valid_reports import valid_report
 
 ORDER = "response_follows_its_json"
-
-
-def report_of(path: Path) -> dict[str, Any]:
-    report: dict[str, Any] = json.loads(path.read_text())
-    schema = json.loads((data.folder("schemas") / "report.schema.json").read_text())
-    jsonschema.Draft202012Validator(schema, format_checker=jsonschema.FormatChecker()).validate(report)
-    assert report["footer"]["digest"] == digest(report)
-    return report
 
 
 def closed_port() -> int:
@@ -47,7 +36,7 @@ def test_two_workers_reach_the_same_verdicts(tmp_path: Path, small: str) -> None
     for name, workers in (("one", []), ("two", ["-n", "2"])):
         wanted = ("-k", "ordering or state", "--conformance-profile=quick", f"--conformance-report={name}.json")
         judge(tmp_path, f"--target-url={small}", *wanted, "-q", *workers)
-    one, two = (report_of(tmp_path / f"{name}.json") for name in ("one", "two"))
+    one, two = (valid_report(tmp_path / f"{name}.json") for name in ("one", "two"))
     keys = ("id", "row", "outcome", "message", "observation", "exchanges")
     assert [[c[k] for k in keys] for c in one["checks"]] == [[c[k] for k in keys] for c in two["checks"]]
     assert (one["verdict"], one["requirements"]) == (two["verdict"], two["requirements"])
@@ -67,7 +56,7 @@ def test_a_narrowed_run_keeps_the_status_of_pytest_and_says_incomplete(
 ) -> None:
     folder, run = narrowed
     assert run.returncode == 0
-    assert report_of(folder / "r.json")["verdict"] == "incomplete"
+    assert valid_report(folder / "r.json")["verdict"] == "incomplete"
     assert "checks not run" in run.stdout.splitlines()[-1]
 
 
@@ -85,7 +74,7 @@ def test_an_unreachable_target_is_one_line_and_status_6(tmp_path: Path) -> None:
     assert run.returncode == 6
     assert run.stdout.splitlines()[-1].startswith(f"incomplete: cannot connect to {url}")
     assert (run.stdout + run.stderr).count("cannot connect") == 1
-    assert report_of(tmp_path / "r.json")["verdict"] == "incomplete"
+    assert valid_report(tmp_path / "r.json")["verdict"] == "incomplete"
 
 
 def test_the_protocol_is_judged_alone_where_it_is_asked_for(tmp_path: Path, small: str) -> None:
@@ -95,7 +84,7 @@ def test_the_protocol_is_judged_alone_where_it_is_asked_for(tmp_path: Path, smal
     assert "extensions  protocol (asked for)" in run.stdout
     last = run.stdout.splitlines()[-1]
     assert last.startswith(f"{small} is conformant in the protocol beneath the extensions (")
-    report = report_of(tmp_path / "r.json")
+    report = valid_report(tmp_path / "r.json")
     assert report["options"]["extensions"] == ["protocol"]
     assert report["target"]["extensions_offered"] == []
     assert {name for name, entry in report["extensions"].items() if entry["offered"]} == {"protocol"}
@@ -132,7 +121,7 @@ def test_what_is_asked_for_is_judged_though_it_is_not_offered(tmp_path: Path) ->
         asked = ("--target-extension=binary_tensor_data", "-k", "metadata or headers or raw", "--target-timeout=1")
         run = judge(tmp_path, f"--target-url={url}", *asked, "--conformance-report=r.json")
     assert run.returncode == 1
-    report = report_of(tmp_path / "r.json")
+    report = valid_report(tmp_path / "r.json")
     asked_for, other = (report["extensions"][name] for name in ("binary_tensor_data", "raw"))
     assert (asked_for["offered"], asked_for["counts"]["fail"] > 0) == (True, True)
     assert (other["offered"], set(other["counts"])) == (False, {"not_applicable"})
@@ -144,7 +133,7 @@ def test_a_target_that_dies_halfway_fails_once(tmp_path: Path, reference: str) -
         options = ("--conformance-profile=quick", "--target-timeout=1", "--conformance-report=r.json")
         run = judge(tmp_path, f"--target-url={url}", *options)
     assert run.returncode == 1, run.stdout[-2000:]
-    report = report_of(tmp_path / "r.json")
+    report = valid_report(tmp_path / "r.json")
     outcomes = Counter(check["outcome"] for check in report["checks"])
     assert (outcomes["fail"], outcomes["pass"] > 100, outcomes["error"] > 100) == (1, True, True)
     (failed,) = [check for check in report["checks"] if check["outcome"] == "fail"]
@@ -168,7 +157,7 @@ def test_a_server_that_ends_at_a_request_has_failed_it(tmp_path: Path, workers: 
     chosen = "classification or ordering"
     with ending('"classification":2') as url:
         run = judge(tmp_path, f"--target-url={url}", "-k", chosen, "--conformance-report=r.json", *workers)
-    failed = [check for check in report_of(tmp_path / "r.json")["checks"] if check["outcome"] == "fail"]
+    failed = [check for check in valid_report(tmp_path / "r.json")["checks"] if check["outcome"] == "fail"]
     assert 1 <= len(failed) <= (2 if workers else 1), run.stdout[-2000:]
     assert run.returncode == 1
     named = {check["failure"]["requirement"] for check in failed}
@@ -183,7 +172,7 @@ def test_a_server_that_ends_in_the_survey_is_nonconformant(tmp_path: Path) -> No
     with ending("raw:") as url:
         run = judge(tmp_path, f"--target-url={url}", "--conformance-report=r.json")
     assert run.returncode == 1
-    report = report_of(tmp_path / "r.json")
+    report = valid_report(tmp_path / "r.json")
     assert [(check["id"], check["failure"]["requirement"]) for check in report["checks"]] == [(SURVEY, "OIP-ALIVE")]
     assert f"{url} is nonconformant: 1 check failed; cannot connect to {url}" in run.stdout.splitlines()[-1]
 
@@ -192,7 +181,11 @@ def test_a_server_that_ends_in_the_survey_is_nonconformant(tmp_path: Path) -> No
     ("arguments", "message"),
     [
         (["--target-url=ftp://x"], "--target-url 'ftp://x' is no http or https URL"),
-        (["--target-url=http://x", "--target-header=oops"], "--target-header 'oops': write it as 'Name: value'"),
+        (["--target-url=http://x", "--target-header=oops"], "--target-header: write it as 'Name: value'"),
+        (
+            ["--target-url=http://x", "--conformance-concurrency=0"],
+            "--conformance-concurrency 0: give a number from 1 to 64",
+        ),
         (["--target-url=http://x", "--target-timeout=0"], "--target-timeout 0: give seconds between 0 and 3600"),
         (["--target-url=https://x", "--target-ca=nowhere.pem"], "--target-ca nowhere.pem: no such file"),
         (["--target-url=http://x", "--conformance-report=r.txt"], "unknown suffix '.txt'"),
@@ -261,7 +254,7 @@ def test_profiles_differ_in_what_they_run(tmp_path: Path, reference: str) -> Non
     for profile in ("quick", "certify", "explore"):
         arguments = (f"--conformance-profile={profile}", "--conformance-report=r.json", "--hypothesis-seed=7")
         run = judge(tmp_path, f"--target-url={reference}", "-k", "datatypes and int8", *arguments)
-        report = report_of(tmp_path / "r.json")
+        report = valid_report(tmp_path / "r.json")
         assert {check["outcome"] for check in report["checks"]} == {"pass"}
         counts[profile] = (len(report["checks"]), report["seed"], "seed 7" in run.stdout)
     assert counts["quick"][0] < counts["certify"][0] < counts["explore"][0]

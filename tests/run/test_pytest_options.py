@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.servers import FEW_MODELS, bundled, judge
+from tests.support.servers import FEW_MODELS, bundled, judge, judge_afresh
 
 SELECTION = ("-k", "json_outputs_take_no_bytes or response_follows_its_json or request_follows_its_json")
 
@@ -163,6 +163,6 @@ def test_what_a_plain_run_has_more_begins_with_a_prefix_of_ours(tmp_path: Path) 
 
 def test_a_run_that_does_not_explore_never_imports_hypothesis(tmp_path: Path, reference: str) -> None:
     options = (f"--target-url={reference}", "-k", "metadata.server", "-q")
-    run = judge(tmp_path, *options, PYTHONPROFILEIMPORTTIME="1")
+    run = judge_afresh(tmp_path, *options, PYTHONPROFILEIMPORTTIME="1")
     assert "| conformance.plugin.options\n" in run.stderr.replace("  ", "")
     assert not [line for line in run.stderr.splitlines() if line.split("|")[-1].strip() == "hypothesis"]

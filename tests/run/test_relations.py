@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 from conformance import checks
 from conformance.judging.selection import Subjects, collected_rows
 from conformance.judging.session import Session
-from conformance.report.json_report import digest
 from conformance.roles.guessed_inputs import Given, GivenTensor
-from conformance.terms import data
 from conformance.terms.extensions import EXTENSIONS
 from conformance.terms.outcome import Outcome
 from conformance.terms.result import CheckResult
@@ -26,6 +22,7 @@ from conformance.transport.target import Target
 from reference_server.models import Model
 from tests.support import odd_models
 from tests.support.servers import JsonOnly, judge, serving
+from tests.support.valid_reports import valid_report
 
 BAD = (Outcome.FAIL, Outcome.ADVISORY, Outcome.BLOCKED, Outcome.ERROR)
 # Models of all kinds: several inputs and outputs, strings, batches, scalars, what JSON does not carry.
@@ -217,14 +214,6 @@ def test_metadata_that_lie_are_seen(outputs: odd_models.Specs, requirement: str,
 # --- as a user runs it ------------------------------------------------------------------------------------------------
 
 
-def report_of(path: Path) -> dict[str, Any]:
-    report: dict[str, Any] = json.loads(path.read_text())
-    schema = json.loads((data.folder("schemas") / "report.schema.json").read_text())
-    jsonschema.Draft202012Validator(schema, format_checker=jsonschema.FormatChecker()).validate(report)
-    assert report["footer"]["digest"] == digest(report)
-    return report
-
-
 def test_a_whole_run_on_models_is_conformant(tmp_path: Path, url: str) -> None:
     run = judge(
         tmp_path, f"--target-url={url}", "--target-model=multi", "--target-model=add_sub", "--conformance-report=r.json"
@@ -234,7 +223,7 @@ def test_a_whole_run_on_models_is_conformant(tmp_path: Path, url: str) -> None:
     lines = run.stdout.splitlines()
     assert "            add_sub: B INT32 [3], A INT32 [3] -> SUM, DIFFERENCE" in lines
     assert not [line for line in lines if line.startswith("roles")]
-    report = report_of(tmp_path / "r.json")
+    report = valid_report(tmp_path / "r.json")
     assert (report["verdict"], report["footer"]["complete"]) == ("conformant", True)
     assert {check["id"].partition(".")[0] for check in report["checks"]} == {"errors", "metadata", "relations"}
     assert (report["options"]["models"], report["target"]["roles"]) == (["multi", "add_sub"], {})
@@ -246,7 +235,7 @@ def test_two_workers_reach_the_same_verdicts(tmp_path: Path, url: str) -> None:
     for name, workers in (("one", []), ("two", ["-n", "2"])):
         names = ("--target-model=scores", "--target-model=add_sub", "--target-model=scores")
         judge(tmp_path, f"--target-url={url}", *names, f"--conformance-report={name}.json", "-q", *workers)
-    one, two = (report_of(tmp_path / f"{name}.json") for name in ("one", "two"))
+    one, two = (valid_report(tmp_path / f"{name}.json") for name in ("one", "two"))
     keys = ("id", "row", "outcome", "message", "observation", "exchanges")
     assert [[c[k] for k in keys] for c in one["checks"]] == [[c[k] for k in keys] for c in two["checks"]]
     assert one["verdict"] == two["verdict"] == "conformant"

@@ -102,6 +102,7 @@ def test_command_line_before_environment_before_ini_before_file(tmp_path: Path, 
         ("url =", "t.toml: not TOML: Invalid value (at end of document)"),
         ('uri = "http://x"', "t.toml: Additional properties are not allowed ('uri' was unexpected)"),
         ("timeout = 0", "t.toml: timeout: 0 is less than or equal to the minimum of 0"),
+        ('url = "http://x"\nrate = 0', "t.toml: rate: 0 is less than the minimum of 0.01"),
         ("[roles]\n", "t.toml has no url: add one, or give --target-url"),
         (
             'url = "http://x"\n[roles]\nidentity_int31 = "a"',

@@ -9,6 +9,7 @@ from conformance.commands.main import main
 WHO = ("--vendor=V", "--product=P", "--product-version=1", "--contact=c", "--profile=classification")
 
 SCORING = "--model=scores_labelled"  # of a reference server
+PRODUCT = (str(Path(__file__).with_name("product_server.py")),)  # one that calls itself as WHO does
 
 
 def certified(folder: Path, *arguments: str) -> int:

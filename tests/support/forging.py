@@ -1,8 +1,12 @@
-"""Certification folders to be forged: what is in one, edited in memory and sealed again as a careful forger would."""
+"""Certification folders to be forged: what is in one, edited in memory and sealed again as a careful forger would.
+
+A forger has no key of the vendor's, and signs with one of their own.
+"""
 
 from __future__ import annotations
 
 import json
+import lzma
 import os
 from base64 import b64decode, b64encode
 from collections.abc import Callable
@@ -10,11 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from conformance.certification import manifest
+from conformance.certification import manifest, note, signature
+from conformance.certification.manifest import Manifest
 from conformance.report import formats
 from conformance.report.json_report import digest
+from conformance.transport.har import NAME
+from tests.support.recordings import archive_of
 
 Document = dict[str, Any]
+FORGER = signature.throwaway_key()
 
 
 @dataclass
@@ -24,6 +32,7 @@ class Folder:
     report: Document
     har: Document
     manifest: Document
+    note: str = ""
 
     def row(self, check: str, row: str | None = None) -> Document:
         """Return a row of the report."""
@@ -36,23 +45,28 @@ class Folder:
 
 def load(folder: Path) -> Folder:
     """Read a folder."""
-    return Folder(*(json.loads((folder / name).read_text()) for name in ("report.json", "run.har", "manifest.json")))
+    report: Document = json.loads(lzma.decompress((folder / manifest.REPORT).read_bytes()))
+    made: Document = json.loads((folder / manifest.NAME).read_text())
+    return Folder(report, archive_of(folder / NAME), made)
 
 
 def seal(found: Folder, source: Path, target: Path, *, with_har: bool) -> None:
-    """Write a folder with all its digests made right, and its pages made anew."""
+    """Write a folder with all its digests made right, its pages made anew, and a signature."""
     found.report["footer"]["checks"] = len(found.report["checks"])
     found.report["footer"]["digest"] = digest(found.report)
-    (target / "report.json").write_text(formats.FORMATS[".json"](found.report), encoding="utf-8")
+    (target / manifest.REPORT).write_text(formats.FORMATS[".json"](found.report), encoding="utf-8")
     if with_har:
-        (target / "run.har").write_text(json.dumps(found.har))
+        (target / NAME).write_text(json.dumps(found.har))
     else:
-        os.link(source / "run.har", target / "run.har")
+        os.link(source / NAME, target / NAME)
     for page in manifest.PAGES:
         formats.write(found.report, target / page)
-    os.link(source / "REPRODUCE.md", target / "REPRODUCE.md")
+    said = {name: value for name, value in found.manifest.items() if name != "schema"}
+    (target / manifest.NOTE).write_text(found.note or note.text(Manifest(**said), found.report))
+    found.manifest["key"] = signature.described(FORGER, lasting=found.manifest["key"]["lasting"])
     found.manifest["files"] = {name: manifest.digest(target / name) for name in found.manifest["files"]}
-    (target / "manifest.json").write_text(json.dumps(found.manifest))
+    (target / manifest.NAME).write_text(json.dumps(found.manifest))
+    signature.sign(target, FORGER)
 
 
 def answer(entry: Document, edit: Callable[[bytes], bytes]) -> None:
@@ -61,3 +75,9 @@ def answer(entry: Document, edit: Callable[[bytes], bytes]) -> None:
     body = edit(b64decode(content["text"]))
     content["text"], content["size"] = b64encode(body).decode(), len(body)
     entry["response"]["bodySize"] = len(body)
+
+
+def linked(source: Path, target: Path) -> None:
+    """Fill a folder with links to the files of another."""
+    for path in source.iterdir():
+        os.link(path, target / path.name)

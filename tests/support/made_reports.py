@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-import jsonschema
-
 from conformance.report.json_report import digest
-from conformance.terms import data
+from tests.support.valid_reports import expect_valid
 
 Report = dict[str, Any]
 
@@ -70,8 +67,7 @@ def report(verdict: str = "conformant", *, complete: bool = True, **changes: Any
         "checks": [check()],
     } | changes  # fmt: skip
     made["footer"] = {"complete": complete, "checks": len(made["checks"]), "digest": digest(made)}
-    schema = json.loads((data.folder("schemas") / "report.schema.json").read_text(encoding="utf-8"))
-    jsonschema.Draft202012Validator(schema).validate(made)
+    expect_valid(made)
     return made
 
 

@@ -16,12 +16,25 @@ from conformance.terms.extensions import TRANSPORTS
 from conformance.terms.result import CheckResult
 from reference_server import faults
 from reference_server.faults import Fault
+from reference_server.limits import Limits
 from tests.support import variations
 from tests.support.reach import Rows, reached, relevant
-from tests.support.samples import glimpses, known_first, meant, rows_of, sampled, shuffled, walk_rows
+from tests.support.samples import (
+    every_hostile_row,
+    glimpses,
+    hostile_rows,
+    is_hostile,
+    known_first,
+    meant,
+    rows_of,
+    sampled,
+    shuffled,
+    walk_rows,
+)
 from tests.support.seeing import Miss, Server, Sighting, judged, see
 
 PROCESSES = 2
+IMPATIENCE = 1.0  # seconds
 Load = Callable[[], dict[str, Fault]]
 # Names of check and row -> the steps of the server that the row takes.
 Steps = dict[tuple[str, str], frozenset[str]]
@@ -33,9 +46,21 @@ def server() -> Server:
     return Server()
 
 
+@cache
+def impatient_server() -> Server:
+    """Return the one of a worker process that waits for nobody for long, so that hostile rows are short."""
+    return Server(Limits(patience=IMPATIENCE))
+
+
+def server_for(fault: Fault) -> Server:
+    """Return the server of this process that a fault is switched on in."""
+    return impatient_server() if is_hostile(fault) else server()
+
+
 def steps_of_rows(load: Load, over_grpc: bool) -> Steps:
     """Return the steps of the server that each row takes, of those that any fault replaces."""
-    steps = {step for fault in load().values() if fault.over_grpc == over_grpc for step in fault.steps}
+    known = [fault for fault in load().values() if fault.over_grpc == over_grpc and not is_hostile(fault)]
+    steps = {step for fault in known for step in fault.steps}
     honest = Fault("", ("grpc_",) if over_grpc else ("",), (), lambda: None)
 
     def judge(rows: Rows) -> Iterator[CheckResult]:
@@ -61,6 +86,8 @@ def read_steps(file: Path) -> tuple[Steps, Steps]:
 
 def _see_in_worker(name: str, steps: Path, *, whole: bool) -> Sighting:
     fault = load_all()[name]
+    if is_hostile(fault):
+        return see(server_for(fault), fault, hostile_rows(fault), until=None if whole else fault.breaks)
     if fault.walks:
         walk = walk_rows(fault.walks)
         return see(server(), fault, walk if whole else known_first(fault, walk), until=())
@@ -94,12 +121,11 @@ def _see_sampled(fault: Fault, found: Rows, more: Rows) -> Sighting:
 
 def is_seen_by(check_id: str, load: Load) -> bool:
     """Whether a check sees any fault that breaks what it answers for; its own rows alone are run."""
-    every = [
-        case for case in collected_rows("certify", dangerous=True, transports=TRANSPORTS) if case[0].id == check_id
-    ]
+    rows = [*collected_rows("certify", dangerous=True, transports=TRANSPORTS), *every_hostile_row()]
+    every = [case for case in rows if case[0].id == check_id]
     answers = {name for check, row in every for name in check.requirements(row)}
     faults_of_it = [fault for fault in load().values() if answers & set(fault.breaks) and not fault.walks]
-    return any(see(server(), fault, every, until=()).of("fail", "advisory") for fault in faults_of_it)
+    return any(see(server_for(fault), fault, every, until=()).of("fail", "advisory") for fault in faults_of_it)
 
 
 def run(names: Iterable[str], *, whole: bool = True) -> dict[str, Sighting]:

@@ -10,9 +10,10 @@ from pathlib import Path
 from zlib import crc32
 
 from conformance.checks.walk.axes import KINDS
-from conformance.judging.selection import collected_rows
+from conformance.judging.selection import Subjects, collected_rows
+from conformance.terms import ledger
 from conformance.terms.check import Check, Row
-from conformance.terms.extensions import GRPC, HTTP, TRANSPORTS
+from conformance.terms.extensions import GRPC, HTTP, ROBUSTNESS, TRANSPORTS
 from reference_server.faults import Fault
 from tests.support.reach import Rows
 
@@ -36,6 +37,26 @@ def rows_of(profile: str, *, over_grpc: bool) -> Rows:
         for check, row in every
         if not is_walk(check) and ((check.id, row.id) in chosen or check.id.startswith("golden."))
     ]
+
+
+def is_hostile(fault: Fault) -> bool:
+    """Whether a fault is about what a server withstands, which rows of the area `robustness` alone see."""
+    return any(ledger.requirement(name).is_of_robustness for name in fault.breaks)
+
+
+@cache
+def every_hostile_row() -> Rows:
+    """Return the rows of the area `robustness` but for those that take long to be made."""
+    every = collected_rows("quick", dangerous=True, subjects=Subjects(robustness=True), transports=TRANSPORTS)
+    return [case for case in every if case[0].area == ROBUSTNESS]
+
+
+def hostile_rows(fault: Fault) -> Rows:
+    """Return the rows that may see such a fault, and the first row of each check of another requirement."""
+    own = meant(every_hostile_row(), fault.breaks)
+    firsts = {check.id: (check, row) for check, row in reversed(every_hostile_row()) if (check, row) not in own}
+    over = [case for case in firsts.values() if case[0].is_over_grpc == fault.over_grpc]
+    return [*own, *over]
 
 
 def is_walk(check: Check) -> bool:

@@ -27,6 +27,7 @@ from conformance.transport import settings
 from conformance.transport.target import Target
 from reference_server import app, models
 from reference_server.faults import Fault, switched_on
+from reference_server.limits import DEFAULT, Limits
 from reference_server.uvicorn_config import uvicorn_config
 from tests.support.reach import Rows
 
@@ -74,13 +75,16 @@ class Sighting:
 class Server:
     """The reference server in a thread; `replace` puts another application in its place."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: Limits = DEFAULT) -> None:
+        self.limits = limits
         self.models = models.load()
         self.replace()
         self._socket = socket.create_server(("127.0.0.1", 0), backlog=512)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
-        config = uvicorn_config(self._dispatch, log_level="critical", keep_alive_seconds=5, shutdown_seconds=1)
+        config = uvicorn_config(
+            self._dispatch, log_level="critical", keep_alive_seconds=5, shutdown_seconds=1, limits=limits
+        )
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]}, daemon=True)
         self._thread.start()
@@ -89,7 +93,7 @@ class Server:
 
     def replace(self) -> None:
         """Make the application anew, from the steps as they are now."""
-        self._app = app.create(self.models)
+        self._app = app.create(self.models, self.limits)
 
     async def _dispatch(self, scope: Any, receive: Any, send: Any) -> None:
         await self._app(scope, receive, send)
@@ -196,9 +200,9 @@ def miss_of(result: CheckResult) -> Miss:
 
 
 @contextmanager
-def serving() -> Iterator[Server]:
+def serving(limits: Limits = DEFAULT) -> Iterator[Server]:
     """Run a server."""
-    server = Server()
+    server = Server(limits)
     try:
         yield server
     finally:

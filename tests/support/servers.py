@@ -15,6 +15,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from tests.support import warm
+
 # Options of a reference server with few models: a whole run against it takes seconds, and has rows of every check.
 FEW_MODELS = ("--model=identity_int32", "--model=multi", "--model=scores_labelled")
 PYTEST = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--color=no")
@@ -131,28 +133,25 @@ def _pump(source: socket.socket, sink: socket.socket) -> None:
 
 def judge(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run pytest in a folder with these arguments; colours off, nothing of this test run's own environment."""
+    return warm.run(warm.pytest_main, folder, [*PYTEST[3:], *arguments], _environment() | environment)
+
+
+def judge_afresh(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run pytest likewise, from the start of Python on: for tests of what is imported, and when."""
     return subprocess.run(
         [*PYTEST, *arguments],
         cwd=folder,
         env=_environment() | environment,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=warm.PATIENCE,
         check=False,
     )
 
 
 def command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run `oip-conformance` in a folder with these arguments."""
-    program = "import sys; from conformance.commands.main import main; sys.exit(main())"
-    return subprocess.run(
-        [sys.executable, "-c", program, *arguments],
-        cwd=folder,
-        env=_environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return warm.run(warm.command_main, folder, arguments, _environment())
 
 
 # pytest, which heeds SIGINT although these tests may be a shell's background job, where it is ignored.

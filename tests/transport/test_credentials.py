@@ -15,8 +15,12 @@ TOKEN = "tok/Sup3r+S3cret=vX9q"  # noqa: S105 - made up
         ("Authorization", "Bearer abcdef123", {"abcdef123"}),
         # user:letmein2
         ("Authorization", "Basic dXNlcjpsZXRtZWluMg==", {"dXNlcjpsZXRtZWluMg==", "user:letmein2", "letmein2"}),
-        ("Cookie", "session=abcdefgh; theme=dark", {"theme=dark", "abcdefgh"}),
-        ("X-Api-Key", "0123456789", {"0123456789"}),
+        ("Cookie", "session=abcdefgh; theme=dark", {"session=abcdefgh; theme=dark", "abcdefgh"}),
+        ("X-Api-Key", "0123456789abc", {"0123456789abc"}),
+        ("X-Api-Key", "0123456789012345", {"0123456789012345"}),
+        ("X-Api-Key", "012345678901234", set()),  # it may be a number of an answer
+        ("X-Api-Key", "aaabbbaaabbb", set()),
+        ("X-Api-Key", "binary_tensor_data", set()),
         ("X-Auth-Token", "short", set()),
         ("Host", "models.example.org", set()),
         ("Accept", "application/json", set()),

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from conformance.transport import har
+from conformance.transport import journal, recording
 from conformance.transport.call import Call
 from conformance.transport.exchange import Exchange, GoAhead
+from conformance.transport.har import NAME
 from conformance.transport.settings import Settings
 from conformance.wire.request import Message
 
@@ -20,9 +21,9 @@ MESSAGE = Message("/v2", (("Expect", "100-continue"),), b"body")
 def test_version_and_go_ahead_are_kept(tmp_path: Path, version: str, go_ahead: GoAhead | None) -> None:
     settings = Settings("http://h")
     exchange = Exchange(0, MESSAGE, "http://h/v2", 200, version=version, go_ahead=go_ahead)
-    har.Journal(tmp_path, "", settings)(Call("scope", 0, (MESSAGE,), (exchange,)))
-    har.merge(tmp_path, "http://h", {})
-    (call,) = har.load(tmp_path / har.NAME).calls.values()
+    journal.Journal(tmp_path, "", settings)(Call("scope", 0, (MESSAGE,), (exchange,)))
+    journal.merge(tmp_path, "http://h", {})
+    (call,) = recording.load(tmp_path / NAME).calls.values()
     assert (call.exchanges[0].version, call.exchanges[0].go_ahead) == (version, go_ahead)
     assert call.messages[0].body == MESSAGE.body
 
@@ -30,7 +31,7 @@ def test_version_and_go_ahead_are_kept(tmp_path: Path, version: str, go_ahead: G
 @pytest.mark.parametrize("letter", ["\x85", "\u2028", "\ud800", "\r\n", '"'])
 def test_whatever_letter_an_answer_has_the_recording_can_be_read(tmp_path: Path, letter: str) -> None:
     exchange = Exchange(0, MESSAGE, "http://h/v2", 200, (("X", f"a{letter}b"),), b"", details=f"c{letter}d")
-    har.Journal(tmp_path, "", Settings("http://h"))(Call("scope", 0, (MESSAGE,), (exchange,)))
-    har.merge(tmp_path, "http://h", {"scope": 0})
-    (call,) = har.load(tmp_path / har.NAME).calls.values()
+    journal.Journal(tmp_path, "", Settings("http://h"))(Call("scope", 0, (MESSAGE,), (exchange,)))
+    journal.merge(tmp_path, "http://h", {"scope": 0})
+    (call,) = recording.load(tmp_path / NAME).calls.values()
     assert call.exchanges[0].headers == (("X", f"a{letter}b"),)

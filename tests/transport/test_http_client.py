@@ -119,7 +119,7 @@ def _dribble(connection: socket.socket) -> None:
     [
         (answers(b""), None, FailureKind.CLOSED, "connection closed without an answer"),
         (_hang, None, FailureKind.TIMEOUT, "no answer within 0.2 s"),
-        (_dribble, 200, FailureKind.ENDLESS, "answer not complete within 1.2 s"),
+        (_dribble, 200, FailureKind.ENDLESS, "answer not complete within 0.3 s"),
         (
             answers(OK.replace(b"2\r\n", b"9\r\n")),
             200,

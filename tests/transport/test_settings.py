@@ -42,7 +42,7 @@ HINT = "give http://HOST:PORT, https://HOST:PORT or 'reference'"
         ("http://host?x=1", f"--target-url 'http://host?x=1': a base URL has no query or fragment; {HINT}"),
         ("http://a..b:80", f"--target-url 'http://a..b:80': no name of a host; {HINT}"),
         (f"http://{'a' * 70}.org", f"--target-url 'http://{'a' * 70}.org': no name of a host; {HINT}"),
-        ("http://host:port", "--target-url 'http://host:port': Port could not be cast to integer value as 'port'"),
+        ("http://host:port", "--target-url 'http://host:port': host or port cannot be read"),
     ],
 )
 def test_bad_urls(url: str, message: str) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from tritonclient.http import InferInput
 
+from conformance.wire import tensor
 from conformance.wire.datatypes import DATATYPES, FLOATS, INTEGERS, NUMERIC, OIP_DATATYPES, lookup
 from conformance.wire.tensor import Tensor, decode, first_difference
 
@@ -125,6 +126,17 @@ def test_first_difference(
     left, right = Tensor.of("T", datatype, expected).array, Tensor.of("T", datatype, actual).array
     assert first_difference(left, right, datatype) == binary
     assert first_difference(left, right, datatype, json=True) == json
+
+
+@pytest.mark.parametrize("datatype", ["FP32", "INT8", "BYTES"])
+@pytest.mark.parametrize("place", [0, 2, 3, 9])
+def test_first_difference_is_found_in_any_block(datatype: str, place: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tensor, "BLOCK", 3)
+    left = Tensor.of("T", datatype, [b"x"] * 10 if datatype == "BYTES" else [1] * 10)
+    right = left.array.copy()
+    assert first_difference(left.array, right, datatype) is None
+    right[place:] = b"y" if datatype == "BYTES" else 2
+    assert first_difference(left.array, right, datatype) == place
 
 
 def test_first_difference_counts_in_row_major_order_whatever_the_memory_order() -> None:

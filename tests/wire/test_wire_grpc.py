@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from conformance.wire.grpc_answer import raw_spans, take_apart
+from conformance.wire.grpc_answer import take_apart
+from conformance.wire.grpc_fields import raw_spans
 from conformance.wire.grpc_request import GRPC_METHOD, grpc_call, infer_message, read
 from conformance.wire.request import InferRequest, Input, Names, Output
 from conformance.wire.tensor import Tensor
@@ -172,3 +173,15 @@ def test_fields_that_are_not_known_are_passed_over() -> None:
     (output,) = take_apart(body).outputs
     assert output.array is not None
     assert output.array.tolist() == [2.5]
+
+
+def test_what_stands_in_a_group_is_no_entry() -> None:
+    group = octets("9b 06") + field(6, b"in a group") + octets("9c 06")  # field 99, which no message has
+    body = field(6, b"a") + group + field(6, b"b")
+    assert [body[start:end] for start, end in raw_spans(body)] == [b"a", b"b"]
+
+
+def test_what_has_the_number_of_an_entry_and_no_length_is_none() -> None:
+    fixed = octets("31 00 01 02 03 04 05 06 07") + octets("35 00 01 02 03") + octets("30 01")  # 6, of three other types
+    body = field(6, b"a") + fixed + field(6, b"b")
+    assert [body[start:end] for start, end in raw_spans(body)] == [b"a", b"b"]

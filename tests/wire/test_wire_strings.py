@@ -17,6 +17,9 @@ HAND = [
     ([b"", b""], "00000000 00000000"),
     ([b"a\x00b", b"\xff\xfe"], "03000000 610062 02000000 fffe"),
     ([b"\x01\x00\x00\x00"], "04000000 01000000"),
+    ([b"ab", b"\x00\x00", b"zz"], "02000000 6162 02000000 0000 02000000 7a7a"),
+    # As long as three elements of the first one's length would be, and not three of that length.
+    ([b"ab", b"c", b"xyz"], "02000000 6162 01000000 63 03000000 78797a"),
 ]
 
 

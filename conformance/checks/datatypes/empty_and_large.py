@@ -11,6 +11,7 @@ from conformance.checks.support.datatypes import KIB
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import Blocked, Unmet
 from conformance.roles.model import Model
+from conformance.roles.sample_values import PERIOD
 from conformance.terms.check import Row, check, rows
 from conformance.transport.target import Target
 from conformance.wire.request import INFERENCE_HEADER, OCTET_STREAM
@@ -109,5 +110,5 @@ def large_outputs_are_written(target: Target, emit: Model, counts: list[int], na
 )
 def large_tensors_survive(target: Target, model: Model, count: int) -> None:
     """Tensors around 64 KiB and 1 MiB come back from binary data as binary data."""
-    values = np.arange(count, dtype="<i8") * 7919 % (251 if _datatype(model) == "UINT8" else 65_521)
+    values = np.arange(count, dtype="<i8") % PERIOD * 7919 % (251 if _datatype(model) == "UINT8" else 65_521)
     expect_return(target, model, [model.tensor(values)], "BIN-DATATYPES-O")

@@ -53,7 +53,8 @@ class Space:
         self._named = [(axis, value) for axis, values in axes.items() for value in values]
         number = {named: k for k, named in enumerate(self._named)}
         self._axes = [[number[axis, value] for value in values] for axis, values in axes.items()]
-        self._heavy = [heavy(*named) for named in self._named]
+        self._axis_of = [axis for axis in self._axes for _ in axis]
+        self._light = [not heavy(*named) for named in self._named]
         self._meets = [0] * len(self._named)
         for one, other in combinations(self._axes, 2):
             for v, w in ((v, w) for v in one for w in other):
@@ -70,12 +71,14 @@ class Space:
             other = _lowest(missing[first])
             found = self._grown_often([first, other], missing, random)
             if not found:
-                _strike(missing, first, other)
+                missing[first] &= ~(1 << other)
+                missing[other] &= ~(1 << first)
                 impossible += 1
                 continue
             chosen = max(found, key=lambda values: _new(values, missing))
-            for v, w in combinations(chosen, 2):
-                _strike(missing, v, w)
+            met = _mask(chosen)
+            for v in chosen:
+                missing[v] &= ~met
             steps.append(dict(self._named[v] for v in sorted(chosen)))
         possible = sum(mask.bit_count() for mask in self._meets) // 2 - impossible
         return steps, Coverage(possible, possible)
@@ -103,21 +106,23 @@ class Space:
 
     def _grown(self, chosen: list[int], missing: Sequence[int], random: Random) -> list[int]:
         """Return a whole step around two values; nothing where an axis has no value left that meets them all."""
+        meets, light, draw = self._meets, self._light, random.random
         taken, allowed = 0, -1
         for v in chosen:
             taken |= 1 << v
-            allowed &= self._meets[v]
-        open_axes = [axis for axis in self._axes if not any(v in axis for v in chosen)]
+            allowed &= meets[v]
+        closed = [self._axis_of[v] for v in chosen]
+        open_axes = [axis for axis in self._axes if axis not in closed]
         _shuffle(open_axes, random)
         chosen = list(chosen)
         for axis in open_axes:
-            found = [v for v in axis if allowed >> v & 1]
+            found = [((missing[v] & taken).bit_count(), light[v], draw(), v) for v in axis if allowed >> v & 1]
             if not found:
                 return []
-            best = max(found, key=lambda v: ((missing[v] & taken).bit_count(), not self._heavy[v], random.random()))
+            best = max(found)[-1]
             chosen.append(best)
             taken |= 1 << best
-            allowed &= self._meets[best]
+            allowed &= meets[best]
         return chosen
 
 
@@ -125,13 +130,14 @@ def _lowest(mask: int) -> int:
     return (mask & -mask).bit_length() - 1
 
 
-def _strike(missing: list[int], v: int, w: int) -> None:
-    missing[v] &= ~(1 << w)
-    missing[w] &= ~(1 << v)
+def _mask(values: Sequence[int]) -> int:
+    return sum(1 << v for v in values)
 
 
 def _new(values: Sequence[int], missing: Sequence[int]) -> int:
-    return sum(missing[v] >> w & 1 for v, w in combinations(values, 2))
+    """Return how many pairs of values have yet to meet; each is counted twice."""
+    met = _mask(values)
+    return sum((missing[v] & met).bit_count() for v in values)
 
 
 def _shuffle(items: list[list[int]], random: Random) -> None:

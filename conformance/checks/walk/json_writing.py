@@ -51,12 +51,22 @@ def _text(value: Any, step: Step) -> str:
         members = [f"{_string(name, step, is_name=True)}{colon}{_text(item, step)}" for name, item in value.items()]
         return "{" + comma.join(members) + "}"
     if isinstance(value, list):
-        if len(value) >= _IN_LONG_DATA:
+        if len(value) >= _IN_LONG_DATA or _is_as_usual(value, step):
             return json.dumps(value, ensure_ascii=step["escapes"] != "none", separators=(comma, colon))
         return "[" + comma.join(_text(item, step) for item in value) + "]"
     if isinstance(value, str):
         return _string(value, step, is_name=False)
     return _number(value, step["numbers"]) if isinstance(value, float) else json.dumps(value)
+
+
+def _is_as_usual(value: list[Any], step: Step) -> bool:
+    """Say whether the library writes every element of a list as the step does."""
+    types = set(map(type, value))
+    return (
+        types <= {int, bool}
+        or (types == {float} and step["numbers"] == "usual")
+        or (types == {str} and step["escapes"] in ("none", "ascii"))
+    )
 
 
 def _string(text: str, step: Step, *, is_name: bool) -> str:

@@ -14,7 +14,7 @@ from conformance.roles.compute import objects
 from conformance.roles.corner_values import INTEGER_CORNERS, OCTETS, TEXTS, bits_of, from_bits
 from conformance.roles.model import Model
 from conformance.roles.roles import TensorSpec
-from conformance.roles.sample_values import sample_shape
+from conformance.roles.sample_values import PERIOD, sample_shape
 from conformance.wire.datatypes import DATATYPES
 from conformance.wire.tensor import Tensor
 
@@ -115,15 +115,14 @@ def _tensor(spec: TensorSpec, shape: tuple[int, ...], step: Step, salt: int, *, 
 
 def _ramp(datatype: str, count: int, salt: int) -> Array:
     """Return elements of which near ones differ, in every byte where they are integers."""
-    k = np.arange(count, dtype=np.int64)
+    k = np.arange(count, dtype=np.int64) % PERIOD
     if datatype == "BOOL":
         return np.asarray((k * k + salt) % 3 == 0)
     if datatype == "BYTES":
         return objects([b"%d\xc3\xa9%b" % (salt, b"x" * (n % 23)) for n in range(count)])
     dtype = DATATYPES[datatype].dtype
     if dtype.kind == "f":
-        rise = k % 997 if datatype == "FP16" else k
-        return np.asarray((1.5 + rise * 0.25 + salt % 16 / 8).astype(dtype))
+        return np.asarray((1.5 + k * 0.25 + salt % 16 / 8).astype(dtype))
     bits = 8 * dtype.itemsize
     first, step = {8: (3, 5), 16: (0x0102, 0x25), 32: (0x00010203, 0x1111), 64: (2**53 + 1, 0x10001)}[bits]
     numbers = (first + k * step + salt * (0x101 if bits > 16 else 1)) & (2 ** (bits - 1) - 1)

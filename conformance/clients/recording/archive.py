@@ -8,8 +8,9 @@ the watch ends; one that was broken off is no HAR.
 from __future__ import annotations
 
 import json
+import lzma
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,9 +18,11 @@ from conformance import __version__
 from conformance.clients.recording.exchanges import answered, exchange_of
 from conformance.clients.recording.recorded import Recorded
 from conformance.terms import files
-from conformance.transport import har, settings
+from conformance.transport import har, har_file, settings
 from conformance.transport.call import Call
 from conformance.transport.har import NAME, HarError
+from conformance.transport.har_bodies import BodyReader, BodyWriter, Excerpt
+from conformance.transport.journal import PRESET
 from conformance.wire.grpc_request import GRPC_METHOD
 from conformance.wire.received import Received
 from conformance.wire.request import Message
@@ -60,10 +63,11 @@ class Writer:
     def __init__(self, folder: Path, url: str, grpc: str, *, is_strict: bool) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._settings = settings.make(url, grpc=grpc or None)
-        self._file = (folder / NAME).open("w", encoding="ascii")
+        self._file = lzma.open(folder / NAME, "wt", preset=PRESET, encoding="ascii")  # noqa: SIM115  # until `close`
+        self._bodies = BodyWriter()
         creator = {"name": "oip-conformance", "version": __version__}
         log = {"version": "1.2", "creator": creator, "_target": url, "_grpc": grpc, "_watched": True}
-        self._file.write(json.dumps({"log": {**log, "_strict": is_strict}}).removesuffix("}}") + ', "entries": [\n')
+        self._file.write(har.head({**log, "_strict": is_strict}))
         self._separator = ""
 
     def write(self, recorded: Recorded, client: str) -> None:
@@ -71,7 +75,7 @@ class Writer:
         received = recorded.received
         message = Message(received.path, received.headers, received.body, received.method)
         exchange = exchange_of(recorded, self._settings.where(message), message)
-        (entry,) = har.entries(Call(_SCOPE, recorded.number, (message,), (exchange,)), self._settings)
+        (entry,) = har.entries(Call(_SCOPE, recorded.number, (message,), (exchange,)), self._settings, self._bodies)
         seen = {
             "path": received.path,
             "version": received.version,
@@ -91,12 +95,13 @@ class Writer:
 
 def is_of_clients(path: Path) -> bool:
     """Say whether a file is a recording of clients, by its first line."""
-    try:
-        with path.open("rb") as file:
-            first = file.readline(4096)
-        return bool(json.loads(first.decode() + "]}}")["log"]["_watched"])
-    except (OSError, ValueError, LookupError, TypeError):
+    if not path.is_file():  # to open a pipe would take for ever
         return False
+    try:
+        log, _ = har_file.read(path)
+    except files.UnreadableError:
+        return False
+    return log.get("_watched") is True
 
 
 def load(path: Path) -> Archive:
@@ -106,8 +111,9 @@ def load(path: Path) -> Archive:
         HarError: it cannot be read, or is none.
     """
     try:
-        log = files.json_of(files.read_bytes(path, files.WRITTEN_BY_A_RUN))["log"]
-        requests = sorted((_read(entry) for entry in log["entries"]), key=lambda pair: pair[1].number)
+        log, entries = har_file.read(path)
+        bodies = BodyReader()
+        requests = sorted((_read(entry, bodies) for entry in entries), key=lambda pair: pair[1].number)
         return Archive(
             str(log["_target"]), str(log["_grpc"]), log["_strict"] is True, str(log["_stopped"]), tuple(requests)
         )
@@ -115,22 +121,25 @@ def load(path: Path) -> Archive:
         raise HarError(f"{path}: {error}") from error
     except files.UnreadableError as error:
         raise HarError(f"{path} is no recording of clients: {error}") from error
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
         raise HarError(f"{path} is no recording of clients: {type(error).__name__}: {error}") from error
 
 
-def _read(entry: Mapping[str, Any]) -> tuple[str, Recorded]:
-    exchange, seen = har.exchange_of(entry), entry["_received"]
+def _read(entry: Mapping[str, Any], bodies: BodyReader) -> tuple[str, Recorded]:
+    exchange, seen = har.exchange_of(entry, bodies), entry["_received"]
+    if isinstance(exchange.body, Excerpt):
+        exchange = replace(exchange, body=b"")
     message = exchange.message
+    is_whole = seen["whole"] is True and not isinstance(message.body, Excerpt)
     received = Received(
         GRPC_METHOD if "_grpc" in entry else message.method,
         str(seen["path"]),
         message.headers,
-        message.body,
+        message.body if is_whole else b"",
         str(seen["version"]),
         seen["chunked"] is True,
         str(seen["trouble"]),
     )
     number, started = int(entry["_call"]), str(entry["startedDateTime"])
-    recorded = Recorded(number, received, seen["whole"] is True, answered(exchange), exchange.elapsed, started)
+    recorded = Recorded(number, received, is_whole, answered(exchange), exchange.elapsed, started)
     return str(entry["_client"]), recorded

@@ -10,9 +10,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from conformance.transport import har
+from conformance.transport import recording
+from conformance.transport.har import HarError
 from tests.clients.door.programs import option, small
 from tests.clients.door.runs import FEW, Ran, ran, reports
+from tests.support.recordings import log_of
 from tests.support.servers import command
 
 ROOT = Path(__file__).parents[3]
@@ -100,11 +102,11 @@ def test_junit_has_a_case_for_each_requirement(whole: Ran) -> None:
 
 
 def test_every_exchange_is_recorded_and_cannot_be_taken_for_a_servers(whole: Ran) -> None:
-    log = json.loads(whole.text("evidence/run.har"))["log"]
+    log = log_of(whole.folder / "evidence/run.har.xz")
     assert log["_party"] == "client"
     assert len(log["entries"]) == sum(len(check["exchanges"]) for check in whole.report["checks"])
-    with pytest.raises(har.HarError, match="a recording of a client"):
-        har.load(whole.folder / "evidence/run.har")
+    with pytest.raises(HarError, match="a recording of a client"):
+        recording.load(whole.folder / "evidence/run.har.xz")
 
 
 # --- a client that is wrong -------------------------------------------------------------------------------------------

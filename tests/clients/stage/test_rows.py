@@ -17,6 +17,7 @@ from conformance.terms.check import Check, Row, all_rows
 from conformance.terms.extensions import GRPC, HTTP
 from tests.clients.stage.plain_client import PlainClient
 from tests.clients.stage.triton_clients import TritonClients
+from tests.support.tables import on_each, row_name
 
 OVER_HTTP = all_rows(checks.of_area("client"))
 OVER_GRPC = all_rows(checks.of_area("client-grpc"))
@@ -95,7 +96,7 @@ def test_what_tritonclient_does_not_read_is_named(peer: Peer, triton: TritonClie
 # --- the rows themselves ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("check", "row"), OVER_HTTP + OVER_GRPC, ids=lambda one: getattr(one, "id", None))
+@on_each(OVER_HTTP + OVER_GRPC, row_name)
 def test_a_row_answers_for_clients_over_its_transport(check: Check, row: Row) -> None:
     entries = [ledger.requirement(name) for name in check.requirements(row)]
     assert {entry.party for entry in entries} == {ledger.Party.CLIENT}

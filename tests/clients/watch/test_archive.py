@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 from pathlib import Path
 
 import pytest
@@ -60,7 +61,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
 
 
 def test_it_is_a_har_of_any_tool(tmp_path: Path) -> None:
-    log = json.loads(written(tmp_path).read_text(encoding="ascii"))["log"]
+    log = json.loads(lzma.decompress(written(tmp_path).read_bytes()))["log"]
     assert log["version"] == "1.2"
     entry = next(entry for entry in log["entries"] if entry["_call"] == 1)
     assert entry["startedDateTime"] == "2026-01-02T03:04:05.678+00:00"
@@ -82,7 +83,7 @@ def test_what_is_no_recording_of_clients_is_told_apart(tmp_path: Path) -> None:
 
 def test_one_that_was_broken_off_is_refused_in_a_line(tmp_path: Path) -> None:
     file = written(tmp_path)
-    file.write_text(file.read_text(encoding="ascii")[:-40])
+    file.write_bytes(file.read_bytes()[:-40])
     assert archive.is_of_clients(file)
     with pytest.raises(HarError, match="is no recording of clients"):
         archive.load(file)

@@ -12,12 +12,11 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Event
 
 import pytest
 
 from conformance.commands.main import main
-from conformance.commands.watch_waiting import Ended, until_idle
+from conformance.commands.watch_waiting import Ended, Interruption, until_idle
 from tests.clients.watch.programs import GOOD, TRITON, WRONG_LENGTH, WRONG_TYPE, bare, program
 from tests.support.bare_requests import TIMEOUT, heard, request
 from tests.support.scripted import scripted
@@ -144,9 +143,9 @@ def test_it_ends_after_a_time_or_when_nothing_comes(upstream: str, capsys: pytes
 
 def test_who_waits_for_an_answer_is_not_idle() -> None:
     waiting = iter([True, True, False])
-    assert until_idle(0.001, lambda: time.monotonic() - 1, lambda: next(waiting), Event()) == Ended()
+    assert until_idle(0.001, lambda: time.monotonic() - 1, lambda: next(waiting), Interruption()) == Ended()
     assert list(waiting) == []
-    interrupted = Event()
+    interrupted = Interruption()
     interrupted.set()
     assert until_idle(0.001, time.monotonic, lambda: False, interrupted).stopped == "interrupted"
 
@@ -161,8 +160,11 @@ def watching(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
         assert process.stdout is not None
         line = process.stdout.readline()
         found = re.search(r"http://127\.0\.0\.1:(\d+)", line)
-        assert found, line
-        yield process, int(found[1])
+        try:
+            assert found, line
+            yield process, int(found[1])
+        finally:
+            process.kill()  # one that has ended is let be
 
 
 def send(port: int, octets: bytes) -> bytes:
@@ -255,11 +257,11 @@ def test_a_port_that_is_taken_is_one_line(upstream: str, capsys: pytest.CaptureF
 def test_without_packages_for_grpc_http_alone_is_watched(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("conformance.commands.watch_options.has_grpc", lambda: False)
+    monkeypatch.setitem(sys.modules, "tritonclient.grpc", None)
     assert watch(command=bare(GOOD)) == 0
     assert "grpc://" not in capsys.readouterr().out
-    assert watch("--grpc-port", "0", command=bare(GOOD)) == 2
-    assert "install the extra" in capsys.readouterr().err
+    assert watch("--grpc-port", "0", command=bare(GOOD)) == 4
+    assert "--grpc-port needs the extra grpc: pip install" in capsys.readouterr().err
 
 
 def test_help_says_what_the_exit_status_means(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +10,9 @@ import pytest
 from conformance.commands.main import main
 from conformance.report.reading import read
 from conformance.terms import ledger
+from conformance.transport.har import NAME
 from tests.clients.watch.programs import BROKEN_WITH_SECRETS, GOOD, SECRET, WITH_SECRETS, WRONG_LENGTH, WRONG_TYPE, bare
+from tests.support.recordings import archive_of
 from tests.support.servers import bundled
 
 LENGTH = "CLIENT-SENDS-HEADER-LENGTH"
@@ -99,15 +100,15 @@ def test_a_recording_gives_the_same_verdict(
     first = capsys.readouterr().out.partition("= clients =")[2]
     assert main(["replay", str(folder)]) == status
     assert capsys.readouterr().out.partition("= clients =")[2] == first
-    assert main(["replay", str(folder / "run.har")]) == status
+    assert main(["replay", str(folder / NAME)]) == status
 
 
 def test_a_recording_that_was_cut_is_one_line(
     upstream: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     watch(upstream, GOOD, options=("--conformance-evidence", str(tmp_path)))
-    file = tmp_path / "run.har"
-    file.write_text(file.read_text(encoding="ascii")[:-60])
+    file = tmp_path / NAME
+    file.write_bytes(file.read_bytes()[:-60])
     capsys.readouterr()
     assert main(["replay", str(tmp_path)]) == 2
     assert capsys.readouterr().err.count("\n") == 1
@@ -140,7 +141,7 @@ def test_secrets_reach_no_file_and_no_terminal(
     assert watch(upstream, request_, options=(*reports, "--conformance-evidence", str(tmp_path / "e"))) == 1
     texts = [path.read_bytes().decode("latin-1") for path in tmp_path.rglob("*") if path.is_file()]
     assert len(texts) > 5
-    har = json.loads((tmp_path / "e" / "run.har").read_text())
+    har = archive_of(tmp_path / "e" / NAME)
     headers = {header["name"]: header["value"] for header in har["log"]["entries"][0]["request"]["headers"]}
     assert headers["Authorization"] == "..."
     output = capsys.readouterr()

@@ -51,19 +51,11 @@ def grpc_batches_over_4_are_refused(original: Any, model: Any, spec: Any, entry:
     return tensor
 
 
-@variation(LISTENS, CALLS)
+@variation("grpc_port.options", CALLS)
 def grpc_connections_have_four_streams(original: Any, *arguments: Any) -> Any:
     """A connection carries four calls at once."""
-    if len(arguments) == 3:
-        return original(*arguments)
-    import grpc
-
-    usual = grpc.server
-    grpc.server = lambda pool, options: usual(pool, options=[*options, ("grpc.max_concurrent_streams", 4)])
-    try:
-        return original(*arguments)
-    finally:
-        grpc.server = usual
+    usual = original(*arguments)
+    return usual if len(arguments) == 3 else [*usual, ("grpc.max_concurrent_streams", 4)]
 
 
 _in_flight = {"count": 0}

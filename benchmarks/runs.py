@@ -1,0 +1,100 @@
+"""Whole runs of the suite, against the bundled server in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from shutil import which
+
+from benchmarks import sent_again
+from benchmarks.children import PYTEST, SUITE, bundled, folder, run
+from benchmarks.delay import delayed
+from benchmarks.ratio import CannotMeasureError, Measured, benchmark
+from conformance.transport import settings
+from conformance.transport.http_client import HttpClient
+
+WHO = ("--vendor=X", "--product=X", "--product-version=1", "--contact=x@example.org")
+LATENCY = 0.05
+QUIET = ("-q", "-p", "no:cacheprovider")
+OPENAPI = Path(__file__).with_name("openapi.json")
+
+
+@benchmark(
+    "certify", "a whole certify run, start to last report", "its own requests through the same client", reach=1.5
+)
+def certify() -> Measured:
+    """Every request goes out again, in the order of the run; what they answer is read and not looked at."""
+    with bundled() as server, folder() as into:
+        ours, _ = run(
+            *SUITE, "certify", "--self-test", f"--target-url={server.url}", *WHO, "-o", "certified", folder=into
+        )
+        messages = sent_again.messages(into / "certified")
+        client = HttpClient(settings.make(server.url))
+        started = time.perf_counter()
+        for message in messages:
+            client.send(message)
+        theirs = time.perf_counter() - started
+        client.close()
+    return Measured(ours, theirs, remarks=f"{len(messages)} requests")
+
+
+@benchmark("latency-50ms", "a run with 50 ms of latency", "its requests times the latency", reach=1 / 12)
+def latency() -> Measured:
+    """A proxy holds each answer back, in the quick profile, which is large enough for a ratio."""
+    with bundled() as server, delayed(server.url, LATENCY) as url, folder() as into:
+        report = into / "report.json"
+        ours, _ = run(
+            *PYTEST,
+            *QUIET,
+            f"--target-url={url}",
+            "--conformance-profile=quick",
+            f"--conformance-report={report}",
+            folder=into,
+        )
+        requests = _requests(report)
+    return Measured(ours, requests * LATENCY, remarks=f"{requests} requests")
+
+
+@benchmark("two-processes", "one process, the whole run", "two processes", reach=1.7, more_is_better=True)
+def two_processes() -> Measured:
+    """The ratio is how many times faster two are."""
+    with bundled() as server, folder() as into:
+        options = (*PYTEST, *QUIET, f"--target-url={server.url}")
+        one, _ = run(*options, "-n", "0", folder=into)
+        two, _ = run(*options, "-n", "2", folder=into)
+    return Measured(one, two)
+
+
+@benchmark(
+    "requests-per-second",
+    "requests judged per second",
+    "requests judged per second by schemathesis",
+    reach=20,
+    more_is_better=True,
+)
+def requests_per_second() -> Measured:
+    """Both from the command to its end. Schemathesis is given an OpenAPI description of the same endpoints."""
+    program = which("schemathesis") or which("schemathesis", path=str(Path(sys.executable).parent))
+    if program is None:
+        raise CannotMeasureError("schemathesis is not here: pip install schemathesis, wherever PATH finds it")
+    with bundled() as server, folder() as into:
+        report = into / "report.json"
+        options = (f"--target-url={server.url}", "--conformance-profile=quick", f"--conformance-report={report}")
+        ours, _ = run(*PYTEST, *QUIET, *options, folder=into)
+        requests = _requests(report)
+        harvest = ("--report=ndjson", "--report-ndjson-path=theirs.ndjson", "--max-examples=200", "--seed=1")
+        theirs, _ = run(
+            program, "run", str(OPENAPI), "--url", server.url, "--continue-on-failure", *harvest,
+            folder=into, succeeds=False,
+        )  # fmt: skip
+        judged = (into / "theirs.ndjson").read_text().count('"response":{')
+        if not judged:
+            raise CannotMeasureError("this schemathesis writes another report than 4.x")
+    return Measured(requests / ours, judged / theirs, "1/s")
+
+
+def _requests(report: Path) -> int:
+    """Return how many requests were sent for the rows of a report."""
+    return sum(len(row["exchanges"]) for row in json.loads(report.read_text())["checks"])

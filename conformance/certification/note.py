@@ -1,0 +1,86 @@
+"""`REPRODUCE.md` of a folder: how to verify it, and how to make the run again; made of manifest and report alone."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from conformance.certification.manifest import Manifest
+from conformance.report import markdown
+from conformance.roles.placement import Placement
+from conformance.survey.target_tables import roles_table
+
+USUAL_TIMEOUT = 10.0
+
+_TEXT = """\
+# {label} by {vendor}
+
+Judged by oip-conformance {version} under the profile `{profile}`. Contact: {contact}
+
+## Verify this folder
+
+    pip install 'oip-conformance[{extras}]=={version}'
+    oip-conformance verify .
+
+Every exchange of the run is in `run.har.xz`. `verify` judges it again, without the server, and compares.
+
+## Make the run again
+
+{product}Deploy the model roles (`oip-conformance models export`), start the server, and:
+
+    {command}
+{placements}"""
+
+_PLACEMENTS = """
+`target.toml` says under which names this server has them:
+
+```toml{table}```
+"""
+
+
+def text(made: Manifest, report: Mapping[str, Any]) -> str:
+    """Return the note."""
+    return _TEXT.format(
+        label=markdown.text(made.label),
+        vendor=markdown.text(made.vendor),
+        contact=markdown.text(made.contact),
+        profile=made.profile,
+        version=made.suite["version"],
+        extras="grpc,signing" if "grpc" in report["target"] else "signing",
+        product="".join(f"{line}\n" for line in _product(made)),
+        command=shlex.join(_command(made, report)),
+        placements=_PLACEMENTS.format(table=_table(made)) if made.placements is not None else "",
+    )
+
+
+def _product(made: Manifest) -> Iterator[str]:
+    given = {
+        "The product": made.product_url,
+        "The image": made.container,
+        "Its version is what this prints": made.version_command,
+    }
+    lines = [f"* {what}: {markdown.code(value, 400)}" for what, value in given.items() if value]
+    yield from [*lines, ""] if lines else []
+
+
+def _command(made: Manifest, report: Mapping[str, Any]) -> list[str]:
+    """Return the command: what shaped the verdict is in the report; who certified is not repeated."""
+    target, options = report["target"], report["options"]
+    timeout = options["timeout_s"]
+    given = {
+        "--target-url": target["url"],
+        "--target-grpc": target.get("grpc", "").removeprefix("grpc://") or None,
+        "--target-config": "target.toml" if made.placements is not None else None,
+        "--target-timeout": f"{timeout:g}" if timeout != USUAL_TIMEOUT else None,
+        "--profile": made.profile,
+    }
+    headers = [f"--target-header={name}: ..." for name in options["headers"]]
+    who = ["--self-test"] if made.self_test else []
+    rest = [f"--{name}=..." for name in ("vendor", "product", "product-version", "contact")]
+    options_given = [f"{name}={value}" for name, value in given.items() if value is not None]
+    return ["oip-conformance", "certify", *options_given, *headers, *who, *rest, "-o", "DIR"]
+
+
+def _table(made: Manifest) -> str:
+    return roles_table({role: Placement.of_dict(entry) for role, entry in (made.placements or {}).items()})

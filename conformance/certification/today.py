@@ -1,0 +1,64 @@
+"""What this suite would say of a folder that an earlier one made: as far as the recording has what it would send."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from conformance import __version__
+from conformance.certification import rejudge
+from conformance.certification.manifest import RECORDING, CertificationError
+from conformance.certification.verifying import Folder
+from conformance.report.reading import ReportError
+from conformance.terms import files, ledger, verdict
+from conformance.terms.extras import MissingExtraError
+from conformance.terms.outcome import Outcome
+from conformance.terms.result import CheckResult
+from conformance.terms.text import safe
+from conformance.transport import recording as recordings
+from conformance.transport.har import HarError
+from conformance.transport.replay import NotRecordedError
+from conformance.transport.settings import SettingsError
+from conformance.transport.unreachable import TargetLost
+
+SHOWN = 12  # requirements in a line
+
+
+def lines(folder: Folder) -> list[str]:
+    """Return what this suite says, for people. No certification stands or falls by it."""
+    head = f"today's suite {__version__}"
+    try:
+        return files.understood(lambda: [f"{head}: {line}" for line in _said(folder)])
+    except (CertificationError, ReportError, HarError, MissingExtraError, files.UnreadableError) as error:
+        return [f"{head} cannot read the folder: {safe(str(error), 400)}"]
+    except (NotRecordedError, TargetLost, SettingsError) as error:
+        return [f"{head} would need a new run to say anything: {safe(str(error), 400)}"]
+
+
+def _said(folder: Folder) -> Iterator[str]:
+    made = folder.made
+    recording = recordings.load(folder.path / RECORDING)
+    is_same = made.suite["ledger"] == ledger.version()
+    yield "its requirements are the same" if is_same else "its requirements are not all the same"
+    _, results = rejudge.judged(rejudge.target_of(recording), folder.report, made)
+    # What was not recorded ends a row in error, as in any replay.
+    seen = [result for result in results if result.outcome is not Outcome.ERROR]
+    yield f"{len(seen)} of its {len(results)} rows can be judged on this recording"
+    unmet = [entry["id"] for entry in verdict.of_requirements(seen) if _is_unmet_must(entry)]
+    yield f"of the MUSTs that they judge, {'these are not met: ' + _some(unmet) if unmet else 'each is met'}"
+    if waiting := _unseen(results, seen):
+        yield f"these need a new run: {_some(waiting)}"
+
+
+def _is_unmet_must(entry: dict[str, object]) -> bool:
+    return entry["level"] == "MUST" and entry["verdict"] in (Outcome.FAIL, Outcome.BLOCKED)
+
+
+def _unseen(results: list[CheckResult], seen: list[CheckResult]) -> list[str]:
+    """Return the requirements that no row can be judged for, though there are rows for them."""
+    known = {name for result in seen for name in result.requirements}
+    return list(dict.fromkeys(name for result in results for name in result.requirements if name not in known))
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return f"{', '.join(names[:SHOWN])}{more}"

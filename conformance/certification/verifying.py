@@ -1,0 +1,181 @@
+"""Why a folder is refused: nothing of it is believed, and the recording is judged again by this suite."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from conformance import __version__
+from conformance.certification import label, manifest, note, profiles, rejudge, signature, validity
+from conformance.certification.label import Reported
+from conformance.certification.manifest import NOTE, PAGES, RECORDING, REPORT, CertificationError, Manifest
+from conformance.report import formats, json_report
+from conformance.report.reading import LARGEST, ReportError, read
+from conformance.terms import files, ledger
+from conformance.terms.text import safe
+from conformance.transport import recording as recordings
+from conformance.transport.har import HarError
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A certification folder; what is in it is read once, when it is first asked for."""
+
+    path: Path
+
+    @cached_property
+    def made(self) -> Manifest:
+        """The manifest. Raises CertificationError where there is none."""
+        return manifest.read(self.path)
+
+    @cached_property
+    def report(self) -> Mapping[str, Any]:
+        """The report. Raises ReportError where there is none."""
+        return read(self.path / REPORT)
+
+    @property
+    def reported(self) -> Reported | None:
+        """What the server calls itself by the report; None where there is none that can be read."""
+        try:
+            return label.reported(self.report)
+        except (ReportError, LookupError, TypeError):
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """Whose signatures are demanded: ids of keys; None: of the key that the manifest names."""
+
+    vendor: str | None = None
+    third_party: str | None = None
+
+
+def reasons(folder: Folder, keys: Keys) -> Iterator[str]:
+    """Yield why a folder is refused; each step rests on those before it, so the first that refuses is the last."""
+    try:
+        made = folder.made
+    except CertificationError as error:
+        yield str(error)
+        return
+    steps: Sequence[Callable[[], Iterator[str]]] = (
+        lambda: _files(folder.path, made),
+        lambda: _signatures(folder.path, made, keys),
+        lambda: _report(folder.report, made),
+        lambda: _manifest(folder.report, made),
+        lambda: _pages(folder.path, folder.report, made),
+        lambda: _recording(folder.path, folder.report, made),
+    )
+    for step in steps:
+        found = _said(step)
+        yield from found
+        if found:
+            return
+
+
+def _said(step: Callable[[], Iterator[str]]) -> list[str]:
+    """Return why a step refuses a folder; what it trips over is such a reason, too."""
+    try:
+        return files.understood(lambda: list(step()), "what it says does not go together: ")
+    except (ReportError, files.UnreadableError) as error:
+        return [str(error)]
+
+
+def _signatures(folder: Path, made: Manifest, keys: Keys) -> Iterator[str]:
+    if problem := signature.fault(folder, made.key):
+        yield problem
+    if keys.vendor and keys.vendor != made.key["id"]:
+        yield f"it is signed with the key {made.key['id'][:16]}, not with {keys.vendor[:16]}"
+    third = made.third_party
+    if third and (problem := signature.fault(folder, third["key"], signature.COUNTERSIGNATURE)):
+        yield problem
+    if third and third["key"]["id"] == made.key["id"]:
+        yield "signature and countersignature are of the same key"
+    if keys.third_party and (third is None or third["key"]["id"] != keys.third_party):
+        yield f"it is not countersigned with the key {keys.third_party[:16]}"
+
+
+def _files(folder: Path, made: Manifest) -> Iterator[str]:
+    expected = {*made.files, manifest.NAME, signature.SIGNATURE}
+    expected |= {signature.COUNTERSIGNATURE} if made.third_party else set()
+    yield from (f"{path.name} does not belong here" for path in sorted(folder.iterdir()) if path.name not in expected)
+    for name, digest in made.files.items():
+        if (folder / name).is_symlink() or not (folder / name).is_file():
+            yield f"{name} is missing, or no regular file of this folder"
+        elif (folder / name).stat().st_size > files.WRITTEN_BY_A_RUN:
+            yield f"{name} is larger than {files.WRITTEN_BY_A_RUN} bytes"
+        elif manifest.digest(folder / name) != digest:
+            yield f"{name} was changed: its digest is not that of the manifest"
+
+
+def _report(report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
+    """Look at the report alone: whole, of this suite, with the options that the profile demands."""
+    if report["footer"]["digest"] != json_report.digest(report):
+        yield "the report was changed: its footer has another digest"
+    if report["suite"]["digest"] != json_report.suite_digest():
+        suite = f"{report['suite']['version']} ({report['suite']['digest'][:12]})"
+        yield f"the report is of suite {suite}, this is {__version__}: verify it with that version (--with-suite)"
+    if not report["footer"]["complete"]:
+        yield "the run was not complete"
+    yield from _options(report["options"], made)
+    if report["seed"] is not None or "gate" in report:
+        yield "the run explored, or knew failures from a baseline"
+    if report["verdict"] != "conformant":
+        yield f"the verdict is {report['verdict']}: {'; '.join(report['why'])}"
+    yield from profiles.unmet(made.profile, report)
+
+
+def _options(options: Mapping[str, Any], made: Manifest) -> Iterator[str]:
+    grpc = profiles.OVER_GRPC in options["extensions"]
+    demanded = {"profile": "certify", "extensions": profiles.extensions(made.profile, grpc=grpc)}
+    neutral = {"dangerous": False, "models": []}
+    for name, value in (demanded | neutral).items():
+        if options.get(name, neutral.get(name)) != value:
+            yield f"the run had another option {name}: {options.get(name)!r} instead of {value!r}"
+
+
+def _manifest(report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
+    """Hold what the manifest says of the run against the report."""
+    yield from label.faults(made, label.reported(report))
+    theirs = {name: made.suite[name] for name in ("version", "digest")}
+    if theirs != {name: report["suite"][name] for name in theirs} or made.suite["ledger"] != ledger.version():
+        yield "the manifest names another suite than the report"
+    for name, said in (("started", made.started), ("finished", made.finished)):
+        if said != report[name]:
+            yield f"the manifest says that the run {name} at {said}, the report {report[name]}"
+    last = validity.latest(report["finished"])
+    if not date.fromisoformat(report["finished"][:10]) <= date.fromisoformat(made.expires) <= last:
+        yield f"it expires on {made.expires}: that has to be after the run, and at the latest on {last}"
+
+
+def _pages(folder: Path, report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
+    for name in PAGES:
+        page = formats.FORMATS[formats.suffix(folder / name) or ""](report)
+        if files.read_text(folder / name, LARGEST) != page:
+            yield f"{name} is not what the report says"
+    if files.read_text(folder / NOTE) != note.text(made, report):
+        yield f"{NOTE} is not what manifest and report say"
+
+
+def _recording(folder: Path, report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
+    try:
+        recording = recordings.load(folder / RECORDING)
+    except HarError as error:
+        yield str(error)
+        return
+    yield from rejudge.differences(recording, report, made)
+
+
+def beside(folder: Folder) -> str:
+    """Return one line with the label, and what the server calls itself; empty where there is no manifest."""
+    try:
+        made = folder.made
+    except CertificationError:
+        return ""
+    found = folder.reported
+    said = f"the server reports {safe(found.text)}" if found else "there is no report of what the server says"
+    alias = f"; alias because: {safe(made.alias_of['reason'])}" if made.alias_of else ""
+    return f"label: {safe(made.label)}; {said}{'; a self-test' if made.self_test else ''}{alias}"

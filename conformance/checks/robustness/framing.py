@@ -1,0 +1,69 @@
+"""Requests of which two readers could find the end in two places, with a request behind one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from conformance.checks.robustness.octets import CHUNKED, head_with, in_a_chunk, plain
+from conformance.checks.robustness.withstanding import expect_declined, expect_no_second, withstanding
+from conformance.roles.model import Model
+from conformance.terms.check import Row, check, rows
+from conformance.transport.hostile_sending import Octets
+from conformance.transport.target import Target
+from conformance.wire.request import Message
+
+# The headers that frame a request of so many bytes, with so many behind it.
+Lines = Callable[[int, int], tuple[bytes, ...]]
+
+
+def _length(text: str) -> Lines:
+    return lambda own, behind: (f"Content-Length: {text.format(own=own, behind=own + behind)}".encode(),)
+
+
+def _coding(*lines: bytes) -> Lines:
+    return lambda own, _: (*lines, b"Content-Length: %d" % own)
+
+
+def _row(identity: str, lines: Lines) -> Row:
+    return Row(identity, (identity.replace("-", " "), lines))
+
+
+@check("robustness.ambiguous-end-is-refused", answers="ROBUST-FRAMING", role="identity_int32", infers=False)
+@rows(
+    _row("two-lengths", lambda own, more: (b"Content-Length: %d" % own, b"Content-Length: %d" % (own + more))),
+    _row("two-lengths-the-larger-first", lambda own, more: tuple(b"Content-Length: %d" % k for k in (own + more, own))),
+    _row("two-lengths-in-a-list", _length("{own}, {behind}")),
+    _row("negative-length", _length("-{own}")),
+    _row("length-with-a-plus", _length("+{own}")),
+    _row("length-of-two-numbers", _length("{own} {behind}")),
+    _row("length-right-in-64-bits", lambda own, _: (b"Content-Length: %d" % (2**64 + own),)),
+    _row("length-in-hexadecimal", lambda own, _: (b"Content-Length: 0x%x" % own,)),
+    _row("unknown-transfer-coding", _coding(b"Transfer-Encoding: xchunked")),
+    _row("chunked-not-last", _coding(b"Transfer-Encoding: chunked, identity")),
+    _row("blank-before-the-colon", _coding(b"Transfer-Encoding : chunked")),
+    _row("folded-header", _coding(b"Transfer-Encoding:", b" chunked")),
+)
+def ambiguous_end_is_refused(target: Target, model: Model, name: str, lines: Lines) -> None:
+    """A request of which two readers could find the end in two places is refused, and so is what stands behind it."""
+    message, behind = plain(model), target.octets_of(Message("/v2", method="GET"))
+    head = head_with(target, message, *lines(len(message.body), len(behind)))
+    octets = Octets(head, f"{name}, and a request behind it", tail=message.body + behind, most=2)
+    with withstanding(target, model):
+        replies = target.send_octets(message, octets)
+        expect_no_second(replies, f"a request with {name}")
+        expect_declined(replies[0], f"a request with {name}")
+
+
+@check(
+    "robustness.chunks-of-an-earlier-version-are-the-last",
+    answers="ROBUST-FRAMING",
+    role="identity_int32",
+    infers=False,
+)
+def chunks_of_an_earlier_version_are_the_last(target: Target, model: Model) -> None:
+    """A request of HTTP/1.0 with Transfer-Encoding is refused, or is the last one of its connection."""
+    message, behind = plain(model), target.octets_of(Message("/v2", method="GET"))
+    head = head_with(target, message, CHUNKED, b"Connection: keep-alive", version=b"1.0")
+    octets = Octets(head, "chunks in HTTP/1.0, and a request behind", tail=in_a_chunk(message.body) + behind, most=2)
+    with withstanding(target, model):
+        expect_no_second(target.send_octets(message, octets), "chunks in HTTP/1.0")

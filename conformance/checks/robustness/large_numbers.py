@@ -1,0 +1,115 @@
+"""Numbers beyond 31, 32, 63 and 64 bits where a server computes with them, over HTTP and over gRPC.
+
+Most of them are judged elsewhere already, by what they say: sizes by `sizes`, lengths of elements by `bytes`, inference
+headers by `headers`, shapes past all bodies by `sizes` and `errors`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from conformance.checks.robustness.withstanding import expect_settled, withstanding
+from conformance.roles.model import Make, Model
+from conformance.terms.check import Row, check, rows
+from conformance.terms.extensions import BINARY, CLASSES, CLASSES_OVER_GRPC, GRPC
+from conformance.transport.peer import Peer
+from conformance.wire.grpc_request import infer_message
+from conformance.wire.request import INFERENCE_HEADER, Output
+
+ROLES = {1: "identity_int32", 2: "rank2", 3: "rank3"}
+# Shapes without elements, in which the product of what is not 0 is beyond some number of bits.
+EMPTY = {
+    "0-by-2-to-the-31": [0, 2**31],
+    "0-by-2-to-the-63-less-1": [0, 2**63 - 1],
+    "2-to-the-62-by-0": [2**62, 0],
+    "2-to-the-32-twice-by-0": [2**32, 2**32, 0],
+    "2-to-the-40-by-0-by-2-to-the-40": [2**40, 0, 2**40],
+}
+
+
+def _row(identity: str, make: Make, role: str, needs: tuple[str, ...] = (), *, dangerous: bool = False) -> Row:
+    return Row(identity, (identity.replace("-", " "), make), role=role, needs=needs, dangerous=dangerous)
+
+
+def _shaped(shape: Sequence[int], *, binary: bool) -> Make:
+    """Return what makes a request with an input of this shape and no element."""
+
+    def edit(document: dict[str, Any]) -> None:
+        document["inputs"][0]["shape"] = list(shape)
+
+    return lambda model: model.request(_nothing(model), send="binary" if binary else "json").edited(edit)
+
+
+def _nothing(model: Model) -> list[Any]:
+    return [model.tensor([], (0,) * len(model.role.inputs[0].shape))]
+
+
+def _counted(count: int | str) -> Make:
+    """Return what makes a request for so many classes."""
+    return lambda model: model.request(
+        [model.tensor([1, 2, 3])], send="json", outputs=[Output(model.role.outputs[0].name, classification=count)]
+    ).message()
+
+
+def _headed(value: str) -> Make:
+    return lambda model: model.request(send="json").message().with_header(INFERENCE_HEADER, value)
+
+
+COUNTS: tuple[tuple[str, int | str, bool], ...] = (
+    ("0-classes", 0, False),
+    ("2-to-the-31-classes", 2**31, True),
+    ("2-to-the-32-classes", 2**32, True),
+    ("2-to-the-63-classes", 2**63, True),
+    ("2-to-the-64-classes", 2**64, True),
+    ("10-to-the-400-classes", 10**400, True),
+    ("2-to-the-32-classes-as-a-string", str(2**32), True),
+)
+
+
+def _shaped_call(shape: Sequence[int]) -> Make:
+    """Return what makes a call with an input of this shape and an empty raw entry."""
+
+    def edit(call: Any) -> None:
+        call.inputs[0].shape[:] = shape
+
+    return lambda model: infer_message(model.request(_nothing(model)), edit)
+
+
+def _counted_call(count: int) -> Make:
+    return lambda model: infer_message(
+        model.request([model.tensor([1, 2, 3])], outputs=[Output(model.role.outputs[0].name, classification=count)])
+    )
+
+
+@check("robustness.number-beyond-all-is-answered-or-refused", answers="ROBUST-NUMBERS", infers=False)
+@rows(
+    *[
+        _row(f"shape-{name}", _shaped(shape, binary=False), ROLES[len(shape)], dangerous=max(shape) > 2**31)
+        for name, shape in EMPTY.items()
+    ],
+    *[
+        _row(f"shape-{name}-in-binary", _shaped(shape, binary=True), ROLES[len(shape)], BINARY, dangerous=True)
+        for name, shape in EMPTY.items()
+    ],
+    *[_row(name, _counted(count), "identity_fp32", CLASSES, dangerous=bad) for name, count, bad in COUNTS],
+    _row("inference-header-of-minus-0", _headed("-0"), "identity_int32", BINARY),
+    _row("inference-header-of-4000-digits", _headed("9" * 4000), "identity_int32", BINARY),
+)
+@check(
+    "robustness.number-beyond-all-is-answered-or-refused-over-grpc",
+    answers="ROBUST-NUMBERS/grpc",
+    over=(GRPC,),
+    infers=False,
+)
+@rows(
+    *[_row(f"shape-{name}", _shaped_call(shape), ROLES[len(shape)], dangerous=True) for name, shape in EMPTY.items()],
+    *[
+        _row(f"2-to-the-{bits}-classes", _counted_call(2**bits), "identity_fp32", CLASSES_OVER_GRPC, dangerous=True)
+        for bits in (31, 32, 62)
+    ],
+)
+def number_beyond_all_is_answered_or_refused(target: Peer, model: Model, name: str, make: Make) -> None:
+    """A request with a number beyond 31, 32, 63 or 64 bits is answered or refused in time, or the connection closed."""
+    with withstanding(target, model):
+        expect_settled(target.send(make(model), fresh=True), f"a request with {name}")

@@ -1,0 +1,91 @@
+"""`oip-conformance baseline FILE...`: looks at baselines without a server, for a hook that runs before each commit."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Collection, Iterator, Sequence
+from datetime import date
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from conformance import checks
+from conformance.judging import baseline_file
+from conformance.judging.baseline import Known
+from conformance.judging.baseline_file import NO_REASON, BaselineError
+from conformance.judging.selection import fits
+from conformance.terms import files, ledger
+from conformance.terms.text import safe
+
+
+def add(commands: Any) -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "baseline",
+        help="look at baselines: whether each is valid, with reasons, and names what there is",
+        description="Look at files of --conformance-baseline without a server: the form, a reason for every entry, no "
+        "entry twice or expired, and that each names checks and requirements of this suite. Exit status 0: all hold; "
+        "1: what does not is said, a line each.",
+    )
+    parser.add_argument("files", type=Path, nargs="+", metavar="FILE")
+    parser.add_argument("--sorted", action="store_true", help="ask for the order of check and requirement, too")
+
+
+def run(options: argparse.Namespace) -> tuple[str, int]:
+    """Return what to print and the exit status."""
+    faults = [
+        f"{path}: {safe(fault, 400)}" for path in options.files for fault in _of_file(path, is_sorted=options.sorted)
+    ]
+    number = len(options.files)
+    return ("\n".join(faults), 1) if faults else (f"{number} baseline{'s hold' if number > 1 else ' holds'}", 0)
+
+
+def _of_file(path: Path, *, is_sorted: bool) -> Iterator[str]:
+    """Yield what does not hold of a file."""
+    try:
+        entries = baseline_file.of_text(files.read_text(path)).entries
+    except (BaselineError, files.UnreadableError) as error:
+        yield str(error)
+        return
+    today = date.today()
+    for index, entry in enumerate(entries):
+        yield from (f"{entry.label}: {fault}" for fault in _of_entry(entry, entries[:index], today))
+    if is_sorted:
+        yield from _order(entries)
+
+
+def _of_entry(entry: Known, before: Sequence[Known], today: date) -> Iterator[str]:
+    """Yield what does not hold of an entry, with those that stand before it."""
+    if entry.reason == NO_REASON:
+        yield f"give a reason instead of {NO_REASON!r}"
+    if entry.has_expired(today):
+        yield f"expired on {entry.expires}"
+    if entry.check is not None and not any(fits(name, entry.check) for name in _known_checks()):
+        yield "this suite has no such check"
+    if entry.requirement is not None and entry.requirement not in ledger.load():
+        yield f"this suite has no requirement {entry.requirement}"
+    if any(_place(other) == _place(entry) and _overlap(other.rows, entry.rows) for other in before):
+        yield "is listed twice"
+
+
+def _order(entries: Sequence[Known]) -> Iterator[str]:
+    """Yield the first entry that belongs before the one above it."""
+    for above, entry in pairwise(entries):
+        if _place(entry) < _place(above):
+            yield f"{entry.label}: belongs before {above.label}"
+            return
+
+
+def _place(entry: Known) -> tuple[str, str, str]:
+    return entry.check or "", entry.requirement or "", entry.message or ""
+
+
+def _overlap(some: Collection[str], others: Collection[str]) -> bool:
+    return bool(set(some) & set(others))
+
+
+@cache
+def _known_checks() -> frozenset[str]:
+    """Return the ids of all checks, of servers and of clients."""
+    return frozenset(check.id for area in checks.PACKAGES for check in checks.of_area(area))

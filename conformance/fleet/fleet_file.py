@@ -1,0 +1,210 @@
+"""The file of a fleet in TOML, as `schemas/fleet.schema.json` has it: many targets, and how they are judged."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from conformance.fleet import addresses
+from conformance.fleet.fleet_error import FleetError
+from conformance.terms import data, files
+from conformance.terms.text import safe
+from conformance.transport import config
+from conformance.transport.settings import SettingsError
+
+Entries = Mapping[str, Any]
+
+ALL: Final = "all"  # every model that a target lists
+# Members of a target that are the fleet's own; the others are those of a target file.
+_OWN: Final = ("file", "relations", "baseline", "limits")
+_JOINED: Final = ("headers", "tls", "limits")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a run may take of a target, and of the time of the fleet.
+
+    Attributes:
+        connections: asked on at once; None: as a run chooses by itself.
+        time: seconds for the whole run.
+        retries: of a target that could not be reached, each `retry_pause` seconds after the attempt before.
+    """
+
+    connections: int | None = None
+    time: float = 3600.0
+    retries: int = 1
+    retry_pause: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class FleetTarget:
+    """One target of a fleet.
+
+    Attributes:
+        place: where the fleet file speaks of it, for messages.
+        entries: what a target file would say of it, with the defaults of the fleet; may hold secrets.
+        relations: names of deployed models that are judged by relations; `ALL` among them stands for all.
+        baseline: the file of failures that are known, or None.
+    """
+
+    name: str
+    place: str
+    entries: Entries = field(repr=False)
+    relations: tuple[str, ...]
+    limits: Limits
+    baseline: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """What a fleet file says.
+
+    Attributes:
+        workers: how many targets are judged at once; None: as many as the machine is good for.
+        keep: how many runs keep their reports.
+        evidence: whether bytes of requests and answers are kept.
+        baselines: the folder of baselines that no target names, or None.
+    """
+
+    path: Path
+    targets: tuple[FleetTarget, ...]
+    profile: str = "certify"
+    strict: bool = False
+    workers: int | None = None
+    keep: int = 10
+    evidence: bool = True
+    baselines: Path | None = None
+
+
+def load(path: Path) -> Fleet:
+    """Read the file.
+
+    Raises:
+        FleetError: it, or a file that it names, cannot be read, is not TOML or does not fit; or it names no target.
+    """
+    try:
+        entries = files.toml_of(files.read_text(path))
+    except files.UnreadableError as error:
+        raise FleetError(f"{path}: {error}") from error
+    _expect_form(path, entries)
+    targets = tuple(_targets(path, entries))
+    if not targets:
+        raise FleetError(f"{path}: names no target: give [targets.NAME] with a url, or [discover] with urls or a file")
+    _expect_distinct(path, targets)
+    given = {name: entries[name] for name in ("profile", "strict", "workers", "keep", "evidence") if name in entries}
+    return Fleet(path, targets, baselines=_beside(path, entries.get("baselines")), **given)
+
+
+def _expect_form(path: Path, entries: Entries) -> None:
+    from jsonschema import Draft202012Validator  # slow to import, and needed for a file alone
+    from jsonschema.exceptions import best_match
+    from referencing import Registry, Resource
+
+    fleet, target = (
+        json.loads((data.folder("schemas") / f"{name}.schema.json").read_text(encoding="utf-8"))
+        for name in ("fleet", "target")
+    )
+    registry: Registry[Any] = Registry().with_resource(target["$id"], Resource.from_contents(target))
+    error = best_match(Draft202012Validator(fleet, registry=registry).iter_errors(entries))
+    if error is None:
+        return
+    place = ".".join(str(part) for part in error.absolute_path)
+    said = error.message
+    if "headers" in error.absolute_path:  # what jsonschema says quotes the value
+        said = "a header has a name, and a text for its value"
+    raise FleetError(safe(f"{path}: {place}: {said}" if place else f"{path}: {said}", 600))
+
+
+def _targets(path: Path, entries: Entries) -> Iterator[FleetTarget]:
+    defaults = entries.get("defaults", {})
+    folder = _beside(path, entries.get("baselines"))
+    for name, own in entries.get("targets", {}).items():
+        yield _target(path, name, f"targets.{name}", own, defaults, folder)
+    taken = {name.lower() for name in entries.get("targets", {})}
+    for url in addresses.of(path, entries.get("discover", {})):
+        name = addresses.name_of(url, taken)
+        taken.add(name.lower())
+        yield _target(path, name, f"discover: {name}", {"url": url}, defaults, folder)
+
+
+def _target(path: Path, name: str, place: str, own: Entries, defaults: Entries, baselines: Path | None) -> FleetTarget:
+    found, folder = own, path.absolute().parent
+    if "file" in own:
+        also = [member for member in own if member not in _OWN]
+        if also:
+            raise FleetError(f"{path}: {place}: {also[0]} stands beside file: say it in that file")
+        file = folder / own["file"]
+        try:
+            found = {**config.written(file), **own}
+        except SettingsError as error:
+            raise FleetError(f"{path}: {place}: {error}") from None
+        found, folder = _located(found, file.parent), file.parent
+    merged = _joined(_located(defaults, path.absolute().parent), _located(found, folder))
+    if not ("url" in merged or "grpc" in merged):
+        raise FleetError(f"{path}: {place}: names no url and no grpc")
+    by_itself = [ALL] if "url" in merged else []  # relations are judged over HTTP
+    relations = merged.get("relations", by_itself)
+    return FleetTarget(
+        name,
+        place,
+        {member: value for member, value in merged.items() if member not in _OWN},
+        (ALL,) if relations == ALL else tuple(relations),
+        _limits(path, place, merged.get("limits", {})),
+        _baseline(path, name, own, baselines),
+    )
+
+
+def _limits(path: Path, place: str, entries: Entries) -> Limits:
+    for member, value in entries.items():
+        if math.isnan(value):  # which is in no schema's way: nothing is less than it, or more
+            raise FleetError(f"{path}: {place}.limits.{member}: nan is no number of seconds")
+    return Limits(**entries)
+
+
+def _baseline(path: Path, name: str, own: Entries, folder: Path | None) -> Path | None:
+    return _beside(path, own.get("baseline")) or (folder and folder / f"{name}.toml")
+
+
+def _beside(path: Path, name: str | None) -> Path | None:
+    return path.absolute().parent / name if name else None
+
+
+def _joined(defaults: Entries, own: Entries) -> dict[str, Any]:
+    """Return the defaults with what is said of a target itself; names of headers are the same in any case."""
+    joined = {name: _joined_table(defaults[name], own[name]) for name in _JOINED if name in defaults and name in own}
+    return {**defaults, **own, **joined}
+
+
+def _joined_table(defaults: Entries, own: Entries) -> dict[str, Any]:
+    said = {name.lower() for name in own}
+    return {**{name: value for name, value in defaults.items() if name.lower() not in said}, **own}
+
+
+def _located(entries: Entries, folder: Path) -> dict[str, Any]:
+    """Return entries whose names of files hold in any folder."""
+    found = dict(entries)
+    if "ca" in found.get("tls", {}):
+        found["tls"] = {**found["tls"], "ca": str(folder / found["tls"]["ca"])}
+    if "headers" in found:
+        found["headers"] = {name: _located_value(value, folder) for name, value in found["headers"].items()}
+    return found
+
+
+def _located_value(value: str, folder: Path) -> str:
+    is_file = value.startswith("@") and not value.startswith("@@")
+    return f"@{folder / value[1:]}" if is_file else value
+
+
+def _expect_distinct(path: Path, targets: tuple[FleetTarget, ...]) -> None:
+    """See that every target has a folder of its own, on every file system."""
+    seen: dict[str, str] = {}
+    for target in targets:
+        other = seen.setdefault(target.name.lower(), target.name)
+        if other != target.name:
+            raise FleetError(
+                f"{path}: targets.{target.name}: targets.{other} differs in case alone: give it another name"
+            )

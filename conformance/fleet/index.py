@@ -1,0 +1,210 @@
+"""What a run of a fleet came to, as `schemas/fleet_index.schema.json` has it; both pages are made of it.
+
+It is made from the folder alone, so that a run that was ended has one, too. Nothing here is escaped.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from conformance import __version__
+from conformance.fleet.run_folder import RUNS, Done, RunFolder, RunRecord
+from conformance.fleet.work import REPORT
+from conformance.report.comparison_versions import Changed, changes
+from conformance.report.history import is_broken, is_fixed
+from conformance.report.json_report import suite_digest
+from conformance.report.reading import ReportError, read
+from conformance.terms.outcome import Outcome
+from conformance.terms.tally import Tally, counted, is_judged, of_report, tally
+from conformance.terms.verdict import EXIT_STATUS
+
+Index = dict[str, Any]
+Report = Mapping[str, Any]
+
+SCHEMA: Final = 1
+NOT_RUN: Final = "not_run"  # in place of a verdict
+VERDICTS: Final = (*EXIT_STATUS, NOT_RUN)
+INTERRUPTED: Final = 2
+
+
+def build(
+    folder: Path,
+    record: RunRecord,
+    earlier: Sequence[RunRecord],
+    names: Sequence[str],
+    *,
+    profile: str,
+    stopped: str = "",
+) -> Index:
+    """Return the index of a run.
+
+    Args:
+        folder: of the fleet.
+        record: of the run.
+        earlier: the finished runs before it, the earliest first.
+        names: of all targets, in the order of the fleet file.
+        profile: that was asked for.
+        stopped: why not all targets were judged, where that is so.
+    """
+    run = RunFolder(folder, record)
+    reports = {name: _report(run.of(name)) for name in names}
+    targets = [_target(folder, run, name, reports[name]) for name in names]
+    counts = Counter(target["verdict"] for target in targets)
+    verdicts = {target["name"]: target["verdict"] for target in targets}
+    return {
+        "schema": SCHEMA,
+        "suite": {"name": "oip-conformance", "version": __version__, "digest": suite_digest()},
+        "run": record.name,
+        "started": record.started,
+        "finished": record.finished or None,
+        "stopped": stopped,
+        "profile": profile,
+        "counts": {verdict: counts[verdict] for verdict in VERDICTS},
+        "status": status(targets),
+        "targets": targets,
+        "changes": _changes(folder, earlier[-1], verdicts, reports) if earlier else None,
+        "history": [*map(_past, earlier), _past_now(record, verdicts)],
+    }
+
+
+def status(targets: Sequence[Mapping[str, Any]]) -> int:
+    """Return the exit status of a fleet: 1 where a target has it, else 6 where one has it or was not run, else 0."""
+    found = {target["status"] for target in targets}
+    worst = (EXIT_STATUS["nonconformant"], EXIT_STATUS["incomplete"])
+    return next((status for status in worst if status in found), EXIT_STATUS["conformant"])
+
+
+def _report(folder: Path) -> Report | None:
+    try:
+        return read(folder / REPORT)
+    except ReportError:
+        return None
+
+
+# --- a target ---
+
+
+def _target(folder: Path, run: RunFolder, name: str, report: Report | None) -> Index:
+    done = run.done(name)
+    if done is None:
+        return {"name": name, "verdict": NOT_RUN, "status": EXIT_STATUS["incomplete"], "why": ["not run"]}
+    place = run.of(name).relative_to(folder).as_posix()
+    return {
+        "name": name,
+        "verdict": report["verdict"] if report else "incomplete",
+        "status": done.status,
+        "why": _why(done, report),
+        **({"trouble": done.trouble} if done.trouble else {}),
+        "tried": done.tried,
+        "seconds": done.seconds,
+        "folder": place,
+        **(_judged(report) if report else {}),
+    }
+
+
+def _why(done: Done, report: Report | None) -> list[str]:
+    return [*([done.said] if done.said else []), *(report["why"] if report else [])]
+
+
+def _judged(report: Report) -> Index:
+    gate = report.get("gate")
+    target = report["target"]
+    return {
+        "url": target["url"],
+        **({"grpc": target["grpc"]} if "grpc" in target else {}),
+        "product": target["name"],
+        "version": target["version"],
+        "musts": _counts(of_report(report)),
+        "extensions": {name: entry["verdict"] for name, entry in report["extensions"].items()},
+        "areas": _areas(report),
+        "unmet": list(_unmet(report)),
+        **({"gate": {name: gate[name] if name == "passed" else len(gate[name]) for name in gate}} if gate else {}),
+    }
+
+
+def _counts(found: Tally) -> dict[str, int]:
+    return {"met": found.met, "failed": found.failed, "stuck": found.stuck, "unseen": found.unseen}
+
+
+def _areas(report: Report) -> dict[str, dict[str, int]]:
+    """Return what became of the MUSTs of each area that the run is about; of one without any, nothing."""
+    offered = [name for name, entry in report["extensions"].items() if entry["offered"]]
+    entries = counted(report["requirements"], report["options"]["extensions"])
+    areas = dict.fromkeys(entry["area"] for entry in entries)
+    found = {area: _counts(tally("MUST", [e for e in entries if e["area"] == area], offered)) for area in areas}
+    return {area: counts for area, counts in found.items() if any(counts.values())} if _is_any(entries) else {}
+
+
+def _is_any(entries: Sequence[Mapping[str, Any]]) -> bool:
+    return any(map(is_judged, entries))
+
+
+def _unmet(report: Report) -> Iterator[dict[str, Any]]:
+    rows = Counter(check["failure"]["requirement"] for check in report["checks"] if _is_unmet(check))
+    known = {check["failure"]["requirement"] for check in report["checks"] if check["outcome"] == Outcome.KNOWN_FAILURE}
+    for entry in report["requirements"]:
+        if rows[entry["id"]]:
+            is_known = entry["id"] in known and entry["verdict"] == Outcome.KNOWN_FAILURE
+            yield {
+                "id": entry["id"],
+                "level": entry["level"],
+                "rows": rows[entry["id"]],
+                **({"known": True} if is_known else {}),
+            }
+
+
+def _is_unmet(check: Mapping[str, Any]) -> bool:
+    return check["outcome"] in (Outcome.FAIL, Outcome.KNOWN_FAILURE, Outcome.ADVISORY) and bool(check["failure"])
+
+
+# --- other runs ---
+
+
+def _past(record: RunRecord) -> Index:
+    counts = Counter(record.verdicts.values())
+    return {
+        "run": record.name,
+        "started": record.started,
+        "suite": record.suite,
+        "counts": {verdict: counts[verdict] for verdict in VERDICTS},
+        "verdicts": dict(record.verdicts),
+    }
+
+
+def _past_now(record: RunRecord, verdicts: Mapping[str, str]) -> Index:
+    return {**_past(record), **_past(RunRecord(record.name, record.started, "", record.suite, "", verdicts))}
+
+
+def _changes(
+    folder: Path, before: RunRecord, verdicts: Mapping[str, str], reports: Mapping[str, Report | None]
+) -> Index:
+    """Return what differs from the run before; of a target that was not run now, nothing is said."""
+    run = {name: verdict for name, verdict in verdicts.items() if verdict != NOT_RUN}
+    both = [name for name in run if name in before.verdicts]
+    turned = [name for name in both if before.verdicts[name] != run[name]]
+    found = [
+        (name, change) for name in both for change in _of_target(folder / RUNS / before.name / name, reports[name])
+    ]
+    return {
+        "since": before.name,
+        "started": before.started,
+        "new": [name for name in verdicts if name not in before.verdicts],
+        "gone": [name for name in before.verdicts if name not in verdicts],
+        "turned": [{"target": name, "before": before.verdicts[name], "after": run[name]} for name in turned],
+        "fixed": [_change(name, change) for name, change in found if is_fixed(change)],
+        "broke": [_change(name, change) for name, change in found if is_broken(change)],
+    }
+
+
+def _of_target(before: Path, report: Report | None) -> list[Changed]:
+    older = _report(before)
+    return list(changes(older, report)) if older and report else []
+
+
+def _change(name: str, change: Changed) -> Index:
+    before, after = change.outcomes
+    rows = change.rows[1] or change.rows[0]
+    return {"target": name, "id": change.id, "level": change.level, "before": before, "after": after, "rows": rows}

@@ -1,0 +1,137 @@
+"""One run of a fleet, from its file to its index: begun, or gone on with where it was ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from conformance import __version__
+from conformance.fleet import baselines, course, index, index_files, run_folder, summary, units
+from conformance.fleet.cluster import Cluster
+from conformance.fleet.course import Pool
+from conformance.fleet.fleet_error import FleetError
+from conformance.fleet.fleet_file import Fleet
+from conformance.fleet.local import LocalPool, usual_workers
+from conformance.fleet.run_folder import RunFolder, RunRecord
+from conformance.fleet.unit import Outcome, Unit
+from conformance.plugin import signals
+from conformance.report.json_report import suite_digest
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the command line says of a run.
+
+    Attributes:
+        folder: of the fleet.
+        workers: how many targets at once; None: as many as this machine is good for.
+        scheduler: of a Dask cluster; empty: this machine does the work.
+        anew: what could be gone on with is left as it is.
+        updates_baselines: the baseline of each target is written anew.
+    """
+
+    folder: Path
+    workers: int | None = None
+    scheduler: str = ""
+    anew: bool = False
+    updates_baselines: bool = False
+
+
+def run(
+    fleet: Fleet, wishes: Wishes, say: Say, pool: Callable[[RunFolder], Pool] | None = None
+) -> tuple[list[str], int]:
+    """Judge the fleet and write its index; return the summary and the exit status.
+
+    Args:
+        fleet: what is judged.
+        wishes: of the user.
+        say: is given a line for each target that is done.
+        pool: makes whoever does the work; None: as `wishes` has it.
+
+    Raises:
+        FleetError: it cannot begin, or its folder not be written.
+    """
+    every = units.units(fleet, here=not wishes.scheduler, updates_baselines=wishes.updates_baselines)
+    try:
+        with run_folder.locked(wishes.folder):
+            return _Run(fleet, wishes, every, say).carried_out(pool)
+    except OSError as error:
+        raise FleetError(f"cannot write {error.filename or wishes.folder}: {error.strerror}") from error
+
+
+class _Run:
+    """One run: what it is to do, and what it has."""
+
+    def __init__(self, fleet: Fleet, wishes: Wishes, every: Sequence[Unit], say: Say) -> None:
+        self.fleet, self.wishes, self.every, self.say = fleet, wishes, every, say
+        suite = f"{__version__} ({suite_digest()[:8]})"
+        self.record = run_folder.chosen(wishes.folder, suite, anew=wishes.anew)
+        self.folder = RunFolder(wishes.folder, self.record)
+        self.digests = {unit.name: units.digest(unit, self.record.salt) for unit in every}
+        self.finished = 0
+
+    def carried_out(self, pool: Callable[[RunFolder], Pool] | None) -> tuple[list[str], int]:
+        """Do what is not done yet, and conclude."""
+        done = self.folder.tidy(self.digests)
+        left = [unit for unit in self.every if unit.name not in done]
+        self.finished = len(done)
+        if done:
+            self.say(
+                f"going on with the run of {self.record.started}: {len(done)} of {len(self.every)} targets are done"
+            )
+        before = signals.take_as_interrupt()
+        try:
+            stopped, was_interrupted = self._worked(left, pool or self._pool) if left else ("", False)
+            with signals.put_off():
+                return self._concluded(stopped, was_interrupted=was_interrupted)
+        finally:
+            signals.give_back(before)
+
+    def _pool(self, folder: RunFolder) -> Pool:
+        if self.wishes.scheduler:
+            return Cluster(self.wishes.scheduler, self.record.name)
+        return LocalPool(self.wishes.workers or usual_workers(), folder.folder_for)
+
+    def _worked(self, left: Sequence[Unit], make: Callable[[RunFolder], Pool]) -> tuple[str, bool]:
+        """Do units of work; return why not all of them were done, and whether somebody has ended the fleet."""
+        limits = {target.name: target.limits for target in self.fleet.targets}
+        pool = make(self.folder)
+        try:
+            return course.carry_out(left, limits, pool, self._keep), False
+        except KeyboardInterrupt as interrupt:
+            return str(interrupt) or "interrupted", True
+        finally:
+            with signals.put_off():
+                pool.stop()
+
+    def _keep(self, unit: Unit, outcome: Outcome, tried: int) -> None:
+        with signals.put_off():
+            self.folder.keep(unit, outcome, self.digests[unit.name], tried)
+        self.finished += 1
+        self.say(summary.line(unit, outcome, self.finished, len(self.every)))
+
+    def _concluded(self, stopped: str, *, was_interrupted: bool) -> tuple[list[str], int]:
+        """Write what the run leaves; return the summary and the exit status."""
+        self.folder.tidy(self.digests)
+        names = [unit.name for unit in self.every]
+        record = self.record if stopped else replace(self.record, finished=run_folder.now())
+        records = [
+            each for each in run_folder.records(self.wishes.folder) if each.finished and each.name != record.name
+        ]
+        made = index.build(self.wishes.folder, record, records, names, profile=self.fleet.profile, stopped=stopped)
+        if not stopped:
+            self._finish(record, made)
+        index_files.write(self.wishes.folder, made)
+        status = index.INTERRUPTED if was_interrupted else made["status"]
+        return summary.lines(self.wishes.folder, made), status
+
+    def _finish(self, record: RunRecord, made: Mapping[str, Any]) -> None:
+        verdicts = {target["name"]: target["verdict"] for target in made["targets"]}
+        if self.wishes.updates_baselines:
+            baselines.take_back(self.fleet, self.folder)
+        run_folder.write(self.wishes.folder, replace(record, verdicts=verdicts))
+        run_folder.prune(self.wishes.folder, self.fleet.keep)

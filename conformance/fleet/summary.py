@@ -1,0 +1,65 @@
+"""What the command prints: a line for each target that is done, and a few at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from conformance.fleet.index import VERDICTS
+from conformance.fleet.index_files import PAGE
+from conformance.fleet.index_words import WORDS, gone_on
+from conformance.fleet.unit import Outcome, Unit
+from conformance.terms.text import safe
+from conformance.terms.verdict import EXIT_STATUS
+
+NAMED: Final = 10  # targets, and changes of a kind, that are named
+LONGEST: Final = 200
+_OF_STATUS: Final = {status: name for name, status in EXIT_STATUS.items()}
+
+
+def line(unit: Unit, outcome: Outcome, count: int, total: int) -> str:
+    """Return the line of a target that is done."""
+    said = (
+        f": {safe(outcome.said, LONGEST)}" if outcome.said else "" if outcome.is_reached else ": could not be reached"
+    )
+    return f"[{count:{len(str(total))}}/{total}] {unit.name}  {_OF_STATUS[outcome.status]}  {outcome.seconds:g} s{said}"
+
+
+def lines(folder: Path, index: Mapping[str, Any]) -> list[str]:
+    """Return the summary of a run; its last line is what the fleet came to."""
+    return [*_unwell(index), *_changes(index), f"index: {folder / PAGE}", _verdict(index)]
+
+
+def _unwell(index: Mapping[str, Any]) -> Iterator[str]:
+    found = [target for target in index["targets"] if target["status"] and target["verdict"] != "not_run"]
+    found.sort(key=lambda target: (target["status"], target["name"]))
+    for target in found[:NAMED]:
+        why = f": {safe('; '.join(target['why']), LONGEST)}" if target["why"] else ""
+        yield f"{target['name']} is {target['verdict']}{why}"
+    if len(found) > NAMED:
+        yield f"and {len(found) - NAMED} more; the index has them all"
+
+
+def _changes(index: Mapping[str, Any]) -> Iterator[str]:
+    changes = index["changes"]
+    if changes is None:
+        return
+    for kind in ("broke", "fixed"):
+        yield from _of_kind(kind, changes[kind])
+    for turn in changes["turned"][:NAMED]:
+        yield f"{turn['target']} was {WORDS[turn['before']]}, is {WORDS[turn['after']]}"
+
+
+def _of_kind(kind: str, found: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    for each in found[:NAMED]:
+        yield f"{kind} since the last run: {each['target']} {each['id']} {each['level']}"
+    if len(found) > NAMED:
+        yield f"{kind} since the last run: {len(found) - NAMED} more"
+
+
+def _verdict(index: Mapping[str, Any]) -> str:
+    counts = index["counts"]
+    said = ", ".join(f"{counts[verdict]} {WORDS[verdict]}" for verdict in VERDICTS if counts[verdict])
+    total = len(index["targets"])
+    return f"{total} target{'' if total == 1 else 's'}: {said}{gone_on(index)}"

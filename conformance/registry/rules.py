@@ -1,0 +1,159 @@
+"""Why a registry does not take a certification that is verified: what its keepers demand, and what is there already."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
+
+from conformance.certification import label, manifest, validity
+from conformance.certification.manifest import RECORDING, CertificationError, Manifest
+from conformance.registry.entries import Entry, folders
+from conformance.registry.policy import Policy
+from conformance.terms.text import safe
+
+# How long before a certification expires the next one of the same product and version is taken.
+RENEWAL = timedelta(days=60)
+# Demand of a registry -> whether a manifest meets it, and what to do.
+MEETS: dict[str, tuple[Callable[[Manifest], bool], str]] = {
+    "product_url": (lambda made: bool(made.product_url), "say where the product can be had: --product-url"),
+    "licence": (lambda made: bool(made.licence), "say its licence: --licence"),
+    "provenance": (
+        lambda made: bool(made.container or made.version_command),
+        "say what was judged: --container or --version-command",
+    ),
+    "lasting_key": (lambda made: bool(made.key["lasting"]), "sign with a key that you keep: --sign"),
+}
+
+_NO_WORD = re.compile(r"[\W_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A certification that a registry has already."""
+
+    place: Path
+    made: Manifest
+    is_revoked: bool = False
+
+
+def problems(entry: Entry, policy: Policy, others: Sequence[Known], day: date) -> list[str]:
+    """Return why a verified certification is not taken.
+
+    Args:
+        entry: which.
+        policy: of the registry.
+        others: the certifications that are there already.
+        day: on which it is handed in.
+    """
+    made = entry.made
+    return [
+        *_demanded(made, policy),
+        *_suite(made, policy),
+        *_signers(made, policy),
+        *_size(entry.folder.path, policy),
+        *_expiry(entry, day),
+        *_unlike(entry, others, day),
+    ]
+
+
+def standing(made: Manifest, policy: Policy) -> list[str]:
+    """Return why a certification that is there already does not stand: nobody whom the policy knows has signed it.
+
+    What else the policy demands is asked when a certification is handed in, and not again.
+    """
+    return [*_product(made, policy), *_signers(made, policy)]
+
+
+def known(root: Path, but: Iterable[Path], revoked: Collection[str]) -> list[Known]:
+    """Return the certifications below a root but for those in some folders; what cannot be read counts for nothing."""
+    left_out = {path.resolve() for path in but}
+    found = []
+    for path in folders(root):
+        if path.resolve() in left_out:
+            continue
+        try:
+            is_revoked = manifest.digest(path / manifest.NAME) in revoked
+            found.append(Known(path.relative_to(root), manifest.read(path), is_revoked))
+        except CertificationError:
+            continue
+    return found
+
+
+def _product(made: Manifest, policy: Policy) -> Iterator[str]:
+    if made.self_test and not policy.self_tests:
+        yield f"it is a self-test, of the suite's own server {label.BUNDLED}, which is no product"
+
+
+def _demanded(made: Manifest, policy: Policy) -> Iterator[str]:
+    yield from _product(made, policy)
+    for name in () if made.self_test else policy.demands:
+        is_met, what_to_do = MEETS[name]
+        if not is_met(made):
+            yield what_to_do
+
+
+def _suite(made: Manifest, policy: Policy) -> Iterator[str]:
+    version = made.suite["version"]
+    if version not in policy.suites:
+        yield f"suite {version} is not taken, but {', '.join(policy.suites)}: certify with one of these"
+        return
+    until = policy.suites[version]
+    if until and date.fromisoformat(made.finished[:10]) > until:
+        yield f"suite {version} was taken for runs until {until}: certify with a newer one"
+
+
+def _signers(made: Manifest, policy: Policy) -> Iterator[str]:
+    """Hold the keys against those of the policy; a self-test needs none."""
+    if made.self_test:
+        return
+    signers = [("vendor", made.vendor, made.key["id"], policy.vendors)]
+    if third := made.third_party:
+        signers.append(("third party", third["name"], third["key"]["id"], policy.third_parties))
+    for kind, name, key, known in signers:
+        if name not in known:
+            yield (
+                f"the {kind} {safe(name)} is not in the policy: its keepers add it, with the key {key},"
+                " once they know who holds that"
+            )
+        elif key not in known[name]:
+            yield f"the key {key} is not one of {safe(name)} by the policy"
+
+
+def _size(folder: Path, policy: Policy) -> Iterator[str]:
+    size = sum(path.stat().st_size for path in folder.iterdir())
+    if size > policy.most_bytes:
+        yield f"the folder has {size} bytes, and may have {policy.most_bytes}"
+
+
+def _expiry(entry: Entry, day: date) -> Iterator[str]:
+    if validity.is_over(entry.made.expires, day):
+        yield f"it expired on {entry.made.expires}"
+    if entry.notice:
+        yield f"it is {entry.status}: {safe(entry.notice.reason, 400)}"
+
+
+def _unlike(entry: Entry, others: Sequence[Known], day: date) -> Iterator[str]:
+    """Look for the same product, version and profile, and for the same run under another label."""
+    made = entry.made
+    for known_one in others:
+        place, other = known_one.place, known_one.made
+        if other.files[RECORDING] == made.files[RECORDING]:
+            yield f"the run is that of {safe(str(place))}, {safe(other.label)} by {safe(other.vendor)}"
+        elif (
+            not known_one.is_revoked
+            and subject(other) == subject(made)
+            and date.fromisoformat(other.expires) - day > RENEWAL
+        ):
+            yield (
+                f"{safe(made.label)} has a certification for {made.profile}: {safe(str(place))}, valid until"
+                f" {other.expires}; the next one is taken in its last {RENEWAL.days} days"
+            )
+
+
+def subject(made: Manifest) -> tuple[str, ...]:
+    """Return what has one certification at a time: vendor, product, version, profile, however they are spelled."""
+    parts = (made.vendor, made.product, made.product_version)
+    return (*(_NO_WORD.sub(" ", part.casefold()).strip() for part in parts), made.profile)

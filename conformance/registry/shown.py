@@ -1,0 +1,180 @@
+"""A certification as the site shows it, and the products that have some."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from typing import Any
+
+from conformance.certification import label
+from conformance.certification.label import Reported
+from conformance.certification.manifest import Manifest
+from conformance.certification.profiles import OVER_GRPC
+from conformance.registry.entries import Entry, Status
+from conformance.registry.policy import Notice
+from conformance.report.badge import COLORS
+from conformance.terms import ledger
+from conformance.terms.outcome import Outcome
+from conformance.terms.tally import Tally, of_report
+from conformance.terms.text import safe
+
+# Of badges; white letters can be read on all of them.
+STATUS_COLORS = {
+    Status.VALID: COLORS["conformant"],
+    Status.REVOKED: COLORS["nonconformant"],
+    Status.EXPIRED: "57606a",
+    Status.DISPUTED: COLORS["incomplete"],
+}
+SHORT_ID = 16
+_NO_SLUG = re.compile(r"[^a-z0-9.]+")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A certification that is verified; its members are those of the entry, and what pages say of it."""
+
+    entry: Entry
+
+    @property
+    def made(self) -> Manifest:
+        """The manifest."""
+        return self.entry.made
+
+    @property
+    def report(self) -> Any:
+        """The report."""
+        return self.entry.folder.report
+
+    @property
+    def id(self) -> str:
+        """The SHA-256 of the manifest."""
+        return self.entry.id
+
+    @property
+    def place(self) -> str:
+        """The folder, from the root of the registry."""
+        return self.entry.place
+
+    @property
+    def status(self) -> Status:
+        """What became of it."""
+        return self.entry.status
+
+    @property
+    def notice(self) -> Notice | None:
+        """What the keepers say of it."""
+        return self.entry.notice
+
+    @property
+    def directory(self) -> str:
+        """Where its pages are in the site, ending in a slash."""
+        return f"certifications/{self.id[:SHORT_ID]}/"
+
+    @property
+    def page(self) -> str:
+        """Its page in the site."""
+        return f"{self.directory}index.html"
+
+    @property
+    def reported(self) -> Reported:
+        """What the server calls itself."""
+        return label.reported(self.report)
+
+    @property
+    def is_over_grpc(self) -> bool:
+        """Whether it is over gRPC, too."""
+        return OVER_GRPC in self.report["options"]["extensions"]
+
+    @cached_property
+    def musts(self) -> Tally:
+        """What became of the requirements."""
+        return of_report(self.report)
+
+    @cached_property
+    def advice(self) -> Tally:
+        """What became of the advice."""
+        return of_report(self.report, "SHOULD")
+
+    @property
+    def unheeded(self) -> list[dict[str, str]]:
+        """The advice that was not followed; statements are those of this suite's ledger."""
+        known = ledger.load()
+        return [
+            {
+                "id": each["id"],
+                "url": each["url"],
+                "statement": known[each["id"]].statement if each["id"] in known else "",
+            }
+            for each in self.report["requirements"]
+            if each["verdict"] == Outcome.ADVISORY
+        ]
+
+    @property
+    def signer(self) -> str:
+        """Who signed, in a few words."""
+        third = self.made.third_party
+        own = "vendor" if self.made.key["lasting"] else "self-attested"
+        return f"{own}, {third['name']}" if third else own
+
+    @property
+    def facts(self) -> list[tuple[str, str]]:
+        """What the manifest says, for people, each with its name."""
+        made, third = self.made, self.made.third_party
+        key = made.key["id"] + ("" if made.key["lasting"] else " (made for this folder alone)")
+        given = [
+            ("profile", made.profile),
+            ("suite", f"{made.suite['version']}, requirements {made.suite['ledger']}"),
+            ("judged", f"{made.started} to {made.finished}"),
+            ("valid until", made.expires),
+            ("licence", made.licence),
+            ("image", made.container),
+            ("version shown by", made.version_command),
+            ("contact", made.contact),
+            ("key", key),
+            ("run by", third and f"{third['name']} ({third['contact']}), key {third['key']['id']}"),
+        ]
+        return [(name, value) for name, value in given if value]
+
+    @property
+    def message(self) -> str:
+        """What a badge says."""
+        version = safe(self.made.product_version, 30)
+        return f"{self.made.profile} {version}" if self.status is Status.VALID else f"{self.status} {version}"
+
+
+@dataclass(frozen=True)
+class Product:
+    """A product of a vendor, with its certifications, the newest first."""
+
+    vendor: str
+    name: str
+    entries: Sequence[Shown]
+
+    @property
+    def place(self) -> str:
+        """Its place in the index, and in the folder of badges."""
+        return f"{slug(self.vendor)}/{slug(self.name)}"
+
+    def of_profile(self, profile: str) -> list[Shown]:
+        """Return its certifications for a profile."""
+        return [entry for entry in self.entries if entry.made.profile == profile]
+
+
+def products(found: Iterable[Shown]) -> list[Product]:
+    """Return the products that have certifications, by vendor and name."""
+    groups: dict[tuple[str, str], list[Shown]] = {}
+    for entry in found:
+        groups.setdefault((entry.made.vendor, entry.made.product), []).append(entry)
+    return [
+        Product(*key, sorted(group, key=lambda entry: (entry.made.finished, entry.id), reverse=True))
+        for key, group in sorted(groups.items())
+    ]
+
+
+def slug(text: str) -> str:
+    """Return a name of a file for a text: small letters, digits, hyphens; a digest where little of it is left."""
+    found = _NO_SLUG.sub("-", text.casefold()).strip("-.")
+    return found if found and 2 * len(found) >= len(text.strip()) else sha256(text.encode()).hexdigest()[:SHORT_ID]

@@ -1,0 +1,154 @@
+"""The static site of a registry: an index, a page for each certification with its report, badges, a feed, index.json.
+
+Nothing of a folder is copied: pages, reports and badges are made of what was verified, and Jinja2 escapes every text.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from conformance.certification.profiles import PROFILES
+from conformance.registry import entries, feed, policy, rules
+from conformance.registry.entries import Entry, Status
+from conformance.registry.policy import Policy, RegistryError
+from conformance.registry.shown import STATUS_COLORS, Product, Shown, products
+from conformance.report import badge, formats
+from conformance.report.html_environment import environment
+from conformance.report.leaving import write_whole
+from conformance.terms.text import safe
+
+INDEX_SCHEMA = 1
+
+
+def build(root: Path, site: Path, day: date) -> list[Entry]:
+    """Verify every folder of a registry, and write its site as of a day; return the certifications.
+
+    Args:
+        root: of the registry.
+        site: a folder that is absent or empty.
+        day: on which it is asked what is valid.
+
+    Raises:
+        RegistryError: the registry's own files cannot be read, or the site not be written.
+    """
+    demanded, notices = policy.read(root), policy.notices(root)
+    _claim(site)
+    found = [_standing(entries.read(path, root, demanded, notices, day), demanded) for path in entries.folders(root)]
+    try:
+        for name, text in _files(found, demanded, day):
+            path = site / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(path, text)
+    except OSError as error:
+        raise RegistryError(f"cannot write {site}: {error.strerror or error}") from error
+    return found
+
+
+def _standing(entry: Entry, demanded: Policy) -> Entry:
+    """Return a certification, refused where nobody signed it whom the policy knows."""
+    problems = () if entry.refusals else tuple(rules.standing(entry.made, demanded))
+    return replace(entry, refusals=problems, status=Status.REFUSED) if problems else entry
+
+
+def _claim(site: Path) -> None:
+    try:
+        site.mkdir(parents=True, exist_ok=True)
+        if any(site.iterdir()):
+            raise RegistryError(f"{site} is not empty: give a new folder")
+    except OSError as error:
+        raise RegistryError(f"cannot write {site}: {error.strerror}") from error
+
+
+def _files(found: Sequence[Entry], demanded: Policy, day: date) -> Iterator[tuple[str, str]]:
+    """Yield name and text of each file of the site."""
+    verified = [Shown(entry) for entry in found if entry.status is not Status.REFUSED]
+    refused = [entry for entry in found if entry.status is Status.REFUSED]
+    listed = products(verified)
+    templates = environment("conformance.registry")
+    templates.filters["quoted"] = shlex.quote
+    shared: Mapping[str, Any] = {"policy": demanded, "day": day}
+    index = templates.get_template("index.html.jinja")
+    yield "index.html", index.render(**shared, up="", products=listed, refused=refused, profiles=list(PROFILES))
+    told = feed.items(verified, demanded)
+    updated = told[0].updated if told else feed.BEGINNING
+    yield "feed.xml", templates.get_template("feed.xml.jinja").render(**shared, items=told, updated=updated)
+    yield "index.json", _json(_index(listed, refused, demanded))
+    page = templates.get_template("certification.html.jinja")
+    for entry in verified:
+        yield entry.page, page.render(**shared, up="../../", entry=entry, badge=Markup(_drawn(entry)))  # noqa: S704 - our own
+        yield f"{entry.directory}report.html", formats.FORMATS[".html"](entry.report)
+        yield from _badge(f"{entry.directory}badge", entry)
+    for product in listed:
+        yield from _badges(product)
+
+
+def _badges(product: Product) -> Iterator[tuple[str, str]]:
+    """Yield the badges of a product: for each profile the newest certification that is valid, or else the newest."""
+    for profile in PROFILES:
+        found = product.of_profile(profile)
+        valid = [entry for entry in found if entry.status is Status.VALID]
+        if found:
+            yield from _badge(f"badges/{product.place}/{profile}", (valid or found)[0])
+
+
+def _badge(name: str, entry: Shown) -> Iterator[tuple[str, str]]:
+    is_valid = entry.status is Status.VALID
+    yield f"{name}.svg", _drawn(entry)
+    yield f"{name}.json", badge.endpoint(entry.message, STATUS_COLORS[entry.status], is_error=not is_valid)
+
+
+def _drawn(entry: Shown) -> str:
+    title = f"{safe(entry.made.label)}, {entry.made.profile}: {entry.status}"
+    return badge.drawn(entry.message, STATUS_COLORS[entry.status], title)
+
+
+def _index(listed: Sequence[Product], refused: Sequence[Entry], demanded: Policy) -> dict[str, Any]:
+    certifications = [_indexed(entry, product) for product in listed for entry in product.entries]
+    folders = [
+        {"folder": entry.place, "reasons": [safe(reason, 400) for reason in entry.refusals]} for entry in refused
+    ]
+    return {
+        "schema": INDEX_SCHEMA,
+        "title": demanded.title,
+        "url": demanded.url,
+        "certifications": certifications,
+        "not_verified": folders,
+    }
+
+
+def _indexed(entry: Shown, product: Product) -> dict[str, Any]:
+    """Return what `index.json` says of a certification: its manifest but for digests, and what became of it."""
+    made = json.loads(entry.made.text())
+    members = {name: value for name, value in made.items() if name not in ("schema", "files", "placements")}
+    notice = entry.notice
+    said = notice and {
+        "on": str(notice.on), "reason": notice.reason, "requirement": notice.requirement, "url": notice.url
+    }  # fmt: skip
+    tallies = {
+        level: {"met": tally.met, "not_met": tally.failed, "applying": tally.applying}
+        for level, tally in (("MUST", entry.musts), ("SHOULD", entry.advice))
+    }
+    return {
+        "id": entry.id,
+        "status": str(entry.status),
+        "notice": said,
+        "folder": entry.place,
+        "page": entry.page,
+        "badge": f"badges/{product.place}/{made['profile']}.json",
+        "over_grpc": entry.is_over_grpc,
+        "reported": {"name": entry.reported.name, "version": entry.reported.version},
+        "requirements": tallies,
+        "manifest": members,
+    }
+
+
+def _json(document: Mapping[str, Any]) -> str:
+    return json.dumps(document, indent=1) + "\n"

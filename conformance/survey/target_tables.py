@@ -1,0 +1,81 @@
+"""The tables of a file for `--target-config`: which model fills which role, and models that are judged by relations."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from conformance.roles import roles
+from conformance.roles.placement import Placement
+from conformance.terms.text import safe
+
+BARE = re.compile(r"[A-Za-z0-9_-]+")  # a key of TOML that needs no quotes
+SAMPLE = {"BYTES": '["text"]', "BOOL": "[true]"}
+
+
+def roles_table(found: Mapping[str, Placement]) -> str:
+    """Return the table of roles; a comment where no model fills any."""
+    every = roles.load()
+    missing = [role for role in every if role not in found]
+    if not found:
+        return "\n# No model of this server fills a role of the suite (`oip-conformance roles`).\n"
+    title = f"\n# {len(found)} of {len(every)} roles are filled by models of this server; the others are not judged.\n"
+    lines = "".join(f"{role} = {_entry(found[role])}\n" for role in every if role in found)
+    rest = f"# without a model: {', '.join(missing)}\n" if missing else ""
+    return f"{title}[roles]\n{lines}{rest}"
+
+
+def models_tables(models: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return a table for each model that fills no role, by what the survey found of it."""
+    if not models:
+        return ""
+    title = "\n# Models that fill no role are judged by relations; a table is the same as --target-model.\n"
+    return title + "\n".join(_model(name, model) for name, model in models.items())
+
+
+def _model(name: str, model: Mapping[str, Any]) -> str:
+    table = f"models.{_key(name)}"
+    signature = f"{_tensors(model['inputs'])} -> {_tensors(model['outputs'])}" if model["inputs"] else "unknown tensors"
+    if not model["trouble"]:
+        return f"[{table}]  # {signature}; takes inputs made from its metadata\n"
+    listed = model["inputs"] or [{"name": "INPUT", "datatype": "FP32", "shape": [1]}]
+    lines = [f"# {safe(model['trouble'], 400)}", f"[{table}]  # {signature}"]
+    for tensor in listed:
+        shape = [max(size, 1) for size in tensor["shape"]]
+        lines += [
+            f"# [{table}.inputs.{_key(tensor['name'])}]",
+            f"# datatype = {quoted(tensor['datatype'])}",
+            f"# shape = {shape}",
+            f"# data = {SAMPLE.get(tensor['datatype'], '[1]')}  # every element, flat",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _tensors(tensors: Sequence[Mapping[str, Any]]) -> str:
+    return safe(", ".join(f"{each['name']} {each['datatype']} {each['shape']}" for each in tensors), 300)
+
+
+def _entry(placement: Placement) -> str:
+    members: Sequence[tuple[str, Mapping[str, str]]] = (
+        ("inputs", placement.names.inputs),
+        ("outputs", placement.names.outputs),
+    )
+    version = [f"version = {quoted(placement.version)}"] if placement.version else []
+    parts = [*version, *(f"{member} = {{ {_pairs(names)} }}" for member, names in members if names)]
+    model = quoted(placement.model)
+    return f"{{ model = {model}, {', '.join(parts)} }}" if parts else model
+
+
+def _pairs(names: Mapping[str, str]) -> str:
+    return ", ".join(f"{ours} = {quoted(theirs)}" for ours, theirs in names.items())
+
+
+def _key(text: str) -> str:
+    return text if BARE.fullmatch(text) else quoted(text)
+
+
+def quoted(text: str) -> str:
+    """Return a basic string of TOML: JSON's, but for DEL."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

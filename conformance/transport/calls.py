@@ -1,0 +1,246 @@
+"""Calls of a target: made in a scope, numbered, written down; and whether the target is still there to answer them.
+
+`target.Target` is made of these.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cached_property
+from typing import TypeVar
+
+from conformance.transport.broken import Broken, is_broken
+from conformance.transport.call import Call
+from conformance.transport.exchange import Exchange, Reply
+from conformance.transport.grpc_client import GrpcClient
+from conformance.transport.har_bodies import JUDGED, shortened
+from conformance.transport.http_client import HttpClient
+from conformance.transport.line import Line
+from conformance.transport.masked_exchange import masked
+from conformance.transport.patience import Patience, is_wait
+from conformance.transport.settings import Settings
+from conformance.transport.unreachable import TargetLost, Unreachable
+from conformance.wire.grpc_request import GRPC_METHOD, grpc_call
+from conformance.wire.request import Message
+
+T = TypeVar("T")
+
+# What these log of an exchange are its headers, and so the user's secrets: a run with log_cli shows them.
+for _name in ("httpcore", "hpack"):
+    logging.getLogger(_name).setLevel(logging.WARNING)
+
+# How long a server that takes no connection may need to come back: one that a supervisor starts anew is not lost.
+RESTART_PATIENCE = 5.0
+TRUST_HINT = "; --target-ca FILE says whom to trust"
+# How a gateway says that it cannot reach the server behind it (RFC 9110, 15.6.3 to 15.6.5).
+UNREACHED = (502, 503, 504)
+
+
+class Calls:
+    """What is sent to one server, and what is known of its being there.
+
+    Attributes:
+        exchanges: what was sent in the scope, in order, and what came of it; of a very long answer an excerpt.
+        lost: why no connection can be made any more, or None; `has_died`: see `TargetLost`.
+        last: the last exchange of all, or None; `has_answered`: whether anything ever came.
+        latency: seconds to the quickest answer of the survey, over any transport; None before.
+        broken: what broke beside rows, as long as nobody has judged it.
+        journal: keeps every call, where there is one.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.exchanges: list[Exchange] = []
+        self.lost: str | None = None
+        self.has_died = False
+        self.has_answered = False
+        self.last: Exchange | None = None
+        self.latency: float | None = None
+        self.broken: list[Broken] = []
+        self.journal: Callable[[Call], None] | None = None
+        self._scope, self._calls, self._beside = "", 0, False
+        self._patience = Patience(settings.timeout)
+        self._in_survey: Patience | None = None
+
+    @cached_property
+    def _http(self) -> HttpClient:
+        return HttpClient(self.settings)
+
+    @cached_property
+    def _line(self) -> Line:
+        return Line(self.settings)
+
+    @cached_property
+    def _grpc(self) -> GrpcClient:
+        return GrpcClient(self.settings)
+
+    @contextmanager
+    def scope(self, name: str, *, beside: bool = False) -> Iterator[None]:
+        """Keep a record of exchanges of its own: for a row of a check, say, or for the survey.
+
+        What is sent inside is numbered from 0 and recorded under this name; afterwards the record before goes on.
+        `beside` is for what no row judges: what is neither answered nor refused there is asked again, once, and noted
+        in `broken`.
+        """
+        before = self.exchanges, self._scope, self._calls, self._beside
+        self.exchanges, self._scope, self._calls, self._beside = [], name, 0, beside
+        try:
+            yield
+        finally:
+            self.exchanges, self._scope, self._calls, self._beside = before
+
+    @contextmanager
+    def losing_patience(self) -> Iterator[None]:
+        """Count the target as lost after a few requests in a row without an answer: for the survey, which is long."""
+        self._in_survey = Patience(self.settings.timeout)
+        try:
+            yield
+        finally:
+            self._in_survey = None
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether no connection can be made any more."""
+        return self.lost is not None
+
+    def hope(self) -> None:
+        """Take a target that fell silent for one that may come back; one that died stays lost."""
+        if not self.has_died:
+            self.lost, self._patience = None, Patience(self.settings.timeout)
+
+    def close(self) -> None:
+        """Close every connection; what is sent later opens new ones."""
+        for one in ("_http", "_line", "_grpc"):
+            if one in vars(self):
+                vars(self).pop(one).close()
+
+    def write_down(self, call: Call) -> None:
+        """Keep a call in the journal, where there is one."""
+        if self.journal:
+            self.journal(call)
+
+    def _send(self, message: Message, *, fresh: bool = False) -> Exchange:
+        client = self._grpc if message.method == GRPC_METHOD else self._http
+        return client.send(message, fresh=fresh)
+
+    # --- one call ---
+
+    def _call(
+        self,
+        messages: Sequence[Message],
+        exchange: Callable[[], Sequence[Exchange]],
+        *,
+        chunked: Collection[int] = (),
+    ) -> list[Reply]:
+        """Make a call, write it down, and return a reply for each exchange; those at places `chunked` are in chunks."""
+        call = Call(self._scope, self._calls, tuple(messages))
+        self.settings.pace.keep(len(messages))
+        self._calls += 1
+        try:
+            found = [masked(one, self.settings.secrets) for one in self._exchanged(call, exchange)]
+        except TargetLost as lost:
+            self.write_down(replace(call, lost=str(lost), has_died=lost.has_died))
+            raise
+        first = len(self.exchanges)
+        numbered = [
+            replace(one, number=first + index, call=call.index, is_chunked=index in chunked)
+            for index, one in enumerate(found)
+        ]
+        # What was answered at length is judged once, and not kept until the scope ends, which in the survey is long.
+        self.exchanges += [replace(one, body=shortened(one.body, JUDGED)) for one in numbered]
+        self.last = numbered[-1] if numbered else self.last
+        self.has_answered = self.has_answered or any(one.status is not None for one in numbered)
+        self.write_down(replace(call, exchanges=tuple(numbered)))
+        if self._in_survey is not None:
+            self._note_latency(numbered)
+            self._in_survey.count(numbered)
+            if self._in_survey.is_long_in_a_row:
+                raise self._silent(f"{self._in_survey.in_a_row} requests in a row")
+            if self._in_survey.is_over:
+                raise self._silent(f"{self._in_survey.waits} requests, and no inference between them,")
+        return [Reply(one) for one in numbered]
+
+    def _note_latency(self, exchanges: Sequence[Exchange]) -> None:
+        before = [] if self.latency is None else [self.latency]
+        self.latency = min([*before, *(one.elapsed for one in exchanges if one.status is not None)], default=None)
+
+    def _exchanged(self, call: Call, exchange: Callable[[], Sequence[Exchange]]) -> Sequence[Exchange]:
+        """Return what came of a call. Where a gateway answers in place of its server, that gets time to come back.
+
+        Raises:
+            TargetLost: a gateway still cannot reach the server, or it is silent.
+        """
+        found = exchange()
+        self._patience.count(found)
+        if self._in_survey is None and (self._patience.is_low or self._patience.is_over):
+            self._look_for_life(call.messages[-1])
+        for one in found:
+            if one.code == "UNAVAILABLE":
+                self._patiently(lambda: self._look_behind_the_gateway(grpc_call("ServerLive")))
+            elif one.status in UNREACHED and not one.code:
+                self._patiently(lambda: self._look_behind_the_gateway(Message("/v2", method="GET")))
+        return found
+
+    # --- whether the target is still there ---
+
+    def _silent(self, requests: str, but: str = "") -> TargetLost:
+        """Count the target as lost, because so many requests had no answer; return what is to be raised."""
+        what = "is silent" if self._patience.is_silent else "never ends an answer"
+        self.lost = f"{self.settings.url} {what}: {requests} had no whole answer in {self.settings.timeout:g} s{but}"
+        return TargetLost(self.lost)
+
+    def _look_for_life(self, message: Message) -> None:
+        """Ask something plain after a few requests in a row that had no answer."""
+        self.settings.pace.keep()
+        plain = grpc_call("ServerLive") if message.method == GRPC_METHOD else Message("/v2", method="GET")
+        found = self._patiently(lambda: self._send(plain, fresh=True))
+        waits = f"{self._patience.waits} requests, and no inference between them,"
+        if is_wait(found):
+            raise self._silent(waits, f", nor had {plain.method} {plain.path}")
+        if self._patience.is_over and not self._still_infers():
+            raise self._silent(waits, f", though {plain.method} {plain.path} had one")
+
+    def _still_infers(self) -> bool:
+        """Say whether the target answers an inference that it has answered before."""
+        known = self._patience.answered
+        if known is None:
+            return False
+        self.settings.pace.keep()
+        again = self._patiently(lambda: self._send(known, fresh=True))
+        self._patience.count([again])
+        return not is_wait(again)
+
+    def _look_behind_the_gateway(self, message: Message) -> None:
+        """See whether such a status is about one request, or whether the server behind a gateway is gone."""
+        self.settings.pace.keep()
+        found = self._send(message, fresh=True)
+        if found.code == "UNAVAILABLE" or (found.status in UNREACHED and not found.code):
+            raise Unreachable(
+                f"{found.url.removesuffix(message.path)} answers everything with {Reply(found).status_line}",
+                is_refused=True,
+            )
+        if is_broken(Reply(found)):
+            self.broken.append(Broken("behind the gateway", Reply(found), Reply(found)))
+
+    def _patiently(self, exchange: Callable[[], T]) -> T:
+        """Run an exchange; when no connection can be made, give the server time to come back.
+
+        Raises:
+            TargetLost: it did not come back, now or earlier.
+        """
+        if self.lost:
+            raise TargetLost(self.lost, has_died=self.has_died)
+        until = time.monotonic() + min(RESTART_PATIENCE, self.settings.timeout)
+        while True:
+            try:
+                return exchange()
+            except Unreachable as error:
+                if error.is_untrusted or time.monotonic() >= until:
+                    self.lost = f"{error}{TRUST_HINT if error.is_untrusted and not self.settings.ca_file else ''}"
+                    self.has_died = error.is_refused and self.has_answered
+                    raise TargetLost(self.lost, has_died=self.has_died) from error
+            time.sleep(0.1)

@@ -1,0 +1,71 @@
+"""Frames of HTTP/2 as they come: cut one by one, none longer than was agreed, so that little is kept of a lie.
+
+Source: RFC 9113, 4.1 and 6.8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+HEAD = 9  # bytes in front of a frame, of which the first three are its length
+FRAME = 16 * 1024  # bytes of data in one frame that every peer takes, and that we take
+GOAWAY = 7  # the type of a frame
+_LENGTH, _GOAWAY_SIZE = 3, 8
+_TLS_RECORDS = (b"\x15\x03", b"\x16\x03")  # an alert, a handshake
+
+
+class FrameError(Exception):
+    """What came is no HTTP/2; the message says what it is, in a few words of ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class GoAway:
+    """The other side takes no further streams.
+
+    Attributes:
+        last: the last stream that it has begun, or may begin.
+        code: why.
+    """
+
+    last: int
+    code: int
+
+
+def cut(octets: bytearray) -> Iterator[bytes]:
+    """Take whole frames off the front, one at a time: what is wrong with one says nothing of those before it.
+
+    Raises:
+        FrameError: the next frame is longer than was agreed; that is said before it is read.
+    """
+    while len(octets) >= _LENGTH:
+        size = int.from_bytes(octets[:_LENGTH], "big")
+        if size > FRAME:
+            raise FrameError(_told(bytes(octets[:_LENGTH]), size))
+        if len(octets) < HEAD + size:
+            return
+        frame = bytes(octets[: HEAD + size])
+        del octets[: HEAD + size]
+        yield frame
+
+
+def _told(first: bytes, size: int) -> str:
+    if first == b"HTT":
+        return "an answer of HTTP/1"
+    if first.startswith(_TLS_RECORDS):
+        return "a record of TLS"
+    return f"a frame of {size} bytes, and {FRAME} were agreed"
+
+
+def gone_away(frame: bytes) -> GoAway | None:
+    """Return what a frame says of the end of its connection, None where it is about something else.
+
+    Raises:
+        FrameError: it is too short to say it.
+    """
+    if frame[3] != GOAWAY:
+        return None
+    said = frame[HEAD:]
+    if len(said) < _GOAWAY_SIZE:
+        raise FrameError(f"a GOAWAY of {len(said)} bytes")
+    return GoAway(int.from_bytes(said[:4], "big") & 0x7FFFFFFF, int.from_bytes(said[4:8], "big"))

@@ -1,0 +1,81 @@
+"""Values of headers as a user writes them: in place, from the environment, or from a file.
+
+    Authorization: Bearer ${TOKEN}    of the environment
+    X-Key: @/run/secrets/key          the text of a file, without white space around it
+
+So a secret stands neither on a command line, which every process of a machine can read, nor in a file that is shared.
+`$${` stands for a literal `${`, and `@@` at the beginning for a literal `@`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from conformance.terms import files
+from conformance.transport.settings import SettingsError
+
+_LARGEST: Final = 64 * 1024  # bytes of a file that holds a value
+_PLACE: Final = re.compile(r"(\$?)\$\{(?:(\w+)\})?")
+
+
+def from_command_line(headers: Iterable[str]) -> list[str]:
+    """Return headers of the command line, each as "Name: value", with their values as they are sent.
+
+    Raises:
+        SettingsError: a variable is not set, or a file cannot be read.
+    """
+    return [_header(header) for header in headers]
+
+
+def _header(header: str) -> str:
+    name, colon, value = header.partition(":")
+    return f"{name}:{expanded(value.strip(), f'--target-header {name!r}')}" if colon else header
+
+
+def expanded(value: str, place: str, folder: Path | None = None) -> str:
+    """Return a value as it is sent.
+
+    Args:
+        value: as it was written.
+        place: where, for messages.
+        folder: which names of files are relative to; None for the current one.
+
+    Raises:
+        SettingsError: a variable is not set, or a file cannot be read.
+    """
+    if value.startswith("@") and not value.startswith("@@"):
+        return _of_file((folder or Path()) / value[1:], place)
+    return with_variables(value[1:] if value.startswith("@@") else value, place)
+
+
+def with_variables(text: str, place: str) -> str:
+    """Return text with ${NAME} replaced from the environment.
+
+    Raises:
+        SettingsError: it has no such variable.
+    """
+
+    def value(found: re.Match[str]) -> str:
+        if found[1]:
+            return found[0][1:]
+        if found[2] is None:
+            raise SettingsError(
+                f"{place}: ${{ begins the name of a variable, ${{NAME}}; write $${{ for the text itself"
+            )
+        if found[2] not in os.environ:
+            raise SettingsError(f"{place}: the environment has no variable {found[2]}")
+        return os.environ[found[2]]
+
+    return _PLACE.sub(value, text)
+
+
+def _of_file(path: Path, place: str) -> str:
+    try:
+        return files.read_text(path, _LARGEST).strip()
+    except files.UnreadableError as error:
+        hint = "" if path.exists() else "; write @@ for a value that begins with @"
+        raise SettingsError(f"{place}: the file {path}: {error}{hint}") from error

@@ -1,0 +1,65 @@
+"""How the server begins and ends: quietly, and in time, whatever its clients are in the middle of.
+
+At the end a connection goes at once where no whole request has come; an answer under way has a moment. Nothing of this
+is worth a line; what runs out of descriptors is worth one now and then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import socket
+import sys
+from types import FrameType
+from typing import Any
+
+import uvicorn
+
+from reference_server import workers
+from reference_server.http_protocol import OipHttpProtocol
+
+MOMENT = 1.0  # seconds that answers under way have
+BETWEEN_LINES = 60.0  # seconds
+EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+
+
+class QuietServer(uvicorn.Server):
+    """uvicorn's server, which ends within two seconds and says little."""
+
+    _last_line = -BETWEEN_LINES
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to serve."""
+        workers.hand_over_often()
+        # asyncio warns of each write to a connection that its client has reset: that is the client's affair.
+        logging.getLogger("asyncio").setLevel(logging.ERROR)
+        asyncio.get_running_loop().set_exception_handler(self._note)
+        await super().startup(sockets)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End: what has begun to be answered has a moment."""
+        ending = asyncio.get_running_loop().call_later(MOMENT, self._end_all)
+        await super().shutdown(sockets)
+        ending.cancel()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Take a signal; one that is sent again, out of impatience, cuts nothing short that ends in time."""
+        super().handle_exit(sig, frame)
+        self.force_exit = False
+
+    def _end_all(self) -> None:
+        workers.give_up()
+        for connection in list(self.server_state.connections):
+            if isinstance(connection, OipHttpProtocol):
+                connection.transport.abort()
+
+    def _note(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Say that there are no descriptors left, at most a line a minute; asyncio says it for every connection."""
+        error = context.get("exception")
+        if not (isinstance(error, OSError) and error.errno in EXHAUSTED):
+            if not self.should_exit:
+                loop.default_exception_handler(context)
+        elif loop.time() - self._last_line >= BETWEEN_LINES:
+            self._last_line = loop.time()
+            sys.stderr.write(f"new connections have to wait: {error.strerror}\n")

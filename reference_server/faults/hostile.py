@@ -1,0 +1,166 @@
+"""What a hostile client can do to a server that does not look out for it: what robustness means, broken."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from reference_server.faults import fault
+
+Answer = Callable[..., Awaitable[Response]]
+Read = Callable[..., Awaitable[bytes]]
+Call = Callable[..., None]
+
+LARGE = 256 * 1024  # bytes of a body
+HUGE = 2**31
+SLOW = 8  # connections that are served at a time
+
+
+class _Deaf:
+    """A transport that says yes to everything, and does nothing: it stays open, and nothing is written."""
+
+    def __getattr__(self, _: str) -> Callable[..., None]:
+        return lambda *_: None
+
+
+@fault("http_protocol.OipHttpProtocol.data_received", breaks="ROBUST-HEAD")
+def head_is_read_for_ever(original: Call, self: Any, data: bytes) -> None:
+    """A head that is longer than a first read is read for ever, and never answered."""
+    is_first = data[:4] in (b"POST", b"GET ")
+    if getattr(self, "swallows", False) or (is_first and b"\r\n\r\n" not in data and len(data) > 1024):
+        self.swallows, self.transport = True, _Deaf()
+        return
+    original(self, data)
+
+
+@fault("http_protocol.OipHttpProtocol.data_received", breaks="ROBUST-FRAMING")
+def first_of_two_lengths_counts(original: Call, self: Any, data: bytes) -> None:
+    """Of two lengths of a body the first counts."""
+    original(self, re.sub(rb"(Content-Length: [0-9]+)(?:\r\nContent-Length:|,) ?[0-9]+", rb"\1", data))
+
+
+@fault("http_protocol.OipHttpProtocol.data_received", breaks="ROBUST-FRAMING")
+def chunks_of_an_earlier_version_go_on(original: Call, self: Any, data: bytes) -> None:
+    """Chunks in HTTP/1.0 are read as in HTTP/1.1, and so is what follows them."""
+    is_chunked = b"chunked" in data.partition(b"\r\n\r\n")[0].lower()
+    original(self, data.replace(b" HTTP/1.0\r\n", b" HTTP/1.1\r\n", 1) if is_chunked else data)
+
+
+@fault("http_protocol.OipHttpProtocol.data_received", breaks="ROBUST-CHUNK-SIZE")
+def chunk_sizes_have_64_bits(original: Call, self: Any, data: bytes) -> None:
+    """Of the size of a chunk the last 64 bits are read, and what stands in front of the digits is not."""
+    original(self, re.sub(rb"\r\n\r\n(?:[+-]|0x|[0-9A-F]+(?=[0-9A-F]{16}))([0-9A-F]+\r\n)", rb"\r\n\r\n\1", data))
+
+
+@fault("http_protocol.OipHttpProtocol.data_received", breaks="ROBUST-CHUNK-EXTENSION")
+def chunk_lines_are_read_for_ever(original: Call, self: Any, data: bytes) -> None:
+    """What stands beside the data of a chunk is read for ever, and never answered."""
+    if getattr(self, "swallows", False) or re.search(rb"\r\n\r\n1;x{20}|\r\n\r\n1(;x=1){5}|\r\n0\r\nX", data):
+        self.swallows, self.transport = True, _Deaf()
+        return
+    original(self, data)
+
+
+@fault("http_protocol.OipHttpProtocol.eof_received", breaks="ROBUST-CUT")
+def cut_body_is_taken_for_whole(original: Callable[..., None], self: Any) -> bool:
+    """A request whose client ends the connection inside the body is carried out with what has come of it."""
+    original(self)
+    if self.cycle is not None:
+        self.cycle.more_body = False
+        self.cycle.message_event.set()
+    return True
+
+
+@fault(
+    "http_protocol.OipHttpProtocol.connection_lost",
+    "http_protocol.OipHttpProtocol.connection_made",
+    breaks="ROBUST-RESET",
+)
+def next_connection_after_a_reset_is_closed(original: Call, self: Any, argument: Any) -> None:
+    """Once a client has reset its connection, the next one is closed at once."""
+    original(self, argument)
+    if isinstance(argument, Exception):
+        self.server_state.is_harmed = True
+    elif argument is not None and getattr(self.server_state, "is_harmed", False):
+        self.server_state.is_harmed = False
+        argument.abort()
+
+
+@fault("http_protocol.OipHttpProtocol.connection_made", breaks="ROBUST-SLOW")
+def few_connections_are_served_at_a_time(original: Call, self: Any, transport: Any) -> None:
+    """Of many connections the first few are served, and the others wait until one of them ends."""
+    original(self, transport)
+    if len(self.connections) > SLOW:
+        transport.pause_reading()
+
+
+async def _never_answered(http: Request) -> Response:
+    """Wait until the client gives up."""
+    while (await http.receive())["type"] != "http.disconnect":
+        pass
+    return Response(status_code=500)
+
+
+@fault("app.Service.infer", breaks="ROBUST-LARGE")
+async def large_documents_are_never_answered(original: Answer, self: Any, http: Request) -> Response:
+    """A document of more than 256 KiB is read, and never answered."""
+    if int(http.headers.get("content-length", "0")) > LARGE:
+        return await _never_answered(http)
+    return await original(self, http)
+
+
+@fault("app.Service.read_body", breaks="ROBUST-BOMB")
+async def packed_bodies_are_never_answered(original: Read, self: Any, http: Request) -> bytes:
+    """A body that is packed tightly is unpacked for ever."""
+    if "content-encoding" in http.headers and int(http.headers.get("content-length", "0")) > 1024:
+        await _never_answered(http)
+    return await original(self, http)
+
+
+@fault("app.Service.infer", breaks="ROBUST-NUMBERS")
+async def large_dimension_ends_the_model(original: Answer, self: Any, http: Request) -> Response:
+    """A request with a dimension of more than 31 bits ends its model."""
+    body = await http.body()
+    if any(int(digits) >= HUGE for digits in re.findall(rb"[\[,]\s*([0-9]{10,40})", body.partition(b'"data"')[0])):
+        self.models = {name: model for name, model in self.models.items() if name != http.path_params["model"]}
+    return await original(self, http)
+
+
+@fault("app.not_routed", breaks="ROBUST-PATH")
+async def path_of_a_file_is_followed(original: Answer, http: Request, exception: Exception) -> Response:
+    """A path that leads upwards is followed."""
+    if ".." in http.url.path:
+        return JSONResponse({"file": http.url.path})
+    return await original(http, exception)
+
+
+@fault("grpc_server.Service.__init__", "grpc_server.answer", breaks="ROBUST-LARGE/grpc")
+def large_messages_end_the_models(original: Callable[..., Any], *arguments: Any) -> Any:
+    """A message of more than 256 KiB ends all models."""
+    return _ending(original, arguments, lambda _, octets: len(octets) > LARGE)
+
+
+@fault("grpc_server.Service.__init__", "grpc_server.answer", breaks="ROBUST-NUMBERS/grpc")
+def large_dimensions_end_the_models(original: Callable[..., Any], *arguments: Any) -> Any:
+    """A message with a dimension of 31 bits or more ends all models."""
+    return _ending(original, arguments, _has_large_dimension)
+
+
+def _ending(original: Callable[..., Any], arguments: tuple[Any, ...], is_too_much: Callable[[Any, bytes], bool]) -> Any:
+    """Take a step of a server whose models end with a message: how it is made is one, and every call is another."""
+    if len(arguments) == 2:
+        service, models = arguments
+        return original(service, dict(models))  # of its own, so that others keep theirs
+    models, method, octets = arguments
+    if is_too_much(method, octets):
+        models.clear()
+    return original(models, method, octets)
+
+
+def _has_large_dimension(method: Any, octets: bytes) -> bool:
+    inputs = getattr(method.request.FromString(octets), "inputs", ())
+    return any(dimension >= HUGE for item in inputs for dimension in item.shape)

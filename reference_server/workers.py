@@ -1,0 +1,78 @@
+"""What takes long is done beside the event loop, by one thread, so that nobody else waits for it.
+
+Python lets one thread run at a time. Two things make that work: the thread hands over often (`hand_over_often`), and
+nothing that it does keeps the others waiting for more than some milliseconds (`sliced_json`, and the slices of
+`tensors` and `response`). One thread and not several, since each more would take its share of the time of the loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from reference_server.errors import InferenceError
+
+SHORT = 64 * 1024  # bytes; what is made of so many takes a few milliseconds
+SECONDS_IN_A_ROW = 0.0005
+
+Result = TypeVar("Result")
+
+_thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="long")
+_waited_for: set[asyncio.Future[None]] = set()
+_under_way: set[Future[Any]] = set()
+
+
+def hand_over_often() -> None:
+    """Have threads hand over to each other ten times as often as Python does by itself."""
+    sys.setswitchinterval(SECONDS_IN_A_ROW)
+
+
+async def done(size: int, work: Callable[[], Result]) -> Result:
+    """Return what `work` returns, done in the thread where it is about more than a few bytes.
+
+    Args:
+        size: bytes that it is about.
+        work: to be done.
+
+    Raises:
+        InferenceError: `give_up` was called while it was under way.
+    """
+    if size <= SHORT:
+        return work()
+    loop = asyncio.get_running_loop()
+    given_up: asyncio.Future[None] = loop.create_future()
+    _waited_for.add(given_up)
+    try:
+        under_way = _thread.submit(work)
+        _under_way.add(under_way)
+        under_way.add_done_callback(_under_way.discard)
+        result = asyncio.wrap_future(under_way)
+        await asyncio.wait((result, given_up), return_when=asyncio.FIRST_COMPLETED)
+        if given_up.done():
+            result.cancel()
+            raise InferenceError("the server is ending", status=503)
+        return result.result()
+    finally:
+        _waited_for.discard(given_up)
+        given_up.cancel()
+
+
+def note(under_way: Future[Any]) -> None:
+    """Count work of another thread as one at which the program is, until it is done."""
+    _under_way.add(under_way)
+    under_way.add_done_callback(_under_way.discard)
+
+
+def is_busy() -> bool:
+    """Say whether the thread is at work, or has work left."""
+    return any(not under_way.done() for under_way in tuple(_under_way))
+
+
+def give_up() -> None:
+    """Refuse what is waited for: the server ends. To be called by the event loop."""
+    for given_up in _waited_for:
+        if not given_up.done():
+            given_up.set_result(None)

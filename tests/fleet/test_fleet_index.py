@@ -1,0 +1,113 @@
+"""The index of a fleet: what it has of reports, what changed, and pages that show no more than text."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import html5lib
+import jsonschema_rs
+import pytest
+
+from conformance.fleet import index_html, index_markdown
+from conformance.report.reading import read
+from conformance.terms import data
+from tests.support.made_index import INDEX
+from tests.support.small_fleets import Report, failing, index, judged, of
+from tests.support.small_reports import HOSTILE, check, report, requirement
+
+RESULTS = Path(__file__).parents[2] / "docs/results"
+
+
+def real(name: str) -> Report:
+    return read(RESULTS / f"{name}.json")
+
+
+@pytest.fixture(scope="module")
+def upgraded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a fleet that was judged twice; one target was upgraded between, and one was not run."""
+    folder = tmp_path_factory.mktemp("fleet")
+    others = {"kserve": real("kserve"), "ours": real("reference")}
+    judged(folder, of("triton", "kserve", "ours", "gone"), {"triton": real("triton-2.39"), "gone": report(), **others})
+    judged(folder, of("triton", "kserve", "ours", "new"), {"triton": real("triton"), **others})
+    return folder
+
+
+def test_the_index_fits_its_schema(upgraded: Path) -> None:
+    schema = json.loads((data.folder("schemas") / "fleet_index.schema.json").read_text())
+    jsonschema_rs.Draft202012Validator(schema, validate_formats=True).validate(index(upgraded))
+
+
+def test_the_index_that_pages_are_tried_with_fits_it() -> None:
+    schema = json.loads((data.folder("schemas") / "fleet_index.schema.json").read_text())
+    jsonschema_rs.Draft202012Validator(schema, validate_formats=True).validate(INDEX)
+
+
+def test_an_index_of_a_run_that_was_ended_fits_its_schema(tmp_path: Path) -> None:
+    judged(tmp_path, of("a", "b"), {"a": report()}, ends_after=1)
+    schema = json.loads((data.folder("schemas") / "fleet_index.schema.json").read_text())
+    jsonschema_rs.Draft202012Validator(schema, validate_formats=True).validate(index(tmp_path))
+
+
+def test_what_an_upgrade_fixed_and_broke_is_told(upgraded: Path) -> None:
+    changes = index(upgraded)["changes"]
+    assert {change["target"] for change in (*changes["fixed"], *changes["broke"])} == {"triton"}
+    assert changes["fixed"]
+    assert (changes["new"], changes["gone"]) == (["new"], ["gone"])
+
+
+def test_areas_add_up_to_the_whole(upgraded: Path) -> None:
+    for target in index(upgraded)["targets"]:
+        for kind, count in target.get("musts", {}).items():
+            assert sum(area[kind] for area in target["areas"].values()) == count
+
+
+def test_what_is_not_met_is_that_of_the_report(upgraded: Path) -> None:
+    (target,) = (each for each in index(upgraded)["targets"] if each["name"] == "kserve")
+    unmet = [entry["id"] for entry in real("kserve")["requirements"] if entry["verdict"] in ("fail", "advisory")]
+    assert [entry["id"] for entry in target["unmet"]] == unmet
+
+
+def test_a_target_whose_run_left_no_report_says_why(upgraded: Path) -> None:
+    target = index(upgraded)["targets"][-1]
+    assert (target["verdict"], target["trouble"], target["why"]) == ("incomplete", "crashed", ["left no report"])
+    assert "url" not in target
+
+
+def test_the_summary_names_what_needs_a_look(tmp_path: Path) -> None:
+    broken = failing(
+        requirements=[requirement("BIN-ORDER-O", "MUST", "fail")],
+        checks=[check("ordering.x", "r", "fail", "m", "BIN-ORDER-O")],
+    )
+    sound = report(requirements=[requirement("BIN-ORDER-O", "MUST", "pass")])
+    judged(tmp_path, of("a", "b"), {"a": sound, "b": sound})
+    lines, _, _ = judged(tmp_path, of("a", "b"), {"a": sound, "b": broken})
+    assert lines == [
+        "b is nonconformant: 1 check failed",
+        "broke since the last run: b BIN-ORDER-O MUST",
+        "b was conformant, is nonconformant",
+        f"index: {tmp_path}/out/index.html",
+        "2 targets: 1 conformant, 1 nonconformant",
+    ]
+
+
+def test_pages_show_what_a_server_says_as_text(tmp_path: Path) -> None:
+    hostile = failing(requirements=[requirement(HOSTILE, "MUST", "fail", area=HOSTILE)], name=HOSTILE, version=HOSTILE)
+    hostile["checks"] = [check("ordering.x", "r", "fail", HOSTILE, HOSTILE)]
+    hostile["why"] = [HOSTILE]
+    hostile["target"]["url"] = HOSTILE
+    judged(tmp_path, of("a"), {"a": report()})
+    judged(tmp_path, of("a"), {"a": hostile})
+    found = index(tmp_path)
+    page = index_html.render(found)
+    parsed = html5lib.HTMLParser(strict=True, namespaceHTMLElements=False).parse(page)
+    assert list(parsed.iter("script")) == []
+    assert "\x1b" not in page
+    assert "<script" not in index_markdown.render(found)
+
+
+def test_links_lead_to_files_that_are_there(upgraded: Path) -> None:
+    page = html5lib.parse((upgraded / "out" / "index.html").read_text(), namespaceHTMLElements=False)
+    links = {link.get("href") or "" for link in page.iter("a")}
+    assert len(links) == 3
+    assert all((upgraded / "out" / link).parent.joinpath("report.json").is_file() for link in links)

@@ -1,0 +1,168 @@
+"""A unit of work, done for real: by a run of the suite in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from conformance.fleet import child_process, units, work
+from conformance.fleet.fleet_file import load
+from conformance.fleet.unit import Trouble, Unit
+from conformance.report.json_report import suite_digest
+from tests.support.servers import bundled
+from tests.support.small_fleets import written
+from tests.support.valid_reports import valid_report
+
+HIDDEN = "s3cret-token-of-a-fleet"
+SMALL = 'profile = "quick"\n[defaults]\nrelations = ["identity_int32"]\nextensions = ["binary_tensor_data"]\n'
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with bundled("--model=identity_int32") as found:
+        yield found
+
+
+def unit(folder: Path, url: str, more: str = "", head: str = "") -> Unit:
+    fleet = load(written(folder, f'{head}{SMALL}[targets.a]\nurl = "{url}"\n{more}'))
+    (folder / "a").mkdir()
+    return replace(units.units(fleet, here=True)[0], folder=str(folder / "a"))
+
+
+def log(folder: Path) -> str:
+    return (folder / "a" / "run.log").read_text()
+
+
+def test_a_run_leaves_what_a_run_leaves_and_no_secret(
+    tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OIP_TARGET_TIMEOUT", "0.001")  # of the user's own runs
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary"))
+    monkeypatch.setenv("TOKEN", HIDDEN)
+    headers = f'headers = {{ X-Plain = "{HIDDEN}", Authorization = "Bearer ${{TOKEN}}" }}'
+    asked = unit(tmp_path, url, headers)
+    outcome = work.do(asked)
+    assert (outcome.status, outcome.trouble, outcome.is_reached) == (0, None, True), log(tmp_path)
+    assert sorted(path.name for path in (tmp_path / "a").iterdir()) == [
+        *("evidence", "report.html", "report.json", "run.log", "target.toml")
+    ]
+    found = valid_report(tmp_path / "a" / "report.json")
+    assert (found["verdict"], found["options"]["headers"]) == ("conformant", ["Authorization", "X-Plain"])
+    assert [
+        path for path in (tmp_path / "a").rglob("*") if path.is_file() and HIDDEN.encode() in path.read_bytes()
+    ] == []
+    assert not (tmp_path / "summary").exists()
+
+
+def test_without_a_folder_the_files_come_back(tmp_path: Path, url: str) -> None:
+    outcome = work.do(replace(unit(tmp_path, url), folder="", evidence=False))
+    assert sorted(outcome.files) == ["report.html", "report.json", "run.log", "target.toml"]
+    assert json.loads(outcome.files["report.json"])["verdict"] == "conformant"
+
+
+def test_a_target_that_is_not_there_was_not_reached(tmp_path: Path) -> None:
+    outcome = work.do(unit(tmp_path, "http://127.0.0.1:9", "timeout = 0.2"))
+    assert (outcome.status, outcome.is_reached, outcome.trouble) == (6, False, None)
+    assert valid_report(tmp_path / "a" / "report.json")["target"]["unreachable"] is True
+
+
+def test_a_baseline_is_the_gate_and_can_be_written_anew(tmp_path: Path) -> None:
+    with bundled("--model=identity_int32", "--fault=size-counts-elements") as url:
+        asked = unit(tmp_path, url)
+        assert work.do(asked).status == 1, log(tmp_path)
+        again = replace(asked, baseline="", updates_baseline=True, evidence=False)
+        assert work.do(again).status == 0, log(tmp_path)
+        baseline = (tmp_path / "a" / "baseline.toml").read_text()
+        assert "[[known]]" in baseline
+        gated = replace(again, baseline=baseline, updates_baseline=False)
+        assert work.do(gated).status == 0, log(tmp_path)
+
+
+def test_what_cannot_be_used_where_it_runs_is_said(tmp_path: Path, url: str) -> None:
+    asked = unit(tmp_path, url)
+    outcome = work.do(replace(asked, target=asked.target + '[headers]\nX = "${NO_SUCH_VARIABLE}"\n'))
+    assert (outcome.status, outcome.trouble) == (6, Trouble.USAGE)
+    assert outcome.said.endswith("headers.X: the environment has no variable NO_SUCH_VARIABLE")
+
+
+def test_another_suite_judges_nothing() -> None:
+    assert work.do(Unit("a", "", "another")).trouble is Trouble.OTHER_SUITE
+
+
+def test_a_folder_that_is_gone_is_trouble_of_the_worker(tmp_path: Path) -> None:
+    outcome = work.do(Unit("a", "", suite_digest(), folder=str(tmp_path / "gone")))
+    assert (outcome.trouble, outcome.said) == (Trouble.WORKER, "cannot work there: No such file or directory")
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    with socket.create_server(("127.0.0.1", 0), backlog=100) as listener:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+def test_a_run_that_takes_too_long_is_ended(tmp_path: Path, silent: str) -> None:
+    asked = unit(tmp_path, silent, "timeout = 600\nlimits.time = 5")
+    outcome = work.do(asked)
+    assert (outcome.status, outcome.trouble, outcome.said) == (6, Trouble.TIME, "took longer than 5 s")
+
+
+def test_nobody_has_to_want_it(tmp_path: Path, silent: str) -> None:
+    asked = unit(tmp_path, silent, "timeout = 600")
+    outcome = work.do(asked, lambda: False)
+    assert outcome.trouble is Trouble.STOPPED
+
+
+def test_a_child_that_does_not_heed_is_ended_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    deaf = tmp_path / "deaf"
+    deaf.write_text("#!/bin/sh\ntrap '' TERM\nwhile :; do sleep 0.1; done\n")
+    deaf.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(deaf))
+    ended = child_process.run([], tmp_path, 0.2, work.wanted, grace=0.2)
+    assert (ended.was_late, ended.status) == (True, -signal.SIGKILL)
+
+
+def test_a_child_ends_with_whoever_started_it(tmp_path: Path, silent: str) -> None:
+    """However that comes to its end: with SIGKILL, nobody has time to tell anybody."""
+    program = (
+        "import sys; from pathlib import Path; from conformance.fleet import child_process;"
+        f"child_process.run(['--target-url={silent}', '--target-timeout=600'], Path('.'), 600, lambda: True)"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path) as parent:
+        children = Path(f"/proc/{parent.pid}/task/{parent.pid}/children")
+        while not (found := children.read_text().split()):
+            time.sleep(0.01)
+        parent.kill()
+    while is_there(int(found[0])):
+        time.sleep(0.01)
+
+
+def is_there(process: int) -> bool:
+    """Say whether a process runs; one that has ended and that nobody has asked about does not."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def test_arguments_stand_on_no_command_line(tmp_path: Path, silent: str) -> None:
+    seen: list[bytes] = []
+
+    def is_wanted() -> bool:
+        me = os.getpid()
+        for child in Path(f"/proc/{me}/task").glob("*/children"):
+            seen.extend(Path(f"/proc/{pid}/cmdline").read_bytes() for pid in child.read_text().split())
+        return False
+
+    work.do(unit(tmp_path, silent, f'headers = {{ X-Plain = "{HIDDEN}" }}'), is_wanted)
+    assert any(b"conformance.fleet.child" in line for line in seen)
+    assert not any(HIDDEN.encode() in line for line in seen)

@@ -1,0 +1,1 @@
+"""The properties, a module for each kind of reader."""

@@ -1,0 +1,36 @@
+"""The table of what is fuzzed."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.fuzz.http_input import golden_requests
+from tests.fuzz.subjects import adapter, files, grpc_messages, http_heads, http_messages, json_texts, tensors
+from tests.fuzz.target import Target
+
+TARGETS: Final = {
+    target.name: target
+    for target in (
+        Target("answer", http_messages.answer, http_messages.answers),
+        Target("request", http_messages.request_of_a_client, golden_requests),
+        Target("both-http-decoders", http_messages.both_http_decoders, golden_requests),
+        Target("both-undo-codings", http_messages.both_undo_codings, http_messages.coded_bodies, 512),
+        Target("json-text", json_texts.reader, json_texts.texts),
+        Target("json-structure", json_texts.structure, json_texts.texts, 160),
+        Target("binary-tensors", tensors.binary_tensors, tensors.whole_tensors, 512),
+        Target("json-tensors", tensors.json_tensors, tensors.whole_json, 512),
+        Target("byte-elements", tensors.byte_elements, tensors.strings_of_bytes, 512),
+        Target("call", grpc_messages.call, grpc_messages.calls),
+        Target("grpc-answer", grpc_messages.grpc_answers, grpc_messages.answers),
+        Target("both-grpc-decoders", grpc_messages.both_grpc_decoders, grpc_messages.calls),
+        Target("recording", files.recording, files.recordings),
+        Target("baseline", files.baseline, files.baselines, 1024),
+        Target("target-config", files.target_config, files.configs, 1024),
+        Target("fleet", files.fleet, files.fleets, 1024),
+        Target("manifest", files.manifests, files.certified, 1024),
+        Target("report", files.report, files.reports),
+        Target("adapter-lines", adapter.lines, adapter.answers, 1024),
+        Target("server-heads", http_heads.server_heads, http_heads.streams),
+        Target("watched-requests", http_heads.watched_requests, http_heads.streams),
+    )
+}

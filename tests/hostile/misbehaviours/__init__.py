@@ -1,0 +1,13 @@
+"""What hostile peers do with one exchange: a module for each subject, a row for each misbehaviour.
+
+One more takes a few lines in the module of its subject: a function under `comes_to`, or bytes that it `says`.
+"""
+
+from __future__ import annotations
+
+from tests.hostile.misbehaviours import bodies, connections, contents, heads, statuses
+from tests.hostile.misbehaviours.rows import ROWS, Row
+
+MODULES = (statuses, heads, bodies, connections, contents)
+
+__all__ = ["MODULES", "ROWS", "Row"]

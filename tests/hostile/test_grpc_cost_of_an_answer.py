@@ -1,0 +1,114 @@
+"""What a message costs that is made to be dear: a few bytes of protobuf can stand for much memory.
+
+The bounds are many times what was measured: they are there to tell linear from quadratic.
+"""
+
+from __future__ import annotations
+
+import time
+import tracemalloc
+
+import pytest
+
+from conformance.wire.grpc_answer import ELEMENT_LIMIT, response, take_apart
+from conformance.wire.grpc_fields import SIZE_LIMIT
+
+SIZE = 1_000_000
+SECONDS, BYTES = 3.0, 40_000_000
+
+
+def varint(number: int) -> bytes:
+    """Return a number in groups of seven bits, the lowest first."""
+    groups = [number >> shift & 0x7F for shift in range(0, max(number.bit_length(), 1), 7)]
+    return bytes([*(group | 0x80 for group in groups[:-1]), groups[-1]])
+
+
+def field(number: int, value: bytes) -> bytes:
+    """Return a field of bytes."""
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def repeated(piece: bytes) -> bytes:
+    return piece * (SIZE // len(piece))
+
+
+def output(datatype: str, *more: bytes) -> bytes:
+    """Return an output."""
+    return field(5, field(1, b"O") + field(2, datatype.encode()) + b"".join(more))
+
+
+def entries() -> bytes:
+    """Return a map of parameters."""
+    return b"".join(field(4, field(1, b"%07d" % number) + field(2, b"\x08\x01")) for number in range(SIZE // 18))
+
+
+TAKEN = {
+    "long-unknown-fields": repeated(field(100, bytes(1000))),
+    "a-name": output("INT32", field(1, b"n" * SIZE)),
+    "parameters-of-an-output": output("INT32", entries()),
+    "integers": output("INT32", field(3, varint(SIZE)), field(5, field(2, b"\1" * SIZE))),
+    "texts": output("BYTES", field(3, varint(SIZE // 2)), field(5, repeated(b"\x42\0"))),
+    "negative-dimensions": output("INT32", field(3, varint(2**64 - 1))),
+    "more-elements-than-there-are": output("BYTES", field(3, varint(2**62))) + field(6, bytes(1000)),
+}
+TOO_LARGE = {
+    "unknown-fields": repeated(varint(100 << 3) + b"\1"),
+    "empty-outputs": repeated(b"\x2a\0"),
+    "empty-raw-contents": repeated(b"\x32\0"),
+    "fields-of-the-wrong-type": repeated(b"\x28\1"),
+    "parameters": entries(),
+    "groups": repeated(b"\xa3\6\xa4\6"),
+    "outputs": output("INT32") * 1001,
+    "dimensions": output("INT32", field(3, b"\1" * (ELEMENT_LIMIT + 1))),
+    "contents": output("INT32", field(5, field(2, b"\1" * (ELEMENT_LIMIT + 1)))),
+    "texts-in-raw-contents": output("BYTES", field(3, varint(2**40))) + field(6, bytes(4 * ELEMENT_LIMIT + 8)),
+    "bytes-beside-raw-contents": field(100, bytes(SIZE_LIMIT + 1)),
+}
+NO_MESSAGE = {
+    "deep-groups": b"\xa3\6" * 100_000 + b"\xa4\6" * 100_000,
+    "no-utf-8": output("INT32", field(1, b"\xff")),
+    "a-length-beyond-all": field(5, b"")[:1] + varint(2**63),
+    "an-endless-number": b"\xff" * SIZE,
+}
+ALL = {**TAKEN, **TOO_LARGE, **NO_MESSAGE}
+
+
+@pytest.mark.parametrize("body", ALL.values(), ids=ALL)
+def test_an_answer_takes_little_time_and_memory(body: bytes) -> None:
+    response(b"")  # imports
+    started = time.process_time()
+    take_apart(body)
+    assert time.process_time() - started < SECONDS
+    tracemalloc.start()
+    take_apart(body)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < BYTES
+
+
+@pytest.mark.parametrize("body", TAKEN.values(), ids=TAKEN)
+def test_what_is_no_more_than_odd_is_read(body: bytes) -> None:
+    answer = take_apart(body)
+    assert answer.document is not None
+    assert len(answer.outputs) == (1 if b"O" in body else 0)
+
+
+@pytest.mark.parametrize("body", TOO_LARGE.values(), ids=TOO_LARGE)
+def test_what_is_more_than_anybody_reads_is_told(body: bytes) -> None:
+    answer = take_apart(body)
+    assert (answer.document, answer.outputs) == (None, ())
+    assert [finding.kind for finding in answer.findings] in (["message-too-large"], ["outputs-too-many"])
+
+
+@pytest.mark.parametrize("body", NO_MESSAGE.values(), ids=NO_MESSAGE)
+def test_what_is_no_message_has_no_findings(body: bytes) -> None:
+    answer = take_apart(body)
+    assert (answer.document, answer.outputs, response(body)) == (None, (), None)
+
+
+def test_raw_contents_behind_a_group_are_found_and_those_within_are_none() -> None:
+    group = b"\xa3\6" + field(6, b"no") + b"\xa4\6"
+    body = output("INT8", field(3, b"\1")) + group + field(6, b"\7")
+    (found,) = take_apart(body).outputs
+    assert found.array is not None
+    assert found.array.tolist() == [7]

@@ -1,0 +1,215 @@
+"""What comes of one exchange with a peer that does anything but answer: the right kind of failure, soon, and no more.
+
+The peer is met over both of our clients. Whole runs, and the verdicts they come to: `test_hostile_runs.py`.
+"""
+
+from __future__ import annotations
+
+import socket
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from conformance.transport import bare_sending
+from conformance.transport.exchange import Exchange, FailureKind, Reply
+from conformance.transport.http_client import HttpClient
+from conformance.transport.line import Line
+from conformance.transport.settings import Settings
+from conformance.transport.target import Target
+from conformance.wire.request import Message
+from tests.hostile.bounds import Held, held
+from tests.hostile.misbehaviours import ROWS, Row
+from tests.hostile.misbehaviours.rows import whole
+from tests.hostile.proxy import Hostile, Wire, hostile
+from tests.support.scripted import Script, answers, read_request, scripted
+
+POST = Message("/v2/models/m/infer", (("Content-Type", "application/json"),), b'{"inputs":[]}')
+PATIENCE = 1.5
+PAUSE = 0.02
+MOST = 3_000_000  # bytes of an answer
+
+
+@pytest.fixture(scope="module")
+def peer() -> Iterator[Hostile]:
+    with hostile(None, lambda _: None) as found:
+        yield found
+
+
+def over_httpcore(settings: Settings) -> Exchange:
+    client = HttpClient(settings)
+    try:
+        return client.send(POST)
+    finally:
+        client.close()
+
+
+def over_a_bare_socket(settings: Settings) -> Exchange:
+    return bare_sending.in_pieces(settings, POST, (), None, at_once=True)
+
+
+CLIENTS = (over_httpcore, over_a_bare_socket)
+
+
+@pytest.mark.parametrize("send", CLIENTS)
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_an_exchange_comes_to_what_it_is(peer: Hostile, row: Row, send: Callable[[Settings], Exchange]) -> None:
+    peer.misbehaves = row.does
+    peer.rewind()
+    started = time.monotonic()
+    exchange = send(Settings(peer.url, timeout=PATIENCE, max_answer=MOST))
+    took = time.monotonic() - started
+    assert exchange.status in row.status, exchange
+    came = exchange.failure and exchange.failure.kind
+    assert came in (row.kinds or (None,)) or (came is None and row.may_be_whole)
+    assert len(exchange.body) < MOST + 1_000_000
+    assert took < 10 * PATIENCE
+    assert Reply(exchange).answer is not None  # can be taken apart, whatever it is
+    assert peer.turned == 1
+
+
+# --- what follows on a kept connection --------------------------------------------------------------------------------
+
+
+def one_after_the_other(script: Script, times: int = 3) -> list[Exchange]:
+    """Send messages over one client, of which the first connection is a hostile one."""
+    honest = answers(*[whole(body=b"honest")] * times)
+    with scripted(script, honest) as url:
+        client = HttpClient(Settings(url, timeout=PATIENCE))
+        try:
+            return [client.send(POST) for _ in range(times)]
+        finally:
+            client.close()
+
+
+@pytest.mark.parametrize("more", [whole(body=b"stale"), whole(body=b"stale")[:20], b"\r\n", b"x"])
+def test_what_stands_behind_an_answer_is_not_the_next_one(more: bytes) -> None:
+    found = one_after_the_other(answers(whole(body=b"first") + more, whole(body=b"second")))
+    assert [exchange.body for exchange in found] == [b"first", b"honest", b"honest"]
+    assert all(exchange.failure is None for exchange in found)
+
+
+def test_what_stands_behind_an_answer_is_not_the_next_one_on_a_line() -> None:
+    hostile_one = answers(whole(body=b"first") + whole(body=b"stale"), whole(body=b"second"))
+    with scripted(hostile_one, answers(*[whole(body=b"honest")] * 2)) as url:
+        line = Line(Settings(url, timeout=PATIENCE))
+        found = [line.exchange(POST) for _ in range(3)]
+        line.close()
+    assert [exchange.body for exchange in found] == [b"first", b"honest", b"honest"]
+
+
+@pytest.mark.parametrize("garbage", [b"garbage\r\n\r\n", b"HTTP/1.1 20", b"HTTP/1.1 200 OK\r\nContent-Le"])
+def test_an_answer_that_is_none_is_not_asked_for_again(garbage: bytes) -> None:
+    first, second, third = one_after_the_other(answers(whole(body=b"first"), garbage))
+    assert (first.body, third.body) == (b"first", b"honest")
+    assert second.status is None
+    assert second.failure is not None
+
+
+def closed_after_an_answer(connection: socket.socket) -> None:
+    answers(whole(body=b"first"))(connection)
+
+
+def closed_at_the_next_request(connection: socket.socket) -> None:
+    closed_after_an_answer(connection)
+    read_request(connection)
+
+
+@pytest.mark.parametrize("script", [closed_after_an_answer, closed_at_the_next_request])
+def test_a_connection_that_was_closed_meanwhile_is_no_failure(script: Script) -> None:
+    found = one_after_the_other(script)
+    assert [exchange.body for exchange in found] == [b"first", b"honest", b"honest"]
+
+
+def test_nothing_is_followed_kept_or_sent_back() -> None:
+    tempting = whole(
+        302,
+        "Set-Cookie: a=b; Path=/",
+        "Location: /elsewhere",
+        'Alt-Svc: h2="127.0.0.1:9"',
+        'WWW-Authenticate: Basic realm="x"',
+    )
+    with hostile(None, lambda wire: wire.send(tempting)) as peer:
+        client = HttpClient(Settings(peer.url, timeout=PATIENCE))
+        for _ in range(3):
+            assert client.send(POST).status == 302
+        client.close()
+    assert len(peer.requests) == 3
+    for request in peer.requests:
+        assert request.startswith(b"POST /v2/models/m/infer ")
+        assert b"cookie" not in request.lower()
+        assert b"authorization" not in request.lower()
+
+
+def test_a_server_that_reads_slowly_ends_the_exchange() -> None:
+    patience = 0.5
+
+    def slow(connection: socket.socket) -> None:
+        with suppress(OSError):  # so much that no part of it has to wait for long, and too little for all of it
+            for _ in range(int(8 * patience / PAUSE)):
+                connection.recv(100_000)
+                time.sleep(PAUSE)
+
+    started = time.monotonic()
+    with scripted(slow) as url:
+        client = HttpClient(Settings(url, timeout=patience))
+        exchange = client.send(replace(POST, body=bytes(40_000_000)))
+        took = time.monotonic() - started
+        client.close()
+    assert exchange.failure is not None
+    assert exchange.failure.kind is FailureKind.TIMEOUT
+    assert took < 10 * patience
+
+
+def test_answers_that_are_in_flight_share_the_room() -> None:
+    def large(wire: Wire) -> None:
+        wire.send(whole(body=bytes(600_000)))
+
+    with hostile(None, large) as peer:
+        target = Target(Settings(peer.url, timeout=2.0, max_answer=2_000_000))
+        alone = target.send(POST)
+        together = target.send_together([POST] * 4)
+        target.close()
+    assert alone.succeeded
+    assert all(reply.has_failed(FailureKind.ENDLESS) for reply in together)
+
+
+# --- what is left of a thousand ---------------------------------------------------------------------------------------
+
+COSTLY = ("a-body-that-stalls", "a-head-that-stalls", "silence", "a-byte-at-a-time")  # they wait
+
+
+def test_a_thousand_hostile_exchanges_leave_nothing(
+    peer: Hostile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    quick = [row for row in ROWS if row.name not in COSTLY]
+    settings = Settings(peer.url, timeout=2.0, max_answer=100_000)
+    client, line = HttpClient(settings), Line(settings)
+    peer.misbehaves = quick[0].does
+    client.send(POST)
+    before = held()
+    for number in range(1000):
+        peer.misbehaves = quick[number % len(quick)].does
+        (line.exchange if number % 5 == 0 else client.send)(POST)
+    client.close()
+    line.close()
+    until = time.monotonic() + 20
+    while not has_no_more(before) and time.monotonic() < until:
+        time.sleep(0.05)  # the threads of the peer itself end a little later
+    assert has_no_more(before), (before, held())
+
+
+def has_no_more(before: Held) -> bool:
+    """Whether this process has no more of anything than it had."""
+    now = held()
+    return (
+        now.threads <= before.threads
+        and now.descriptors <= before.descriptors
+        and now.processes <= before.processes
+        and now.files <= before.files
+    )

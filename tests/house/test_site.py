@@ -1,0 +1,109 @@
+"""The documentation as a site, without MkDocs: its navigation, where links lead, and lists as it reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.support.site import generated, links, staging
+from tests.support.site.commonmark import for_mkdocs
+from tests.support.tables import on_each
+
+
+class Loader(yaml.SafeLoader):
+    """Of a configuration that names a Python function, which is left alone."""
+
+
+Loader.add_multi_constructor("tag:yaml.org,2002:python/", lambda *_: None)
+
+
+def entries(nav: Any) -> Iterator[str]:
+    """Yield the pages of a navigation."""
+    if isinstance(nav, str):
+        yield nav
+    else:
+        for entry in nav.values() if isinstance(nav, dict) else nav:
+            yield from entries(entry)
+
+
+@pytest.fixture(scope="module")
+def staged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return staging.stage(tmp_path_factory.mktemp("site")).parent / "pages"
+
+
+def test_every_link_leads_somewhere() -> None:
+    assert list(links.faults()) == []
+
+
+def test_the_navigation_has_every_page_once(staged: Path) -> None:
+    config = yaml.load(staging.CONFIG.read_text(encoding="utf-8"), Loader)  # noqa: S506 (a safe loader's)
+    assert config["strict"]
+    listed = list(entries(config["nav"]))
+    pages = {path.relative_to(staged).as_posix() for path in staged.rglob("*.md")}
+    assert pages - set(listed) == set(), "give each a line in `nav` of docs/mkdocs.yml"
+    assert set(listed) - pages == set(), "take them out of `nav` of docs/mkdocs.yml"
+    assert len(listed) == len(pages)
+
+
+def test_what_pages_link_to_is_staged(staged: Path) -> None:
+    for name in ("schemas/report.schema.json", "docs/pictures/report.png", "docs/ci/gitlab.yml", "CITATION.cff"):
+        assert (staged / name).read_bytes() == (generated.ROOT / name).read_bytes()
+    assert "](../schemas/README.md)" in (staged / "docs/stability.md").read_text(encoding="utf-8")
+
+
+def test_links_of_pages_that_are_made_lead_somewhere(staged: Path) -> None:
+    for name in generated.PAGES:
+        page = staged / name
+        text = page.read_text(encoding="utf-8")
+        assert text.startswith("# ")
+        found = links.links(page, text)
+        assert [link.written for link in found if not link.target.exists()] == []
+        own = [link for link in found if link.anchor]
+        assert [link.written for link in own if link.anchor not in links.anchors(link.target.read_text())] == []
+
+
+def test_the_pages_that_are_made_have_it_all(staged: Path) -> None:
+    assert "| `--conformance-baseline FILE` |" in (staged / "docs/reference/options.md").read_text(encoding="utf-8")
+    report = (staged / "docs/reference/report.md").read_text(encoding="utf-8")
+    assert '| `verdict` | yes | `"conformant"`, `"nonconformant"`, `"incomplete"` |' in report
+    assert "\n## checks\n" in report
+    roles = (staged / "docs/reference/roles.md").read_text(encoding="utf-8")
+    assert roles.count("\n| `") == 57
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("a\n- b\n- c\n\nd", "a\n\n- b\n- c\n\nd"),
+        ("- a\n  b\n\n  c", "- a\n    b\n\n    c"),
+        ("* a\n  ```sh\n  x\n    y\n  ```", "* a\n    ```sh\n    x\n      y\n    ```"),
+        ("1. a\n\n       code\n2. b", "1. a\n\n        code\n2. b"),
+        ("- a\n  - b\n    c", "- a\n\n    - b\n        c"),
+        ("```\na\n- b\n  c\n```", "```\na\n- b\n  c\n```"),
+        ("a\n\n    - b\n      c", "a\n\n    - b\n      c"),
+    ],
+)
+def test_lists_are_as_mkdocs_reads_them(written: str, meant: str) -> None:
+    assert for_mkdocs(written) == meant
+
+
+@on_each(
+    [
+        ("[a](b.md)", ["b.md"], ""),
+        ("![a](b.png) [c](d.md#e)", ["b.png", "d.md"], "e"),
+        ("[a](https://x/y) `[b](c)`", [], ""),
+    ]
+)
+def test_links_are_found(text: str, targets: list[str], anchor: str) -> None:
+    found = links.links(Path("/d/p.md"), text)
+    assert [link.target.name for link in found] == targets
+    assert "".join(link.anchor for link in found) == anchor
+
+
+def test_anchors_are_those_of_github() -> None:
+    text = '# A `b`, c!\n\n## A b c\n\n## A b c\n\n<a id="X-Y"></a>\n\n```\n# no\n```\n'
+    assert links.anchors(text) == {"a-b-c", "a-b-c-1", "a-b-c-2", "X-Y"}

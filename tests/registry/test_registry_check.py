@@ -1,0 +1,183 @@
+"""What a registry takes, and what it says where it does not, on folders made by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.certification import manifest, sealing, signature
+from conformance.commands.main import main
+from conformance.registry import checking, comment, policy
+from conformance.registry.policy import RegistryError
+from tests.support.made_manifests import VENDOR_KEY
+from tests.support.made_reports import CONFORMANT, HOSTILE
+from tests.support.registries import POLICY, folder, registry
+
+DAY = date(2026, 11, 23)
+
+
+def problems(root: Path, *given: Path) -> list[tuple[str, ...]]:
+    """Return what is said of folders."""
+    return [found.problems for found in checking.check(given, root, DAY)]
+
+
+SELF_TEST = {"self_test": True, "alias_of": None, "third_party": None}
+THROWAWAY = signature.described(VENDOR_KEY, lasting=False)
+ANOTHER = "is not in the policy: its keepers add it, with the key "
+
+RULES: dict[str, tuple[str, dict[str, Any], str]] = {
+    "no-url": (POLICY, {"product_url": None}, "say where the product can be had: --product-url"),
+    "no-licence": (POLICY, {"licence": None}, "say its licence: --licence"),
+    "no-provenance": (POLICY, {"container": None, "version_command": None}, "say what was judged: --container or"),
+    "no-lasting-key": (POLICY, {"key": THROWAWAY}, "sign with a key that you keep: --sign"),
+    "self-test": (POLICY, SELF_TEST, "it is a self-test, of the suite's own server"),
+    "another-suite": (
+        POLICY.replace('"0.1.0"', '"0.2.0"'),
+        {},
+        "suite 0.1.0 is not taken, but 0.2.0: certify with one",
+    ),
+    "an-old-suite": (
+        POLICY.replace('"0.1.0"', '"0.1.0"\nuntil = 2026-01-01'),
+        {},
+        "suite 0.1.0 was taken for runs until 2026-01-01: certify with a newer one",
+    ),
+    "a-new-vendor": (POLICY, {"vendor": "W"}, f"the vendor W {ANOTHER}"),
+    "another-key": (POLICY.replace("{vendor}", "0" * 64), {}, "is not one of V by the policy"),
+    "a-new-third-party": (POLICY.replace(".L]", ".M]"), {}, f"the third party L {ANOTHER}"),
+    "too-large": (f"most_bytes = 9\n{POLICY}", {}, "bytes, and may have 9"),
+    "expired": (POLICY, {"expires": "2026-11-22"}, "it expired on 2026-11-22"),
+}
+
+
+@pytest.mark.usefixtures("believed")
+@pytest.mark.parametrize("name", RULES)
+def test_what_is_not_taken(name: str, tmp_path: Path) -> None:
+    demanded, changes, reason = RULES[name]
+    ((found, *more),) = problems(registry(tmp_path, demanded), folder(tmp_path / "c", **changes))
+    assert reason in found
+    assert not more
+
+
+@pytest.mark.usefixtures("believed")
+@pytest.mark.parametrize(
+    ("demanded", "changes"),
+    [
+        (POLICY, {}),
+        (POLICY, {"container": None}),
+        (POLICY, {"third_party": None}),
+        (f"demands = []\n{POLICY}", {"product_url": None, "licence": None, "key": THROWAWAY}),
+        (f"self_tests = true\n{POLICY}", SELF_TEST | {"product_url": None, "vendor": "W", "key": THROWAWAY}),
+        (POLICY.replace('"0.1.0"', '"0.1.0"\nuntil = 2026-01-02'), {}),
+        (POLICY, {"expires": "2026-11-23"}),
+    ],
+)
+def test_what_is_taken(demanded: str, changes: dict[str, Any], tmp_path: Path) -> None:
+    assert problems(registry(tmp_path, demanded), folder(tmp_path / "c", **changes)) == [()]
+
+
+@pytest.mark.usefixtures("believed")
+def test_one_certification_at_a_time(tmp_path: Path) -> None:
+    root = registry(tmp_path / "registry")
+    folder(root / "there")
+    again = folder(tmp_path / "again", finished="2026-02-02T03:05:05+00:00", product="p.")
+    ((found,),) = (each.problems for each in checking.check([again], root, date(2026, 6, 1)))
+    assert found.startswith("p. 1 has a certification for full: there, valid until 2027-01-02")
+    assert problems(root, folder(tmp_path / "other", product_version="2")) == [()]
+    assert problems(root, folder(tmp_path / "profile", profile="binary")) == [()]
+    assert problems(root, again) == [()], "40 days before the other ends"
+
+
+@pytest.mark.usefixtures("believed")
+def test_what_is_revoked_makes_room_and_is_not_taken_again(tmp_path: Path) -> None:
+    root = registry(tmp_path / "registry")
+    there = folder(root / "there")
+    revoked = (
+        f'[[revoked]]\ncertification = "{manifest.digest(there / manifest.NAME)}"\non = 2026-06-01\nreason = "r"\n'
+    )
+    registry(root, revoked=revoked)
+    assert problems(root, folder(tmp_path / "new", contact="other")) == [()]
+    assert problems(root, there) == [("it is revoked: r",)]
+
+
+@pytest.mark.usefixtures("believed")
+def test_a_run_has_one_label(tmp_path: Path) -> None:
+    """Two that come together are held against each other, too."""
+    root = registry(tmp_path / "registry")
+    first = folder(tmp_path / "first")
+    (tmp_path / "second").mkdir()
+    changed = replace(manifest.read(first), product="Q", third_party=None)
+    sealing.seal(tmp_path / "second", changed, CONFORMANT, first / manifest.RECORDING, VENDOR_KEY)
+    one, two = problems(root, first, tmp_path / "second")
+    assert one == ()
+    assert two == (f"the run is that of {first}, P 1 by V",)
+
+
+def test_a_folder_that_does_not_verify_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The recording of a folder made by hand shows nothing."""
+    registry(tmp_path)
+    given = folder(tmp_path / "c")
+    assert main(["registry", "check", str(given), "--root", str(tmp_path)]) == 1
+    said = capsys.readouterr().out
+    assert said.startswith("### Certifications: 1 of 1 not taken\n\n**`c`**: not taken\n\n- `")
+    assert "label: P 1; the server reports " in said
+
+
+@pytest.mark.usefixtures("believed")
+def test_a_comment_says_what_a_reviewer_looks_at(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    registry(tmp_path)
+    given = folder(tmp_path / "c", expires="2999-01-01")
+    assert main(["registry", "check", str(given), "--root", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("### Certifications: all taken\n\n**`c`**: taken\n")
+    for part in ("| product | `P 1` by `V` |", f"`{manifest.digest(given / manifest.NAME)}`", "| run by | `L`, key"):
+        assert part in said
+
+
+@pytest.mark.usefixtures("believed")
+def test_nothing_of_a_stranger_is_markdown(tmp_path: Path) -> None:
+    hostile = "".join(part for part in HOSTILE if part >= " " and part != "\x7f")[:200]
+    found = checking.check([folder(tmp_path / "c", vendor=hostile, product="@everyone")], registry(tmp_path), DAY)
+    for line in comment.text(found).splitlines():
+        outside = "".join(line.split("`")[::2]) if "```" not in line else ""
+        assert "@everyone" not in outside
+        assert "<script" not in outside
+
+
+POLICIES: dict[str, tuple[Callable[[str], str], str]] = {
+    "missing": (lambda _: "", "'title' is a required property"),
+    "no-toml": (lambda text: text + "=", "not TOML"),
+    "unknown": (lambda text: "more = 1\n" + text, "'more' was unexpected"),
+    "key": (lambda text: text.replace("{vendor}", "k"), "$.vendors.V.keys[0]: 'k' does not match"),
+    "day": (
+        lambda text: text.replace('"0.1.0"', '"0.1.0"\nuntil = "soon"'),
+        "$.suites[0].until: 'soon' is not a 'date'",
+    ),
+    "link": (lambda text: text.replace("https:", "javascript:"), "$.url: "),
+}
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_an_unreadable_policy_is_one_line(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    edit, reason = POLICIES[name]
+    registry(tmp_path, edit(POLICY))
+    assert main(["registry", "build", str(tmp_path), "-o", str(tmp_path / "site")]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert f"{tmp_path / 'registry.toml'}: " in said
+    assert reason in said
+
+
+def test_there_is_no_registry_without_a_policy(tmp_path: Path) -> None:
+    with pytest.raises(RegistryError, match=r"registry\.toml: No such file"):
+        policy.read(tmp_path)
+
+
+def test_revocations_have_a_form(tmp_path: Path) -> None:
+    registry(tmp_path, revoked='[[revoked]]\ncertification = "x"\non = 2026-01-01\nreason = "r"\n')
+    with pytest.raises(RegistryError, match=r"revoked\.toml: \$\.revoked\[0\]\.certification: 'x' does not match"):
+        policy.notices(tmp_path)

@@ -1,0 +1,80 @@
+"""The pictures of the documentation, made anew from a real run: the end of its output, and its report in a browser.
+
+    python -m tests.support.site.pictures
+
+The server is the bundled one with the fault of docs/tutorials/server.md; the run takes about a minute.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from io import StringIO
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from tests.support import chromium
+from tests.support.servers import bundled
+
+FOLDER = Path(__file__).parents[3] / "docs/pictures"
+FAULT = "binary-outputs-in-reverse"
+WIDTH = 100
+BLOCK, END = 13, 5  # lines: of the first failure, and at the end
+ADDRESS = "http://127.0.0.1:8000"  # as in the tutorial, in place of the free port of the run
+SIZE = (1280, 860)
+# A style of our own: that of rich loads a font from elsewhere.
+FRAME = """\
+<svg viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg" role="img" aria-label="A run in a terminal">
+<style>
+.{unique_id}-matrix {{
+  font-family: ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace;
+  font-size: {char_height}px; line-height: {line_height}px;
+}}
+{styles}
+</style>
+<defs><clipPath id="{unique_id}-clip-terminal">
+<rect x="0" y="0" width="{terminal_width}" height="{terminal_height}" />
+</clipPath>{lines}</defs>
+<rect fill="#14171c" width="{width}" height="{height}" rx="8"/>
+<g transform="translate({terminal_x}, {terminal_y})" clip-path="url(#{unique_id}-clip-terminal)">{backgrounds}
+<g class="{unique_id}-matrix">{matrix}</g></g>
+</svg>
+"""
+
+
+def terminal(printed: str, command: str) -> str:
+    """Return the command, the first failure and the last lines of what was printed, as a picture."""
+    lines = printed.rstrip().splitlines()
+    first = next(number for number, line in enumerate(lines) if Text.from_ansi(line).plain.startswith("1. "))
+    shown = [f"$ {command}", "...", *lines[first : first + BLOCK], "...", *lines[-END:]]
+    console = Console(record=True, width=WIDTH, file=StringIO(), force_terminal=True, color_system="truecolor")
+    console.print(Text.from_ansi("\n".join(shown)), no_wrap=True, overflow="ellipsis", crop=True)
+    return console.export_svg(title="The end of a run", code_format=FRAME, unique_id="t")
+
+
+def main() -> None:
+    """Judge, and write both pictures."""
+    FOLDER.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder, bundled("--fault", FAULT) as url:
+        report = Path(folder, "report.html")
+        options = ["--conformance-profile=quick", f"--conformance-report={report}", "-p", "no:cacheprovider"]
+        asked = [sys.executable, "-m", "pytest", f"--target-url={url}", *options, "--color=yes"]
+        environment = {**os.environ, "COLUMNS": str(WIDTH)}
+        run = subprocess.run(asked, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+        printed = run.stdout.replace(url, ADDRESS)
+        page = report.read_text(encoding="utf-8").replace(url, ADDRESS)
+        report.write_text(page, encoding="utf-8")
+        command = f"pytest --target-url={ADDRESS} --conformance-profile=quick --conformance-report=report.html"
+        (FOLDER / "run.svg").write_text(terminal(printed, command), encoding="utf-8")
+        with chromium.running(Path(folder)) as browser:
+            opened = browser.new_page(viewport={"width": SIZE[0], "height": SIZE[1]})
+            opened.goto(report.as_uri())
+            opened.screenshot(path=FOLDER / "report.png")
+
+
+if __name__ == "__main__":
+    main()

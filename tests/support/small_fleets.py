@@ -1,0 +1,107 @@
+"""Fleets whose work is done at once, in this process: what each target comes to is given."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from conformance.fleet import fleet_file, running
+from conformance.fleet.run_folder import RunFolder
+from conformance.fleet.running import Wishes
+from conformance.fleet.unit import Outcome, Trouble, Unit
+from conformance.terms.verdict import EXIT_STATUS
+from tests.support.small_reports import report
+
+Report = dict[str, Any]
+
+
+@dataclass
+class Given:
+    """A pool that knows already what comes of each target.
+
+    Attributes:
+        folder: of the run, or None where outcomes bring their files along, as those of a cluster do.
+        reports: of each target; of one that has none the run left none.
+        unreached: how often each target cannot be reached.
+        ends_after: units after which somebody interrupts the fleet; None: nobody does.
+        asked: the names of targets, in order.
+    """
+
+    folder: RunFolder | None
+    reports: Mapping[str, Report] = field(default_factory=dict)
+    unreached: dict[str, int] = field(default_factory=dict)
+    ends_after: int | None = None
+    gone: str = ""
+    asked: list[str] = field(default_factory=list)
+    is_stopped: bool = False
+
+    def submit(self, unit: Unit, done: Callable[[Outcome], None]) -> None:
+        """Tell at once what came of a unit."""
+        if self.ends_after is not None and len(self.asked) >= self.ends_after:
+            raise KeyboardInterrupt
+        self.asked.append(unit.name)
+        if self.unreached.get(unit.name, 0) > 0:
+            self.unreached[unit.name] -= 1
+            done(Outcome(unit.name, 6, is_reached=False))
+            return
+        made = self.reports.get(unit.name)
+        if made is None:
+            done(Outcome(unit.name, 6, trouble=Trouble.CRASHED, said="left no report"))
+            return
+        octets = json.dumps(made).encode()
+        outcome = Outcome(unit.name, EXIT_STATUS[made["verdict"]], seconds=1.0)
+        if self.folder is None:
+            done(replace(outcome, files={"report.json": octets, "evidence/run.har.xz": b"x"}))
+            return
+        place = self.folder.folder_for(unit)
+        (place / "report.json").write_bytes(octets)
+        done(replace(outcome, folder=str(place)))
+
+    def stop(self) -> None:
+        """Note that the pool was stopped."""
+        self.is_stopped = True
+
+
+def written(folder: Path, text: str) -> Path:
+    """Write a fleet file and return its path."""
+    path = folder / "fleet.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def of(*names: str, more: str = "") -> str:
+    """Return the text of a fleet file with these targets."""
+    return more + "".join(f'[targets."{name}"]\nurl = "http://{name}.example"\n' for name in names)
+
+
+def judged(folder: Path, text: str, reports: Mapping[str, Report], **wishes: Any) -> tuple[list[str], int, Given]:
+    """Judge a fleet in a folder; return the summary, the exit status and the pool that did it."""
+    pools: list[Given] = []
+    given = {name: wishes.pop(name) for name in ("unreached", "ends_after", "gone") if name in wishes}
+    brings_files = wishes.pop("brings_files", False)
+
+    def pool(run: RunFolder) -> Given:
+        pools.append(Given(None if brings_files else run, reports, **given))
+        return pools[-1]
+
+    fleet = fleet_file.load(written(folder, text))
+    lines, status = running.run(fleet, Wishes(folder / "out", **wishes), _silent, pool)
+    return lines, status, pools[0] if pools else Given(None)
+
+
+def index(folder: Path) -> dict[str, Any]:
+    """Return the index of the fleet in a folder."""
+    found: dict[str, Any] = json.loads((folder / "out" / "index.json").read_text(encoding="utf-8"))
+    return found
+
+
+def failing(**more: Any) -> Report:
+    """Return a report of a server that fails."""
+    return report(verdict="nonconformant", why=["1 check failed"], **more)
+
+
+def _silent(_: str) -> None:
+    """Say nothing."""

@@ -1,0 +1,55 @@
+"""Tests of tables: one test looks at every entry, and names all that fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+
+
+def _all(*arguments: Any) -> str:
+    return ", ".join(map(str, arguments))
+
+
+def on_each(entries: Iterable[Any], name: Callable[..., str] = _all) -> Callable[[Callable[..., None]], Any]:
+    """Make one test of a body that looks at one entry of a table; thousands would cost more than what they look at.
+
+    Args:
+        entries: what the body is called with; tuples are several arguments.
+        name: what an entry is called where it fails, from the same arguments.
+    """
+
+    def made(body: Callable[..., None]) -> Callable[[], None]:
+        def test() -> None:
+            failed = []
+            for entry in entries:
+                arguments = entry if isinstance(entry, tuple) else (entry,)
+                try:
+                    body(*arguments)
+                except Exception as error:
+                    failed.append(f"{name(*arguments)}: {type(error).__name__}: {error}")
+            if failed:
+                pytest.fail("\n".join(failed), pytrace=False)
+
+        test.__name__, test.__doc__ = body.__name__, body.__doc__
+        return test
+
+    return made
+
+
+def row_name(check: Any, row: Any) -> str:
+    """Return what a row of the suite is called."""
+    return f"{check.id} [{row.id}]"
+
+
+def own_id(entry: Any) -> str:
+    """Return the id of a check, a row or a requirement."""
+    found: str = entry.id
+    return found
+
+
+def own_name(entry: Any) -> str:
+    """Return the name of a fault, a variation or a case."""
+    found: str = entry.name
+    return found

@@ -1,0 +1,32 @@
+"""Reports of runs, held against their schema, the form of dates and addresses in them, too, and their digest."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+
+from conformance.report.json_report import digest
+from conformance.terms import data
+
+
+def expect_valid(report: dict[str, Any]) -> None:
+    """Fail where a report does not fit its schema, or its digest is not its own."""
+    _validator().validate(report)
+    assert report["footer"]["digest"] == digest(report)
+
+
+def valid_report(path: Path) -> dict[str, Any]:
+    """Return the report in a file, which fits its schema."""
+    report: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    expect_valid(report)
+    return report
+
+
+@cache
+def _validator() -> jsonschema_rs.Draft202012Validator:
+    schema = json.loads((data.folder("schemas") / "report.schema.json").read_text(encoding="utf-8"))
+    return jsonschema_rs.Draft202012Validator(schema, validate_formats=True)

@@ -1,0 +1,84 @@
+"""Starts the suite as a process of its own, forked from one that has imported it already: a run then starts at once.
+
+What a user starts does all that such a process does, after Python's start and the imports: tests of those, of signals
+and of what is installed start their processes themselves.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from multiprocessing import get_context
+from multiprocessing.context import ForkServerContext
+from pathlib import Path
+from subprocess import CompletedProcess, TimeoutExpired
+from tempfile import TemporaryDirectory
+
+Main = Callable[[list[str]], int]
+PATIENCE = 300.0  # seconds
+
+
+def pytest_main(arguments: list[str]) -> int:
+    """Run pytest as `python -m pytest` does."""
+    import pytest
+
+    sys.path.insert(0, os.getcwd())
+    return int(pytest.main(arguments))
+
+
+def command_main(arguments: list[str]) -> int:
+    """Run `oip-conformance`."""
+    from conformance.commands.main import main
+
+    return main(arguments)
+
+
+def run(main: Main, folder: Path, arguments: Sequence[str], environment: Mapping[str, str]) -> CompletedProcess[str]:
+    """Run one of the two in a folder, with this environment alone, and return what it said and its exit status.
+
+    Raises:
+        TimeoutExpired: where it does not end within PATIENCE; it is killed then.
+    """
+    assert os.environ.keys() >= {name for name in environment if name.startswith("PYTHON")}, "start this one afresh"
+    with TemporaryDirectory() as kept:
+        said = [Path(kept, name) for name in ("stdout", "stderr")]
+        process = _context().Process(
+            target=_run_forked,
+            args=(main, str(folder), list(arguments), dict(environment), [str(path) for path in said]),
+        )
+        process.start()
+        process.join(PATIENCE)
+        if process.exitcode is None:
+            process.kill()
+            process.join()
+            raise TimeoutExpired(list(arguments), PATIENCE, said[0].read_bytes(), said[1].read_bytes())
+        out, errors = (path.read_text(encoding="utf-8") for path in said)
+        return CompletedProcess(list(arguments), process.exitcode, out, errors)
+
+
+@cache
+def _context() -> ForkServerContext:
+    context = get_context("forkserver")
+    context.set_forkserver_preload(["tests.support.warm_imports"])
+    return context
+
+
+def _run_forked(main: Main, folder: str, arguments: list[str], environment: dict[str, str], said: list[str]) -> None:
+    for number, path in zip((1, 2), said, strict=True):
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(file, number)
+        os.close(file)
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(folder)
+    status = 1
+    try:
+        status = main(arguments)
+    finally:
+        atexit._run_exitfuncs()  # a forked process of multiprocessing ends without them
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
