@@ -69,6 +69,20 @@ def test_earlier_steps_are_kept_where_they_are_needed() -> None:
     assert [step["id"] for step, _ in found.earlier] == ["3"]
 
 
+def test_a_step_that_only_goes_wrong_alone_needs_no_earlier_one() -> None:
+    """What runs beside a step may take what an earlier request has left behind for it."""
+    step = {**NEUTRAL, "role": "identity_int32", "before": "unknown-model", "beside": "one"}
+    steps: list[Taken] = [({**NEUTRAL, "role": "identity_int32"}, 1), (step, 2)]
+
+    def take(sequence: Sequence[Taken]) -> Unmet | None:
+        wrong = sequence[-1][0]["before"] == "unknown-model" and sequence[-1][0]["beside"] == "nothing"
+        return Unmet("", "") if wrong else None
+
+    found = shrunk(steps, Unmet("", ""), take, SHRINKING)
+    assert found.earlier == ()
+    assert remaining(found.step) == {"before": "unknown-model"}
+
+
 def test_what_does_not_go_wrong_again_is_said_to_be_so() -> None:
     steps: list[Taken] = [({**NEUTRAL, "role": "identity_int32"}, k) for k in range(3)]
     found = shrunk(steps, Unmet("", ""), lambda _: None, SHRINKING)

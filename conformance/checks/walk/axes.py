@@ -103,6 +103,8 @@ OTHERS: Mapping[str, Sequence[str]] = {"classes": ("none",), "corner": ("0",)}
 NEUTRAL: Step = {
     axis: values[0] for axis, values in {**CONTENTS, **FORMS, **WRITING, **NUMBERS, **WAYS, **COMPANY, **OTHERS}.items()
 }
+# A step with nothing beside it: who comes first is chance, and may hide what is wrong.
+ALONE: Step = {"beside": NEUTRAL["beside"]}
 # The order in which a step that went wrong is made plain: what is farthest from the tensors first.
 AXES = tuple(dict.fromkeys(("beside", "before", *WAYS, *WRITING, *NUMBERS, "id", *CONTENTS, "classes", "want", "send")))
 

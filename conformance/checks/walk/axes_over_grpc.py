@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from conformance.checks.walk.axes import (
+    ALONE,
     AXES,
     COMPANY,
     CONTENTS,
@@ -45,6 +46,7 @@ PLAIN_CALL: Step = {**NEUTRAL, "want": "raw"}
 SHRINKING = Axes(
     order=[axis for axis in AXES if axis not in ("send", "want", "classes")],
     neutral=PLAIN_CALL,
+    alone=ALONE,
     smaller={"count": CONTENTS["count"][1:]},
     forms=(
         {"send": "json", "classes": "none"},

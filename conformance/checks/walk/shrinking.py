@@ -49,6 +49,7 @@ class Axes:
     Attributes:
         order: the axes, in the order in which they are tried.
         neutral: the neutral values.
+        alone: what a step is without anything beside it.
         smaller: other values to try where the neutral one does not go wrong, the smallest first.
         forms: values of several axes that are only tried together, the plainest first.
         is_invalid: whether values make no request.
@@ -56,6 +57,7 @@ class Axes:
 
     order: Sequence[str]
     neutral: Step
+    alone: Step
     smaller: Mapping[str, Sequence[str]]
     forms: Sequence[Step]
     is_invalid: Callable[[Step], bool]
@@ -73,6 +75,8 @@ def shrunk(sequence: Sequence[Taken], unmet: Unmet, trial: Trial, axes: Axes) ->
     tries = _Tries(trial)
     *earlier, (step, salt) = sequence
     found = tries([(step, salt)])
+    if found is None and (alone := {**step, **axes.alone}) != step and (found := tries([(alone, salt)])):
+        step = alone
     if found is None and earlier:
         found = tries(sequence)
         earlier = _needed(earlier, (step, salt), tries) if found else []

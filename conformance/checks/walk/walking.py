@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from conformance.checks.walk import blame
 from conformance.checks.walk.alone import FORM_AXES, Lead, Walker
-from conformance.checks.walk.axes import AXES, COUNTS, NEUTRAL, is_invalid
+from conformance.checks.walk.axes import ALONE, AXES, COUNTS, NEUTRAL, is_invalid
 from conformance.checks.walk.covering import Step
 from conformance.checks.walk.shrinking import Axes, Shrunk, Taken, shrunk
 from conformance.expect.unmet import Unmet
@@ -15,6 +15,7 @@ from conformance.roles.roles import Role, load
 SHRINKING = Axes(
     order=[axis for axis in AXES if axis not in ("send", "want", "classes")],
     neutral=NEUTRAL,
+    alone=ALONE,
     smaller={"count": COUNTS},
     forms=(
         {"send": "json", "want": "nothing", "classes": "none"},
