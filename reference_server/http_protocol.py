@@ -37,7 +37,9 @@ class OipHttpProtocol(HttpToolsProtocol):
         None  # of a head that is waited for, or of the rest of a body that nobody reads
     )
     _refusal: HeadRefusal | None = None
+    _last_word: HeadRefusal | None = None  # for a request behind others that have no answer yet; no more is read
     _data = b""  # what is being read
+    _has_ended_one = False  # whether a request has ended in that, so that it does not begin with the next
     _frames: ChunkFrames | None = None  # of a body in chunks
     _unsent: Unsent | None = None
 
@@ -58,11 +60,12 @@ class OipHttpProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def eof_received(self) -> bool:  # type: ignore[override]
-        """Take it that the client sends no more; one that has sent a whole request still gets its answer."""
-        is_owed = self.cycle is not None and not (self.cycle.response_complete or self.cycle.more_body)
-        if is_owed:
+        """Take it that the client sends no more: whole requests still get their answers, one cut off is refused."""
+        if self._is_in_body and self._last_word is None:
+            self._refuse(heads.MALFORMED)
+        elif self._is_answering():
             self.cycle.keep_alive = False
-        return is_owed
+        return self._is_answering()
 
     def shutdown(self) -> None:
         """End a connection as the server does: at once where no whole request has come, else after the answer."""
@@ -93,11 +96,13 @@ class OipHttpProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Take bytes; a head may have so many and no more, and so may what stands around chunks."""
-        self._data = data
+        if self._last_word is not None:
+            return
+        self._data, self._has_ended_one = data, False
         self._head_size += len(data)
         super().data_received(data)
         self._data = b""
-        if self.transport.is_closing():
+        if self.transport.is_closing() or self._last_word is not None:
             return
         if not self._is_in_head:
             self._head_size = 0
@@ -121,7 +126,7 @@ class OipHttpProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """End the head of a request."""
-        self._is_behind_the_head, self._is_in_head, self._is_in_body = True, False, True
+        self._is_behind_the_head, self._is_in_head = True, False
         self._stop_timer()
         version = self.parser.get_http_version()
         refusal = heads.refusal(version, self.parser.get_method(), self.url, self.headers)
@@ -134,6 +139,7 @@ class OipHttpProtocol(HttpToolsProtocol):
             raise RefusedHeadError
         self._frames = ChunkFrames(self.limits) if heads.has_chunks(self.headers) else None
         super().on_headers_complete()
+        self._is_in_body = True
 
     def on_chunk_header(self) -> None:
         """Begin a chunk: the line with its size has ended."""
@@ -153,25 +159,26 @@ class OipHttpProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """End a request."""
-        self._is_in_body, self._frames = False, None
+        self._is_in_body, self._frames, self._has_ended_one = False, None, True
         self._stop_timer()
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
         """End an answer; the rest of a body that it was given without has to come in time."""
+        is_last = not self.pipeline
         super().on_response_complete()
+        if self._last_word is not None and is_last and not self.transport.is_closing():
+            self._end_with(self._last_word)
         if self._is_in_body and self.cycle.response_complete and self._timer is None:
             self._timer = self.loop.call_later(self.limits.patience, self._give_up)
 
     # --- what is refused -------------------------------------------------------------------------------------------
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002
-        """Refuse a malformed request and close; a whole request in front of it still gets its own answer first."""
-        if self.cycle is not None and not self.cycle.response_complete and not self.cycle.more_body:
-            self.cycle.keep_alive = False
-            return
+        """Refuse a malformed request and close."""
         has_other_method = isinstance(sys.exc_info()[1], HttpParserInvalidMethodError)
-        self._refuse(self._refusal or heads.of_what_is_not_read(self._data, has_other_method))
+        beginning = b"" if self._has_ended_one else self._data
+        self._refuse(self._refusal or heads.of_what_is_not_read(beginning, has_other_method))
 
     def _give_up(self) -> None:
         """End a connection whose next head, or the rest of whose body, does not come; in a head, with an answer."""
@@ -187,8 +194,22 @@ class OipHttpProtocol(HttpToolsProtocol):
             self._timer = None
 
     def _refuse(self, refusal: HeadRefusal) -> None:
-        """Say why and close; without a word where answers that come first are still under way."""
-        if not self.pipeline:
+        """Say why and close, when the requests in front have their answers."""
+        self._stop_timer()
+        if self._is_in_body and self.pipeline:
+            self.pipeline.popleft()  # the request that is refused: it waits for those in front
+        elif self._is_in_body or not self._is_answering():
+            self._end_with(refusal)
+            return
+        self._last_word = refusal
+
+    def _is_answering(self) -> bool:
+        """Whether an answer is under way, or waits for one that is."""
+        return bool(self.pipeline) or (self.cycle is not None and not self.cycle.response_complete)
+
+    def _end_with(self, refusal: HeadRefusal) -> None:
+        """Say why and close; without a word where the refused request itself has begun to be answered."""
+        if not (self._is_in_body and self.cycle.response_started):
             self.transport.write(self._refused(refusal.status, encode({"error": refusal.message})))
         self.transport.close()
 

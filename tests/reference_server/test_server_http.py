@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import signal
 import socket
 import subprocess
@@ -22,6 +23,7 @@ from tests.support.serving import Server, infer_octets, read_answer, running
 
 GOOD = infer_octets("raw_fixed", bytes(16), "0")
 BAD = infer_octets("raw_fixed", bytes(15), "0")
+STATUS = re.compile(rb"HTTP/1\.1 (\d{3}) ")
 
 # (method, path, status, body)
 PATHS = [
@@ -164,7 +166,7 @@ def pipelined(server: Server, octets: bytes) -> list[int]:
     with server.connection() as connection:
         connection.sendall(octets)
         received = b"".join(iter(lambda: connection.recv(65536), b""))
-    return [int(part[:3]) for part in received.split(b"HTTP/1.1 ")[1:]]
+    return [int(status) for status in STATUS.findall(received)]
 
 
 LAST = b"GET /v2/health/live HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n"
@@ -174,8 +176,30 @@ def test_pipelined_requests_are_answered_in_order(server: Server) -> None:
     assert pipelined(server, GOOD + BAD + GOOD + LAST) == [200, 400, 200, 200]
 
 
-def test_request_before_garbage_is_answered(server: Server) -> None:
-    assert pipelined(server, GOOD + b"no HTTP\r\n\r\n") == [200]
+CHUNKED = b"POST /v2/models/identity_int32/infer HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("octets", "status"),
+    [
+        (b"no HTTP\r\n\r\n", 400),
+        (b"GET /v2 HTTP/1.1\r\n\r\n", 400),  # no Host
+        (CHUNKED + b"xyz\r\n", 400),
+        (CHUNKED + b"FFFFFFFFFFFFFFFF\r\n", 413),
+        (CHUNKED + b"0\r\nbad trailer\r\n\r\n", 400),
+    ],
+)
+@pytest.mark.parametrize("before", [1, 2, 3])
+def test_requests_before_a_refused_one_are_answered(server: Server, octets: bytes, status: int, before: int) -> None:
+    assert pipelined(server, GOOD * before + octets) == [200] * before + [status]
+
+
+def test_requests_before_one_that_is_cut_off_are_answered(server: Server) -> None:
+    with server.connection() as connection:
+        connection.sendall(GOOD + GOOD + CHUNKED + b"5\r\n12")
+        connection.shutdown(socket.SHUT_WR)
+        received = b"".join(iter(lambda: connection.recv(65536), b""))
+    assert STATUS.findall(received) == [b"200", b"200", b"400"]
 
 
 @pytest.mark.parametrize(
