@@ -10,9 +10,11 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from conformance.certification.manifest import RECORDING, REPORT
 from conformance.judging.selection import collected_rows
 from conformance.judging.session import Session
-from conformance.transport import har, recording
+from conformance.terms import packed_files
+from conformance.transport import recording
 from conformance.transport import settings as settings_of
 from conformance.transport.call import Call
 from conformance.transport.exchange import Exchange
@@ -20,6 +22,8 @@ from conformance.transport.replay import Replayed
 from conformance.transport.settings import Settings
 from conformance.wire.grpc_request import GRPC_METHOD
 from conformance.wire.request import Message
+
+LONGEST_REPORT = 1 << 30  # bytes
 
 
 class _Heard(Replayed):
@@ -40,8 +44,8 @@ def messages(certified: Path) -> list[Message]:
 
     These go out over a bare socket; the client under measurement takes care of the framing itself.
     """
-    kept = recording.load(certified / har.NAME)
-    report = json.loads((certified / "report.json").read_text())
+    kept = recording.load(certified / RECORDING)
+    report = json.loads(packed_files.whole(certified / REPORT, LONGEST_REPORT))
     target = _Heard(settings_of.make(kept.url), kept.calls)
     with Session(target) as session:
         session.take_survey(report["options"]["extensions"])
