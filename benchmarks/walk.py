@@ -27,8 +27,8 @@ for name, examples in (("one", 50), ("ten", 500)):
 def pytest_unconfigure():
     Path("memory").write_text(str(most_memory()))
 """
-# What draws steps of the walk, of the kind that has the most axes.
-DRAWN = "drawn_exchanges_are_right and json"
+# What draws steps of the walk, with the plainest role, of every kind.
+DRAWN = "drawn_exchanges_are_right and identity_int32"
 
 
 @benchmark("explore-x10", "ten times the examples of `explore` on the walk", "one time", reach=10)
