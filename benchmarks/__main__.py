@@ -20,6 +20,8 @@ from benchmarks.ratio import Benchmark, CannotMeasureError, Measured, benchmark
 KEPT = Path(__file__).with_name("kept.json")
 # By how many per cent a ratio may be worse than what was kept: runs on a busy machine differ by this much.
 SLACK = 25.0
+# Ratios below this are chance: what copies nothing takes no time that could be measured.
+LEAST = 0.01
 
 
 def main() -> int:
@@ -85,6 +87,7 @@ def _print(one: Benchmark, measured: Measured, kept: Mapping[str, float]) -> Non
 
 def worse_by(one: Benchmark, ratio: float, kept: float) -> float:
     """Return by how many per cent a ratio is worse than the one that was kept; below 0 where it is better."""
+    ratio, kept = max(ratio, LEAST), max(kept, LEAST)
     worse = kept / ratio if one.more_is_better else ratio / kept
     return (worse - 1) * 100
 
