@@ -66,12 +66,12 @@ def chunk_lines_are_read_for_ever(original: Call, self: Any, data: bytes) -> Non
 
 
 @fault("http_protocol.OipHttpProtocol.eof_received", breaks="ROBUST-CUT")
-def cut_body_is_taken_for_whole(original: Callable[..., None], self: Any) -> bool:
+def cut_body_is_taken_for_whole(original: Callable[..., bool], self: Any) -> bool:
     """A request whose client ends the connection inside the body is carried out with what has come of it."""
-    original(self)
-    if self.cycle is not None:
-        self.cycle.more_body = False
-        self.cycle.message_event.set()
+    if not (self.cycle is not None and self.cycle.more_body):
+        return original(self)
+    self.cycle.more_body = False
+    self.cycle.message_event.set()
     return True
 
 

@@ -19,7 +19,14 @@ def declared(ours: float, *, more_is_better: bool) -> Benchmark:
 
 @pytest.mark.parametrize(
     ("ratio", "kept", "more_is_better", "percent"),
-    [(2.0, 1.0, False, 100), (1.0, 2.0, False, -50), (1.0, 2.0, True, 100), (2.0, 1.0, True, -50), (1.0, 1.0, True, 0), (0.004, 0.0, False, 0)],
+    [
+        (2.0, 1.0, False, 100),
+        (1.0, 2.0, False, -50),
+        (1.0, 2.0, True, 100),
+        (2.0, 1.0, True, -50),
+        (1.0, 1.0, True, 0),
+        (0.004, 0.0, False, 0),
+    ],
 )
 def test_worse_is_more_or_less(ratio: float, kept: float, more_is_better: bool, percent: float) -> None:
     assert benchmarks.worse_by(declared(1.0, more_is_better=more_is_better), ratio, kept) == pytest.approx(percent)
