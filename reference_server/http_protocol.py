@@ -61,9 +61,9 @@ class OipHttpProtocol(HttpToolsProtocol):
 
     def eof_received(self) -> bool:  # type: ignore[override]
         """Take it that the client sends no more: whole requests still get their answers, one cut off is refused."""
-        if self._is_in_body and self._last_word is None:
+        if self._is_in_body:
             self._refuse(heads.MALFORMED)
-        elif self._is_answering():
+        elif self._last_word is None and self._is_answering():
             self.cycle.keep_alive = False
         return self._is_answering()
 
@@ -198,6 +198,7 @@ class OipHttpProtocol(HttpToolsProtocol):
         self._stop_timer()
         if self._is_in_body and self.pipeline:
             self.pipeline.popleft()  # the request that is refused: it waits for those in front
+            self._is_in_body = False
         elif self._is_in_body or not self._is_answering():
             self._end_with(refusal)
             return

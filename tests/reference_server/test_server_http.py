@@ -194,9 +194,10 @@ def test_requests_before_a_refused_one_are_answered(server: Server, octets: byte
     assert pipelined(server, GOOD * before + octets) == [200] * before + [status]
 
 
-def test_requests_before_one_that_is_cut_off_are_answered(server: Server) -> None:
+@pytest.mark.parametrize("end", [CHUNKED + b"5\r\n12", CHUNKED + b"xyz\r\n", b"no HTTP\r\n\r\n"])
+def test_requests_before_the_end_of_the_client_are_answered(server: Server, end: bytes) -> None:
     with server.connection() as connection:
-        connection.sendall(GOOD + GOOD + CHUNKED + b"5\r\n12")
+        connection.sendall(GOOD + GOOD + end)
         connection.shutdown(socket.SHUT_WR)
         received = b"".join(iter(lambda: connection.recv(65536), b""))
     assert STATUS.findall(received) == [b"200", b"200", b"400"]
