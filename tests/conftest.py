@@ -19,6 +19,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 settings.register_profile("tests", deadline=None)
 settings.load_profile("tests")
 
+LONGEST = 600  # seconds; the longest tests take two minutes on a slow machine
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Say where copies of the documents are, in which the sentences of the ledger are looked up."""
@@ -31,6 +33,11 @@ def pytest_configure(config: pytest.Config) -> None:
     """Let pytest-xdist take files in their order: by itself it leaves those of few tests for last, the longest here."""
     if hasattr(config.option, "loadscopereorder"):
         config.option.loadscopereorder = False
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Have a test that waits for what never comes fail, and say where; the rows of the suite are none of these."""
+    item.add_marker(pytest.mark.timeout(LONGEST))
 
 
 @pytest.fixture(scope="session")

@@ -13,9 +13,9 @@ import pytest
 
 from conformance.transport import bare_sending
 from conformance.transport.exchange import Exchange, FailureKind
-from conformance.transport.http_client import HttpClient
 from conformance.transport.settings import Settings
 from conformance.wire.request import Message
+from tests.hostile.ways import Way, over_a_bare_socket, over_httpcore
 from tests.support.scripted import read_request, scripted
 
 PATIENCE = 2.0  # a busy machine may keep a server of these from its next piece for a second
@@ -74,26 +74,14 @@ ENDLESS = (
 )
 
 
-def over_httpcore(settings: Settings) -> Exchange:
-    client = HttpClient(settings)
-    try:
-        return client.send(POST)
-    finally:
-        client.close()
-
-
-def over_a_bare_socket(settings: Settings) -> Exchange:
-    return bare_sending.in_pieces(settings, POST, (), None, at_once=True)
-
-
-def over_a_bare_socket_held_back(settings: Settings) -> Exchange:
-    return bare_sending.after_go_ahead(settings, POST, None)
+def over_a_bare_socket_held_back(settings: Settings, message: Message) -> Exchange:
+    return bare_sending.after_go_ahead(settings, message, None)
 
 
 SENT = (over_httpcore, over_a_bare_socket, over_a_bare_socket_held_back)
 
 
-def given_up(send: Callable[[Settings], Exchange], dribble: Dribble) -> None:
+def given_up(send: Way, dribble: Dribble) -> None:
     def script(connection: socket.socket) -> None:
         if send is not over_a_bare_socket_held_back:
             read_request(connection)
@@ -101,7 +89,7 @@ def given_up(send: Callable[[Settings], Exchange], dribble: Dribble) -> None:
 
     with scripted(script) as url:
         started = time.monotonic()
-        exchange = send(Settings(url, timeout=PATIENCE))
+        exchange = send(Settings(url, timeout=PATIENCE), POST)
         took = time.monotonic() - started
     assert exchange.failure is not None, dribble.__name__
     assert exchange.failure.kind in (FailureKind.ENDLESS, FailureKind.MALFORMED), dribble.__name__
@@ -109,7 +97,7 @@ def given_up(send: Callable[[Settings], Exchange], dribble: Dribble) -> None:
 
 
 @pytest.mark.parametrize("send", SENT)
-def test_an_answer_without_an_end_is_given_up(send: Callable[[Settings], Exchange]) -> None:
+def test_an_answer_without_an_end_is_given_up(send: Way) -> None:
     dribbles = (*ENDLESS, go_ahead_again_and_again)
     with ThreadPoolExecutor(len(dribbles)) as side_by_side:  # each takes one and a half times the patience
         list(side_by_side.map(partial(given_up, send), dribbles))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,18 +16,7 @@ from conformance.report.reading import ReportError
 from conformance.terms import files
 from conformance.transport import config
 from conformance.transport.settings import SettingsError
-
-
-def pipe(path: Path) -> None:
-    os.mkfifo(path)
-
-
-def device(path: Path) -> None:
-    path.symlink_to("/dev/zero")
-
-
-def folder(path: Path) -> None:
-    path.mkdir()
+from tests.hostile.no_files import device, folder, pipe
 
 
 def nothing(path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import os
 import tomllib
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler
@@ -29,6 +28,7 @@ from conformance.terms.user_error import UserError
 from conformance.transport import har, recording
 from conformance.transport.har import HarError
 from conformance.transport.har_entry import expect_form
+from tests.hostile.no_files import device, folder, pipe
 from tests.support.made_manifests import manifest_with_all
 from tests.support.servers import serving
 from tests.support.small_reports import check, report, requirement
@@ -193,18 +193,6 @@ def test_every_member_of_an_entry_that_is_read_has_its_type(path: tuple[Any, ...
 
 
 # --- commands --------------------------------------------------------------------------------------------------------
-
-
-def pipe(path: Path) -> None:
-    os.mkfifo(path)
-
-
-def device(path: Path) -> None:
-    path.symlink_to("/dev/zero")
-
-
-def folder(path: Path) -> None:
-    path.mkdir()
 
 
 def deep(path: Path) -> None:

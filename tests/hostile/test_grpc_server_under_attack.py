@@ -22,6 +22,7 @@ from conformance.transport.grpc_connection import Connection
 from conformance.transport.grpc_stream import Stream
 from conformance.transport.settings import make
 from reference_server import grpc_port, workers
+from tests.support import programs
 from tests.support.grpc_serving import PATH, connected
 from tests.support.http2_frames import END_HEADERS, HEADERS, PING, PREFACE_OCTETS, SETTINGS, block, frame, framed
 
@@ -36,13 +37,9 @@ CALL = (
 def started(*options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """Start a server; yield where it listens over gRPC."""
     command = [sys.executable, "-m", "reference_server", "--port", "0", "--grpc-port", "0", *options]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        try:
-            yield process.stdout.readline().removeprefix("grpc ").rstrip("\n"), process
-        finally:
-            process.terminate()
+    with programs.started(command, stderr=subprocess.PIPE) as process:
+        programs.first_line(process)
+        yield programs.first_line(process).removeprefix("grpc "), process
 
 
 @pytest.fixture(scope="module")

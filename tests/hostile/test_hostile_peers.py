@@ -8,14 +8,13 @@ from __future__ import annotations
 import socket
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from conformance.transport import bare_sending
 from conformance.transport.exchange import Exchange, FailureKind, Reply
 from conformance.transport.http_client import HttpClient
 from conformance.transport.line import Line
@@ -26,6 +25,7 @@ from tests.hostile.bounds import Held, held
 from tests.hostile.misbehaviours import ROWS, Row
 from tests.hostile.misbehaviours.rows import whole
 from tests.hostile.proxy import Hostile, Wire, hostile
+from tests.hostile.ways import Way, over_a_bare_socket, over_httpcore
 from tests.support.scripted import Script, answers, read_request, scripted
 
 POST = Message("/v2/models/m/infer", (("Content-Type", "application/json"),), b'{"inputs":[]}')
@@ -40,28 +40,16 @@ def peer() -> Iterator[Hostile]:
         yield found
 
 
-def over_httpcore(settings: Settings) -> Exchange:
-    client = HttpClient(settings)
-    try:
-        return client.send(POST)
-    finally:
-        client.close()
-
-
-def over_a_bare_socket(settings: Settings) -> Exchange:
-    return bare_sending.in_pieces(settings, POST, (), None, at_once=True)
-
-
 CLIENTS = (over_httpcore, over_a_bare_socket)
 
 
 @pytest.mark.parametrize("send", CLIENTS)
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_an_exchange_comes_to_what_it_is(peer: Hostile, row: Row, send: Callable[[Settings], Exchange]) -> None:
+def test_an_exchange_comes_to_what_it_is(peer: Hostile, row: Row, send: Way) -> None:
     peer.misbehaves = row.does
     peer.rewind()
     started = time.monotonic()
-    exchange = send(Settings(peer.url, timeout=PATIENCE, max_answer=MOST))
+    exchange = send(Settings(peer.url, timeout=PATIENCE, max_answer=MOST), POST)
     took = time.monotonic() - started
     assert exchange.status in row.status, exchange
     came = exchange.failure and exchange.failure.kind

@@ -16,14 +16,12 @@ import trustme
 
 from conformance.judging.session import Session
 from conformance.judging.surveying import survey
-from conformance.transport import bare_sending
-from conformance.transport.exchange import Exchange
-from conformance.transport.http_client import HttpClient
 from conformance.transport.settings import Settings
 from conformance.transport.target import Target
 from conformance.transport.unreachable import Unreachable
 from conformance.wire.request import Message
 from tests.hostile.misbehaviours.rows import whole
+from tests.hostile.ways import Way, over_a_bare_socket, over_httpcore
 from tests.support.scripted import Script, read_request, scripted
 
 PATIENCE = 1.5
@@ -124,18 +122,6 @@ def under(authority: trustme.CA, certify: Certify, seen: list[bytes]) -> Script:
 # --- clients ----------------------------------------------------------------------------------------------------------
 
 
-def over_httpcore(settings: Settings) -> Exchange:
-    client = HttpClient(settings)
-    try:
-        return client.send(GET)
-    finally:
-        client.close()
-
-
-def over_a_bare_socket(settings: Settings) -> Exchange:
-    return bare_sending.in_pieces(settings, GET, (), None, at_once=True)
-
-
 CLIENTS = pytest.mark.parametrize("send", [over_httpcore, over_a_bare_socket])
 UNTRUSTED = (expired, of_another_name, of_an_unknown_authority, signed_by_itself)
 BROKEN = (speaking_plain_http, stalling, ending, raising_the_alarm)
@@ -149,13 +135,13 @@ def settings_for(url: str, ca_file: str, *, insecure: bool = False) -> Settings:
 @CLIENTS
 @pytest.mark.parametrize("certify", UNTRUSTED)
 def test_what_is_not_to_be_trusted_gets_no_request(
-    authority: trustme.CA, trusted: str, certify: Certify, send: Callable[[Settings], Exchange]
+    authority: trustme.CA, trusted: str, certify: Certify, send: Way
 ) -> None:
     seen: list[bytes] = []
     with over_https(under(authority, certify, seen)) as url:
         with pytest.raises(Unreachable, match="certificate") as raised:
-            send(settings_for(url, trusted))
-        assert send(settings_for(url, trusted, insecure=True)).status == 200  # as the user has it
+            send(settings_for(url, trusted), GET)
+        assert send(settings_for(url, trusted, insecure=True), GET).status == 200  # as the user has it
     assert raised.value.is_untrusted
     assert len(seen) == 1
 
@@ -163,13 +149,13 @@ def test_what_is_not_to_be_trusted_gets_no_request(
 @CLIENTS
 @pytest.mark.parametrize("speak", BROKEN)
 def test_what_is_no_tls_gets_no_request(
-    trusted: str, speak: Callable[[list[bytes], socket.socket], None], send: Callable[[Settings], Exchange]
+    trusted: str, speak: Callable[[list[bytes], socket.socket], None], send: Way
 ) -> None:
     seen: list[bytes] = []
     started = time.monotonic()
     with over_https(partial(speak, seen)) as url:
         with pytest.raises(Unreachable) as raised:
-            send(settings_for(url, trusted))
+            send(settings_for(url, trusted), GET)
         took = time.monotonic() - started
     assert not raised.value.is_untrusted
     assert took < 6 * PATIENCE
@@ -177,21 +163,21 @@ def test_what_is_no_tls_gets_no_request(
 
 
 @CLIENTS
-def test_old_tls_is_declined(authority: trustme.CA, trusted: str, send: Callable[[Settings], Exchange]) -> None:
+def test_old_tls_is_declined(authority: trustme.CA, trusted: str, send: Way) -> None:
     seen: list[bytes] = []
     with over_https(under(authority, of_tls_1_0, seen)) as url, pytest.raises(Unreachable):
-        send(settings_for(url, trusted))
+        send(settings_for(url, trusted), GET)
     assert not seen
 
 
 @CLIENTS
 @pytest.mark.parametrize("certify", [good, of_http_2_alone])
 def test_what_can_be_trusted_is_asked_over_http_1(
-    authority: trustme.CA, trusted: str, certify: Certify, send: Callable[[Settings], Exchange]
+    authority: trustme.CA, trusted: str, certify: Certify, send: Way
 ) -> None:
     seen: list[bytes] = []
     with over_https(under(authority, certify, seen)) as url:
-        assert send(settings_for(url, trusted)).status == 200
+        assert send(settings_for(url, trusted), GET).status == 200
     assert seen[0].startswith(b"GET /v2 HTTP/1.1\r\n")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.support import programs
 from tests.support.scripts import free_port, run
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -77,13 +77,9 @@ def started(command: str, port: str) -> Iterator[None]:
     words = shlex.split(command.replace("8000", port))
     assert words[:2] == ["oip-conformance", "serve"]
     program = [sys.executable, "-m", "reference_server", *words[2:], "--model=multi"]
-    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        try:
-            yield
-        finally:
-            process.terminate()
+    with programs.started(program) as process:
+        programs.first_line(process)
+        yield
 
 
 def test_the_tutorial_of_servers(tmp_path: Path) -> None:

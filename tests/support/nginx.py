@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.support import debian
+from tests.support.programs import started
 
 START_LIMIT = 10.0
 
@@ -76,12 +77,9 @@ def running(nginx: Path, folder: Path, upstream: str, servers: str) -> Iterator[
     text = CONFIGURATION.format(scratch=scratch, upstream=upstream.removeprefix("http://"), servers=servers)
     (folder / "nginx.conf").write_text(text)
     command = [str(nginx), "-e", "error.log", "-p", str(folder), "-c", str(folder / "nginx.conf")]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        try:
-            _wait(process, port, folder / "error.log")
-            yield Gateway(port, folder / "access.log")
-        finally:
-            process.terminate()
+    with started(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        _wait(process, port, folder / "error.log")
+        yield Gateway(port, folder / "access.log")
 
 
 def _free_port() -> int:
@@ -90,7 +88,7 @@ def _free_port() -> int:
     return port
 
 
-def _wait(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+def _wait(process: subprocess.Popen[str], port: int, log: Path) -> None:
     until = time.monotonic() + START_LIMIT
     while process.poll() is None and time.monotonic() < until:
         try:

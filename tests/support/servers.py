@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support import warm
+from tests.support.programs import first_line, started
 
 # Options of a reference server with few models: a whole run against it takes seconds, and has rows of every check.
 FEW_MODELS = ("--model=identity_int32", "--model=multi", "--model=scores_labelled")
@@ -79,12 +80,8 @@ def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
 def bundled(*options: str, program: tuple[str, ...] = ("-m", "reference_server")) -> Iterator[str]:
     """Start the reference server, or a variant of it, as a process of its own with these options; yields the URL."""
     command = [sys.executable, *program, "--port", "0", *options]
-    with subprocess.Popen(command, env=_environment(), stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        try:
-            yield process.stdout.readline().strip()
-        finally:
-            process.terminate()
+    with started(command, env=_environment()) as process:
+        yield first_line(process)
 
 
 @contextmanager
@@ -163,14 +160,8 @@ HEEDING_SIGINT = (
 
 def judge_and_interrupt(folder: Path, *arguments: str, after: str) -> subprocess.CompletedProcess[str]:
     """Run pytest likewise, and send it SIGINT once its output has a line with the text `after`."""
-    with subprocess.Popen(
-        [sys.executable, "-c", HEEDING_SIGINT, *PYTEST[3:], *arguments],
-        cwd=folder,
-        env=_environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
+    words = [sys.executable, "-c", HEEDING_SIGINT, *PYTEST[3:], *arguments]
+    with started(words, cwd=folder, env=_environment(), stderr=subprocess.PIPE) as process:
         seen = []
         for line in process.stdout or ():
             seen.append(line)

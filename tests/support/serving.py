@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from tests.support.programs import first_line, started
+
 TIMEOUT = 10.0
 HEADER = "inference-header-content-length"
 
@@ -76,14 +78,6 @@ def read_answer(connection: socket.socket, method: str = "POST") -> Answer:
 @contextmanager
 def running(*options: str) -> Iterator[Server]:
     """Start a server on a free port and stop it afterwards."""
-    with subprocess.Popen(
-        [sys.executable, "-m", "reference_server", "--port", "0", *options],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
-        try:
-            yield Server(process.stdout.readline().rstrip("\n"), process)
-        finally:
-            process.terminate()
+    command = [sys.executable, "-m", "reference_server", "--port", "0", *options]
+    with started(command, stderr=subprocess.PIPE) as process:
+        yield Server(first_line(process), process)

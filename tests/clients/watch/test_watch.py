@@ -19,6 +19,7 @@ from conformance.commands.main import main
 from conformance.commands.watch_waiting import Ended, Interruption, until_idle
 from tests.clients.watch.programs import GOOD, TRITON, WRONG_LENGTH, WRONG_TYPE, bare, program
 from tests.support.bare_requests import TIMEOUT, heard, request
+from tests.support.programs import first_line, started
 from tests.support.scripted import scripted
 from tests.support.servers import bundled
 
@@ -156,15 +157,11 @@ def watching(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
     heeding = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
     text = f"{heeding}from conformance.commands.main import main; sys.exit(main())"
     command = [sys.executable, "-c", text, "client", "watch", *FREE, *arguments]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
-        assert process.stdout is not None
-        line = process.stdout.readline()
+    with started(command, stderr=subprocess.STDOUT) as process:
+        line = first_line(process)
         found = re.search(r"http://127\.0\.0\.1:(\d+)", line)
-        try:
-            assert found, line
-            yield process, int(found[1])
-        finally:
-            process.kill()  # one that has ended is let be
+        assert found, line
+        yield process, int(found[1])
 
 
 def send(port: int, octets: bytes) -> bytes:

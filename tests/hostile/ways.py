@@ -1,0 +1,27 @@
+"""The ways in which the judge sends one request: its client of HTTP, and a socket of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from conformance.transport import bare_sending
+from conformance.transport.exchange import Exchange
+from conformance.transport.http_client import HttpClient
+from conformance.transport.settings import Settings
+from conformance.wire.request import Message
+
+Way = Callable[[Settings, Message], Exchange]
+
+
+def over_httpcore(settings: Settings, message: Message) -> Exchange:
+    """Send it with the client, and close that."""
+    client = HttpClient(settings)
+    try:
+        return client.send(message)
+    finally:
+        client.close()
+
+
+def over_a_bare_socket(settings: Settings, message: Message) -> Exchange:
+    """Send it over a socket, in one piece."""
+    return bare_sending.in_pieces(settings, message, (), None, at_once=True)
