@@ -19,7 +19,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 settings.register_profile("tests", deadline=None)
 settings.load_profile("tests")
 
-LONGEST = 600  # seconds; the longest tests take two minutes on a slow machine
+LONGEST = 900  # seconds; the longest, which judges a server for every fault, takes four minutes on a slow machine
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,8 +12,8 @@ from typing import Any
 from conformance.judging import baseline_file
 from conformance.judging.baseline import Baseline, unapplied
 from conformance.judging.baseline_file import BaselineError
-from conformance.report import formats
-from conformance.report.leaving import LeftBehind, claim, write_whole
+from conformance.report import baseline_update, formats
+from conformance.report.leaving import LeftBehind, claim
 from conformance.terms.result import CheckResult
 from conformance.terms.user_error import UserError
 from conformance.transport import journal
@@ -96,13 +95,9 @@ def with_baseline(
     baseline, path = files.baseline, files.baseline_path
     if baseline is None or path is None:
         return None, results
-    if files.updates_baseline and not is_whole:
-        sys.stderr.write(f"{path} is as it was: only a whole run can update it\n")
-    elif files.updates_baseline:
+    if files.updates_baseline:
         found = [baseline.applied(result) for result in results]
-        text = baseline_file.updated(path.read_text(encoding="utf-8") if path.exists() else "", found)
-        files.left.attempt(f"the baseline {path}", partial(write_whole, path, text))
-        baseline = baseline_file.of_text(text)
+        baseline = baseline_update.updated(path, baseline, found, files.left, is_whole=is_whole)
     return baseline, [baseline.applied(unapplied(result)) for result in results]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -11,12 +10,11 @@ from typing import Any
 
 import pytest
 
-from conformance.judging.baseline import Baseline, unapplied
+from conformance.judging.baseline import unapplied
 from conformance.judging.conclusion import Conclusion, concluded, in_order, missing_rows, places_of_rows
 from conformance.plugin.base_run import BaseRun, now
 from conformance.plugin.collection import FOLDER
-from conformance.report import formats, github
-from conformance.report.leaving import write_whole
+from conformance.report import baseline_update, formats, github
 from conformance.terms.check import key
 from conformance.terms.result import CheckResult
 from conformance.terms.verdict import EXIT_STATUS
@@ -71,23 +69,9 @@ def _conclude(run: BaseRun) -> Conclusion:
     )
     baseline = options.baseline
     if baseline is not None and options.updates_baseline and options.baseline_file is not None:
-        baseline = _updated_baseline(run, baseline, options.baseline_file, results, whole=not missing)
+        baseline = baseline_update.updated(options.baseline_file, baseline, results, run.left, is_whole=not missing)
         results = [baseline.applied(unapplied(result)) for result in results]
     return concluded(results, missing, baseline, run.stopped)
-
-
-def _updated_baseline(
-    run: BaseRun, baseline: Baseline, path: Path, results: Sequence[CheckResult], *, whole: bool
-) -> Baseline:
-    """Write the baseline anew and return it; what fails is known from then on."""
-    from conformance.judging import baseline_file  # and what edits TOML with it, which hardly any run needs
-
-    if not whole:
-        sys.stderr.write(f"{path} is as it was: only a whole run can update it\n")
-        return baseline
-    text = baseline_file.updated(path.read_text(encoding="utf-8") if path.exists() else "", results)
-    run.left.attempt(f"the baseline {path}", partial(write_whole, path, text))
-    return baseline_file.of_text(text)
 
 
 def _merge_recordings(run: BaseRun, folder: Path) -> None:

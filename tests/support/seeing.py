@@ -40,6 +40,7 @@ TIMEOUT = 3.0
 PATIENCE = 25
 LARGEST_MESSAGE = 64 * 1024 * 1024
 MET = (Outcome.PASS, Outcome.OBSERVED, Outcome.NOT_APPLICABLE)
+UNSEEN = (*MET, Outcome.BLOCKED)  # nothing is said against the server
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +168,7 @@ def _until(results: Iterator[CheckResult], wanted: Collection[str] | None) -> It
     missed: set[str] = set()
     for result in results:
         yield result
-        if result.outcome not in MET:
+        if result.outcome not in UNSEEN:
             missed.add(miss_of(result).requirement)
         if wanted is not None and missed and missed >= set(wanted):
             return

@@ -26,7 +26,8 @@ def pytest_main(arguments: list[str]) -> int:
     import pytest
 
     sys.path.insert(0, os.getcwd())
-    return int(pytest.main(arguments))
+    # pytest warns of an installed plugin that is imported already, as ours is: its assertions cannot be rewritten.
+    return int(pytest.main(["-W", "ignore::pytest.PytestAssertRewriteWarning", *arguments]))
 
 
 def command_main(arguments: list[str]) -> int:
