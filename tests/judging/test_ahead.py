@@ -86,10 +86,10 @@ class _Overwhelmed(BaseHTTPRequestHandler):
             return
         try:
             found = httpcore.request(self.command, self.behind + self.path, headers=self.headers.items(), content=body)
-            headers = [(name.decode(), value.decode()) for name, value in found.headers]
-            self._answer(found.status, headers, found.content)
         finally:
-            self.room.release()
+            self.room.release()  # before the answer, behind which the next request may come at once
+        headers = [(name.decode(), value.decode()) for name, value in found.headers]
+        self._answer(found.status, headers, found.content)
 
     do_POST = do_GET  # noqa: N815
 

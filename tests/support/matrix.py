@@ -99,7 +99,11 @@ def _see_in_worker(name: str, steps: Path, *, whole: bool) -> Sighting:
         sighting = _see_sampled(fault, found, shuffled(fault, more)[:1])
         if not (strays if is_honest else complaints)(sighting, fault):
             return sighting
-    return see(server(), fault, [*found, *more])
+    sighting = see(server(), fault, [*found, *more])
+    if not (whole and is_honest):
+        return sighting
+    over = [case for case in every_hostile_row() if case[0].is_over_grpc == fault.over_grpc]
+    return sighting.and_then(see(impatient_server(), fault, over))
 
 
 def _see_sampled(fault: Fault, found: Rows, more: Rows) -> Sighting:
@@ -110,13 +114,7 @@ def _see_sampled(fault: Fault, found: Rows, more: Rows) -> Sighting:
     unseen = set(fault.breaks) - {miss.requirement for miss in sighting.misses}
     if not unseen:
         return sighting
-    further = see(server(), fault, meant(found, unseen), until=unseen)
-    return Sighting(
-        fault.name,
-        sighting.touched or further.touched,
-        sighting.misses + further.misses,
-        round(sighting.seconds + further.seconds, 2),
-    )
+    return sighting.and_then(see(server(), fault, meant(found, unseen), until=unseen))
 
 
 def is_seen_by(check_id: str, load: Load) -> bool:
@@ -133,7 +131,8 @@ def run(names: Iterable[str], *, whole: bool = True) -> dict[str, Sighting]:
 
     Args:
         names: of those to run.
-        whole: every row that may see a fault; else a sample, and every row where the sample raises a doubt.
+        whole: every row that may see a fault, and of honest servers what they withstand; else a sample, and every row
+            where the sample raises a doubt.
     """
     pool = ProcessPoolExecutor(PROCESSES, mp_context=get_context("spawn"))
     with pool, TemporaryDirectory() as folder:

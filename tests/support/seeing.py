@@ -72,6 +72,11 @@ class Sighting:
         """Return the rows with these outcomes."""
         return [miss for miss in self.misses if miss.outcome in outcomes]
 
+    def and_then(self, further: Sighting) -> Sighting:
+        """Return what this run and a further one of the same server saw together."""
+        touched, seconds = self.touched or further.touched, round(self.seconds + further.seconds, 2)
+        return Sighting(self.name, touched, self.misses + further.misses, seconds)
+
 
 class Server:
     """The reference server in a thread; `replace` puts another application in its place."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from conformance.checks.robustness.octets import CRLF, plain
-from conformance.checks.robustness.withstanding import expect_served, withstanding
+from conformance.checks.robustness.withstanding import BUSY, expect_served, withstanding
+from conformance.expect.unmet import NotApplicable, Unmet
 from conformance.roles.model import Model
 from conformance.terms.check import check, rows
 from conformance.transport.target import Target
@@ -40,7 +41,16 @@ def _unread(target: Target, _: Model) -> bytes:
     ("8-connections-of-500-requests-whose-answers-are-not-read", _unread, 8),
 )
 def slow_clients_keep_nobody_waiting(target: Target, model: Model, begin: Begin, count: int) -> None:
-    """Idle and slow connections, and clients that do not read, keep no other client waiting."""
+    """Idle and slow connections, and clients that do not read, keep no other client waiting.
+
+    Raises:
+        NotApplicable: the server takes fewer requests at a time, and the others are told so.
+    """
     with withstanding(target, model), target.hold([begin(target, model)] * count):
         for salt in range(4, 7):
-            expect_served(target, model, salt)
+            try:
+                expect_served(target, model, salt)
+            except Unmet as unmet:
+                if unmet.reply is not None and unmet.reply.status in BUSY:
+                    raise NotApplicable(f"fewer than {count} requests at a time are taken") from None
+                raise

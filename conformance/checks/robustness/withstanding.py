@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,6 +16,9 @@ from conformance.transport.peer import Peer
 from conformance.transport.unreachable import TargetLost
 
 TRIES = 6  # at the plain request before: a server may still have to do with what another row has sent
+# Statuses of a server that has enough to do, and seconds in which it may have done with what was sent before.
+BUSY = (429, 503)
+PAUSES = (0.1, 0.2, 0.4, 0.8)
 ENDED = (FailureKind.CLOSED, FailureKind.BROKEN)
 # What leaves a client waiting. What comes and cannot be read, such as a head of a megabyte, is an end, too.
 UNSETTLED = (FailureKind.TIMEOUT, FailureKind.ENDLESS, FailureKind.STATUSLESS)
@@ -58,9 +62,18 @@ def _expect_ready(target: Peer, model: Model) -> None:
 
 
 def expect_served(target: Peer, model: Model, salt: int) -> None:
-    """Expect that a plain request on a connection of its own is answered, and with its own tensors."""
+    """Expect that a plain request on a connection of its own is answered, and with its own tensors.
+
+    A server that takes few requests at a time, and says so, has a moment to be done with those before.
+    """
     tensors = replace(model, salt=(model.salt + salt * 31) % 256).sample()
-    reply = target.send(target.message(model.request(tensors, send="json")), fresh=True)
+    message = target.message(model.request(tensors, send="json"))
+    reply = target.send(message, fresh=True)
+    for pause in PAUSES:
+        if reply.status not in BUSY:
+            break
+        time.sleep(pause)
+        reply = target.send(message, fresh=True)
     try:
         expect(reply).tensors(model.expected(tensors))
     except Unmet as unmet:
