@@ -6,7 +6,7 @@ import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
 from reference_server.faults import fault
@@ -96,6 +96,21 @@ def few_connections_are_served_at_a_time(original: Call, self: Any, transport: A
     original(self, transport)
     if len(self.connections) > SLOW:
         transport.pause_reading()
+
+
+@fault("app.Service.infer", breaks="ROBUST-RESET")
+async def places_of_clients_that_leave_are_kept(original: Answer, self: Any, http: Request) -> Response:
+    """Eight requests have a place, and one whose client leaves inside it keeps it for ever; the others are told 503."""
+    self.taken = getattr(self, "taken", 0) + 1
+    try:
+        if self.taken > SLOW:
+            return JSONResponse({"error": "no place is left"}, 503)
+        return await original(self, http)
+    except ClientDisconnect:
+        self.taken += 1  # what is given back below
+        raise
+    finally:
+        self.taken -= 1
 
 
 async def _never_answered(http: Request) -> Response:

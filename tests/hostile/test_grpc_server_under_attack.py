@@ -38,8 +38,8 @@ def started(*options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """Start a server; yield where it listens over gRPC."""
     command = [sys.executable, "-m", "reference_server", "--port", "0", "--grpc-port", "0", *options]
     with programs.started(command, stderr=subprocess.PIPE) as process:
-        programs.first_line(process)
-        yield programs.first_line(process).removeprefix("grpc "), process
+        programs.next_line(process)
+        yield programs.next_line(process).removeprefix("grpc "), process
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ import pytest
 
 from reference_server import command_line_limits
 from reference_server.stalls import Unsent
-from tests.support.programs import first_line, started
+from tests.support.programs import next_line, started
 from tests.support.serving import Server, infer_octets, read_answer, running
 
 GOOD = infer_octets("identity_int32", b'{"inputs":[{"name":"INPUT","shape":[1],"datatype":"INT32","data":[7]}]}')
@@ -61,7 +61,7 @@ def test_out_of_descriptors_is_one_line_and_serving_goes_on() -> None:
         "0",
     ]
     with started(command, stderr=subprocess.PIPE) as process:
-        server = Server(first_line(process), process)
+        server = Server(next_line(process), process)
         with ExitStack() as stack:
             for _ in range(200):
                 stack.enter_context(socket.create_connection(server.address, 10))

@@ -78,7 +78,7 @@ def started(command: str, port: str) -> Iterator[None]:
     assert words[:2] == ["oip-conformance", "serve"]
     program = [sys.executable, "-m", "reference_server", *words[2:], "--model=multi"]
     with programs.started(program) as process:
-        programs.first_line(process)
+        programs.next_line(process)
         yield
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from conformance.terms import ledger
 from conformance.transport.reference import ReferenceServer
-from tests.support.programs import first_line, started
+from tests.support.programs import next_line, started
 from tests.support.recordings import log_of
 from tests.support.servers import JsonOnly, judge, judge_afresh, serving
 from tests.support.valid_reports import valid_report
@@ -45,7 +45,7 @@ def faulty(name: str) -> Iterator[tuple[str, str]]:
     """Serve with a fault; yields the URL and host:port of gRPC."""
     program = [sys.executable, "-m", "reference_server", "--port", "0", "--grpc-port", "0", "--fault", name]
     with started(program) as process:
-        yield first_line(process), first_line(process).removeprefix("grpc ")
+        yield next_line(process), next_line(process).removeprefix("grpc ")
 
 
 @pytest.fixture(scope="module")

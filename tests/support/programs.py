@@ -33,7 +33,7 @@ def started(command: Sequence[str], **how: Any) -> Iterator[subprocess.Popen[str
                 raise
 
 
-def first_line(process: subprocess.Popen[str]) -> str:
+def next_line(process: subprocess.Popen[str]) -> str:
     """Return the next line that a program says, without its end."""
     assert process.stdout is not None
     return process.stdout.readline().rstrip("\n")

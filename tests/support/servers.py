@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support import warm
-from tests.support.programs import first_line, started
+from tests.support.programs import next_line, started
 
 # Options of a reference server with few models: a whole run against it takes seconds, and has rows of every check.
 FEW_MODELS = ("--model=identity_int32", "--model=multi", "--model=scores_labelled")
@@ -81,7 +81,7 @@ def bundled(*options: str, program: tuple[str, ...] = ("-m", "reference_server")
     """Start the reference server, or a variant of it, as a process of its own with these options; yields the URL."""
     command = [sys.executable, *program, "--port", "0", *options]
     with started(command, env=_environment()) as process:
-        yield first_line(process)
+        yield next_line(process)
 
 
 @contextmanager

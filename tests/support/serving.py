@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from tests.support.programs import first_line, started
+from tests.support.programs import next_line, started
 
 TIMEOUT = 10.0
 HEADER = "inference-header-content-length"
@@ -80,4 +80,4 @@ def running(*options: str) -> Iterator[Server]:
     """Start a server on a free port and stop it afterwards."""
     command = [sys.executable, "-m", "reference_server", "--port", "0", *options]
     with started(command, stderr=subprocess.PIPE) as process:
-        yield Server(first_line(process), process)
+        yield Server(next_line(process), process)

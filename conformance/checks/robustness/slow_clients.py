@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from conformance.checks.robustness.octets import CRLF, plain
-from conformance.checks.robustness.withstanding import BUSY, expect_served, withstanding
+from conformance.checks.robustness.withstanding import expect_served, is_busy, withstanding
 from conformance.expect.unmet import NotApplicable, Unmet
 from conformance.roles.model import Model
 from conformance.terms.check import check, rows
@@ -44,13 +44,13 @@ def slow_clients_keep_nobody_waiting(target: Target, model: Model, begin: Begin,
     """Idle and slow connections, and clients that do not read, keep no other client waiting.
 
     Raises:
-        NotApplicable: the server takes fewer requests at a time, and the others are told so.
+        NotApplicable: there are requests under way, and the server takes fewer at a time and says so.
     """
     with withstanding(target, model), target.hold([begin(target, model)] * count):
         for salt in range(4, 7):
             try:
                 expect_served(target, model, salt)
             except Unmet as unmet:
-                if unmet.reply is not None and unmet.reply.status in BUSY:
+                if begin is _half_a_body and is_busy(unmet):
                     raise NotApplicable(f"fewer than {count} requests at a time are taken") from None
                 raise

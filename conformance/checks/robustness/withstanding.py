@@ -16,7 +16,7 @@ from conformance.transport.peer import Peer
 from conformance.transport.unreachable import TargetLost
 
 TRIES = 6  # at the plain request before: a server may still have to do with what another row has sent
-# Statuses of a server that has enough to do, and seconds in which it may have done with what was sent before.
+# Statuses of a server that has enough to do, and seconds in which it may be done with what was sent before.
 BUSY = (429, 503)
 PAUSES = (0.1, 0.2, 0.4, 0.8)
 ENDED = (FailureKind.CLOSED, FailureKind.BROKEN)
@@ -37,7 +37,7 @@ def withstanding(target: Peer, model: Model) -> Iterator[None]:
     try:
         yield
         for salt in (2, 3):  # what a server does of its own at an end it may do behind the first
-            expect_served(target, model, salt)
+            _expect_served_soon(target, model, salt)
     except TargetLost as lost:
         last = Reply(target.exchanges[-1])
         said = f"the server died: {lost}" if lost.has_died else str(lost)
@@ -48,7 +48,7 @@ def withstanding(target: Peer, model: Model) -> Iterator[None]:
 def _expect_ready(target: Peer, model: Model) -> None:
     for left in reversed(range(TRIES)):
         try:
-            expect_served(target, model, 1)
+            _expect_served_soon(target, model, 1)
         except TargetLost:
             if left:
                 target.hope()
@@ -62,24 +62,32 @@ def _expect_ready(target: Peer, model: Model) -> None:
 
 
 def expect_served(target: Peer, model: Model, salt: int) -> None:
-    """Expect that a plain request on a connection of its own is answered, and with its own tensors.
-
-    A server that takes few requests at a time, and says so, has a moment to be done with those before.
-    """
+    """Expect that a plain request on a connection of its own is answered, and with its own tensors."""
     tensors = replace(model, salt=(model.salt + salt * 31) % 256).sample()
-    message = target.message(model.request(tensors, send="json"))
-    reply = target.send(message, fresh=True)
-    for pause in PAUSES:
-        if reply.status not in BUSY:
-            break
-        time.sleep(pause)
-        reply = target.send(message, fresh=True)
+    reply = target.send(target.message(model.request(tensors, send="json")), fresh=True)
     try:
         expect(reply).tensors(model.expected(tensors))
     except Unmet as unmet:
         unmet.requirement = None
         unmet.expected = f"a plain request answered beside it, or behind it: {unmet.expected}"
         raise
+
+
+def _expect_served_soon(target: Peer, model: Model, salt: int) -> None:
+    """Expect the same of a server that may be busy with what was sent before, where it takes few requests at a time."""
+    for pause in PAUSES:
+        try:
+            return expect_served(target, model, salt)
+        except Unmet as unmet:
+            if not is_busy(unmet):
+                raise
+        time.sleep(pause)
+    return expect_served(target, model, salt)
+
+
+def is_busy(unmet: Unmet) -> bool:
+    """Say whether it was not met because the server takes no more requests at a time."""
+    return unmet.reply is not None and unmet.reply.status in BUSY
 
 
 def expect_declined(reply: Reply, what: str) -> None:

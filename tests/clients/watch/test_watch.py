@@ -19,7 +19,7 @@ from conformance.commands.main import main
 from conformance.commands.watch_waiting import Ended, Interruption, until_idle
 from tests.clients.watch.programs import GOOD, TRITON, WRONG_LENGTH, WRONG_TYPE, bare, program
 from tests.support.bare_requests import TIMEOUT, heard, request
-from tests.support.programs import first_line, started
+from tests.support.programs import next_line, started
 from tests.support.scripted import scripted
 from tests.support.servers import bundled
 
@@ -158,7 +158,7 @@ def watching(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
     text = f"{heeding}from conformance.commands.main import main; sys.exit(main())"
     command = [sys.executable, "-c", text, "client", "watch", *FREE, *arguments]
     with started(command, stderr=subprocess.STDOUT) as process:
-        line = first_line(process)
+        line = next_line(process)
         found = re.search(r"http://127\.0\.0\.1:(\d+)", line)
         assert found, line
         yield process, int(found[1])
