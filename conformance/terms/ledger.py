@@ -48,6 +48,14 @@ class Basis(StrEnum):
     DERIVED = "derived"
 
 
+class Concern(StrEnum):
+    """What a requirement is about, which bounds the warrant of a MUST."""
+
+    EXCHANGE = "exchange"  # a request that a conforming client may send gets its right answer, or a well-formed error
+    REFUSAL = "refusal"  # a request that the protocol's documents call wrong is refused, and nothing comes of it
+    TRANSPORT = "transport"  # HTTP, gRPC and JSON, as far as legal requests and readable answers need them
+
+
 class Party(StrEnum):
     """Whom a requirement binds."""
 
@@ -74,6 +82,7 @@ class Requirement:
 
     Attributes:
         cited: the keys of the sentences that it rests on.
+        concern: what it is about; None for robustness, which is in no verdict.
         page: the area on whose page it stands, which is the same over both transports.
         note: empty where there is none.
         party: whom it binds.
@@ -86,6 +95,7 @@ class Requirement:
     basis: Basis
     statement: str
     cited: tuple[str, ...]
+    concern: Concern | None
     page: str
     note: str = ""
     party: Party = Party.SERVER
@@ -193,6 +203,7 @@ def _requirement(requirement_id: str, table: Mapping[str, Any], page: str) -> Re
         basis=Basis(table["basis"]),
         statement=table["statement"],
         cited=tuple(table["sources"]),
+        concern=Concern(table["concern"]) if "concern" in table else None,
         page=page,
         note=table.get("note", ""),
         party=Party(table.get("party", Party.SERVER)),

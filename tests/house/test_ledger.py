@@ -12,7 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from conformance.terms import data, ledger
-from conformance.terms.ledger import Basis, Level, Requirement
+from conformance.terms.ledger import Basis, Concern, Level, Requirement
 from tests.support.tables import on_each
 
 IDS = tuple(ledger.load())
@@ -26,6 +26,7 @@ def _schema() -> dict[str, Any]:
 def _entry(**changes: Any) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "level": "MUST",
+        "concern": "exchange",
         "extension": "raw",
         "area": "raw",
         "basis": "literal",
@@ -50,6 +51,8 @@ def test_schema_accepts_a_plain_entry() -> None:
         {"RAW-ONE-INPUT": _entry(basis="derived", note="Decision: it follows.")}
     )
     assert Draft202012Validator(_schema()).is_valid({"RAW-ONE-INPUT": _entry(basis="derived", level="SHOULD")})
+    robustness = _entry(extension="robustness", area="robustness", concern=None)
+    assert Draft202012Validator(_schema()).is_valid({"ROBUST-HEAD": robustness})
 
 
 @pytest.mark.parametrize(
@@ -58,6 +61,9 @@ def test_schema_accepts_a_plain_entry() -> None:
         ("raw-one", _entry()),
         ("SOAP-ONE", _entry()),
         ("RAW-ONE-INPUT", _entry(level="must")),
+        ("RAW-ONE-INPUT", _entry(concern=None)),
+        ("RAW-ONE-INPUT", _entry(concern="safety")),
+        ("ROBUST-HEAD", _entry(extension="robustness", area="robustness")),
         ("RAW-ONE-INPUT", _entry(extension="grpc")),
         ("RAW-ONE-INPUT", _entry(area="header")),
         ("RAW-ONE-INPUT", _entry(basis="implied")),
@@ -115,6 +121,7 @@ def test_requirement_is_what_the_file_says() -> None:
         "not in the model's order.",
         cited=("triton-binary.order", "triton-binary.example-request-data"),
         note="Decision: the KServe page is silent on order, but its example follows it.",
+        concern=Concern.EXCHANGE,
         page="ordering",
     )
 

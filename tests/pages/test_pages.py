@@ -17,7 +17,7 @@ from conformance.pages.servers import Server
 from conformance.roles import golden_calls, golden_requests
 from conformance.terms import data, ledger
 from conformance.terms.check import Check
-from conformance.terms.ledger import Basis, Level, Party, Requirement
+from conformance.terms.ledger import Basis, Concern, Level, Party, Requirement
 from conformance.transport import reference_faults
 from reference_server import faults
 
@@ -29,7 +29,8 @@ CASES: dict[str, golden_requests.Case | golden_calls.GrpcCase] = {
 
 
 def entry(area: str = "raw", extension: str = "raw") -> Requirement:
-    return Requirement("RAW-A", Level.MUST, extension, area, Basis.LITERAL, "A.", ("rfc9110.field-names",), area)
+    cited = ("rfc9110.field-names",)
+    return Requirement("RAW-A", Level.MUST, extension, area, Basis.LITERAL, "A.", cited, Concern.EXCHANGE, area)
 
 
 # --- examples ---------------------------------------------------------------------------------------------------------
