@@ -97,4 +97,4 @@ def requests_per_second() -> Measured:
 
 def _requests(report: Path) -> int:
     """Return how many requests were sent for the rows of a report."""
-    return sum(len(row["exchanges"]) for row in json.loads(report.read_text())["checks"])
+    return sum(len(row["exchanges"]) for row in json.loads(report.read_text())["rows"])

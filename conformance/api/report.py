@@ -15,6 +15,7 @@ from conformance.terms import ledger
 from conformance.terms.check import label
 from conformance.terms.outcome import Outcome
 from conformance.terms.text import safe
+from conformance.terms.verdict import in_words
 
 # How much a text of a report shows.
 SHOWN_REQUIREMENTS, SHOWN_ROWS, SHOWN_NAMES = 10, 3, 5
@@ -90,6 +91,12 @@ class Report:
         return str(self.document["verdict"])
 
     @property
+    def interoperable(self) -> bool | None:
+        """Whether every MUST of exchange and transport is met; None where that cannot be said."""
+        found: bool | None = self.document["interoperable"]
+        return found
+
+    @property
     def why(self) -> tuple[str, ...]:
         """A line for each reason; none where the verdict is `conformant`."""
         return tuple(self.document["why"])
@@ -108,10 +115,10 @@ class Report:
     def robustness(self) -> Robustness | None:
         """What became of hostile requests; None where none were asked for."""
         found = self.document.get("robustness")
-        return found and Robustness(found["held"], found["of"], _unmet(found["checks"], Outcome.ADVISORY))
+        return found and Robustness(found["held"], found["of"], _unmet(found["rows"], Outcome.ADVISORY))
 
     def _unmet(self, outcome: Outcome) -> tuple[UnmetRequirement, ...]:
-        return _unmet(self.document["checks"], outcome)
+        return _unmet(self.document["rows"], outcome)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON report, as a copy of its own."""
@@ -141,7 +148,7 @@ class Report:
 
     def _headline(self) -> str:
         why = f": {safe('; '.join(self.why), 600)}" if self.why else ""
-        return f"{safe(self.document['target']['url'])} is {self.verdict}{why}"
+        return f"{safe(self.document['target']['url'])} is {in_words(self.verdict, self.interoperable)}{why}"
 
 
 def _unmet(checks: Sequence[Mapping[str, Any]], outcome: Outcome) -> tuple[UnmetRequirement, ...]:
@@ -155,7 +162,7 @@ def _unmet(checks: Sequence[Mapping[str, Any]], outcome: Outcome) -> tuple[Unmet
 
 def _row(check: Mapping[str, Any]) -> UnmetRow:
     failure = check["failure"]
-    return UnmetRow(check["id"], check["row"], check["message"], failure["sent"], failure["repeat"])
+    return UnmetRow(check["check"], check["row"], check["message"], failure["sent"], failure["repeat"])
 
 
 def _requirement(entry: ledger.Requirement, rows: Sequence[UnmetRow]) -> UnmetRequirement:

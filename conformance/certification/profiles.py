@@ -40,7 +40,7 @@ def unmet(profile: str, report: Mapping[str, Any]) -> list[str]:
 
 
 def _missing_roles(report: Mapping[str, Any]) -> list[str]:
-    missing = dict.fromkeys(role for row in report["checks"] if (role := missing_role(row)) is not None)
+    missing = dict.fromkeys(role for row in report["rows"] if (role := missing_role(row)) is not None)
     optional = {name for name, role in roles.load().items() if role.is_optional}
     return [f"no model fills the role {name}" for name in missing if name not in optional]
 
@@ -49,7 +49,7 @@ def _unmet_musts(profile: str, report: Mapping[str, Any]) -> list[str]:
     grpc = OVER_GRPC in report["options"]["extensions"]
     demanded = {"protocol", *extensions(profile, grpc=grpc)}
     rows: dict[str, list[Mapping[str, Any]]] = {}
-    for row in report["checks"]:
+    for row in report["rows"]:
         for requirement in row["requirements"]:
             rows.setdefault(requirement, []).append(row)
     return [

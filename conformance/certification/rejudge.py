@@ -92,8 +92,8 @@ def judged(target: Replayed, report: Mapping[str, Any], made: Manifest) -> tuple
 
 
 def _compared(again: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator[str]:
-    ours, theirs = ({(row["id"], row["row"]): row for row in each["checks"]} for each in (again, report))
-    if len(theirs) != len(report["checks"]):
+    ours, theirs = ({(row["check"], row["row"]): row for row in each["rows"]} for each in (again, report))
+    if len(theirs) != len(report["rows"]):
         yield "the report has a row twice"
     yield from (f"the report lacks {check} [{row}]" for check, row in ours.keys() - theirs.keys())
     yield from (

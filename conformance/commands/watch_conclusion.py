@@ -78,7 +78,7 @@ def conclude(watched: Watched, files: RunFiles, *, is_strict: bool, shows_all: b
     lines = [*_shown(watched, conclusion, survey, shows_all=shows_all), *github.commands(report, os.environ)]
     lines.append(_verdict_line(watched, conclusion, survey))
     verdict, gate = conclusion.verdict, conclusion.gate
-    status = verdict.exit_status if gate is None else gate.exit_status(verdict)
+    status = verdict.exit_status() if gate is None else gate.exit_status(verdict)
     return "\n".join(lines), status if files.left.is_whole else EXIT_STATUS["incomplete"]
 
 

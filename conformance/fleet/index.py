@@ -143,8 +143,8 @@ def _is_any(entries: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _unmet(report: Report) -> Iterator[dict[str, Any]]:
-    rows = Counter(check["failure"]["requirement"] for check in report["checks"] if _is_unmet(check))
-    known = {check["failure"]["requirement"] for check in report["checks"] if check["outcome"] == Outcome.KNOWN_FAILURE}
+    rows = Counter(check["failure"]["requirement"] for check in report["rows"] if _is_unmet(check))
+    known = {check["failure"]["requirement"] for check in report["rows"] if check["outcome"] == Outcome.KNOWN_FAILURE}
     for entry in report["requirements"]:
         if rows[entry["id"]]:
             is_known = entry["id"] in known and entry["verdict"] == Outcome.KNOWN_FAILURE

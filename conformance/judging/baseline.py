@@ -16,9 +16,9 @@ from typing import Any
 
 from conformance.judging.selection import fits
 from conformance.terms.check import Check, Row, label
-from conformance.terms.outcome import Outcome
+from conformance.terms.outcome import CONFORMANT, INTEROPERABLE, Outcome
 from conformance.terms.result import CheckResult
-from conformance.terms.verdict import EXIT_STATUS, Verdict
+from conformance.terms.verdict import EXIT_STATUS, Verdict, bears_on_interoperability
 
 # Outcomes that an entry can explain, and those by which it turns out to be out of date.
 UNMET = (Outcome.FAIL, Outcome.BLOCKED, Outcome.KNOWN_FAILURE)
@@ -99,11 +99,12 @@ class Gate:
         """As the verdict that it is like, for a terminal."""
         return "conformant" if self.is_passed else "nonconformant"
 
-    def exit_status(self, verdict: Verdict, lost: str | None = None) -> int:
+    def exit_status(self, verdict: Verdict, lost: str | None = None, gate: str = CONFORMANT) -> int:
         """Return the exit status of a run under a baseline: about the difference, where all could be judged."""
         if not self.is_passed:
             return EXIT_STATUS["nonconformant"]
-        return EXIT_STATUS["incomplete" if lost or verdict.verdict == "incomplete" else "conformant"]
+        is_incomplete = lost or verdict.exit_status(gate) == EXIT_STATUS["incomplete"]
+        return EXIT_STATUS["incomplete" if is_incomplete else "conformant"]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, as the report has it."""
@@ -142,13 +143,18 @@ class Baseline:
         """Return a judge whose results are as the baseline has them."""
         return lambda check, row: self.applied(judge(check, row))
 
-    def gate(self, results: Sequence[CheckResult], *, whole: bool) -> Gate:
-        """Return what came of a run; what entries no longer name, or hold for, counts for a `whole` one alone."""
+    def gate(self, results: Sequence[CheckResult], *, whole: bool, gate: str = CONFORMANT) -> Gate:
+        """Return what came of a run; what entries no longer name, or hold for, counts for a `whole` one alone.
+
+        Under the gate `interoperable` a new failure counts only where it bears on that.
+        """
         known, new = [], []
         for result in results:
             if result.outcome is Outcome.KNOWN_FAILURE or self._is_known_advice(result):
                 known.append(result.label)
             elif result.outcome in self.unmet and result.outcome is not Outcome.BLOCKED:
+                if gate == INTEROPERABLE and not bears_on_interoperability(result):
+                    continue
                 new.append(result.label)
         fixed = [result.label for result in results if result.outcome is Outcome.FIXED]
         return Gate(known, new, fixed, tuple(self._stale(results, whole)))

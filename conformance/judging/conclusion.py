@@ -10,7 +10,7 @@ from conformance.judging.selection import Subjects, collected_rows
 from conformance.terms import ledger
 from conformance.terms.check import key
 from conformance.terms.extensions import ROBUSTNESS, TRANSPORTS
-from conformance.terms.outcome import ReasonKind
+from conformance.terms.outcome import CONFORMANT, ReasonKind
 from conformance.terms.result import CheckResult
 from conformance.terms.verdict import Verdict, conclude
 
@@ -78,7 +78,11 @@ def missing_rows(
 
 
 def concluded(
-    every: Sequence[CheckResult], missing: Mapping[str, Sequence[str]], baseline: Baseline | None, stopped: str
+    every: Sequence[CheckResult],
+    missing: Mapping[str, Sequence[str]],
+    baseline: Baseline | None,
+    stopped: str,
+    gate: str = CONFORMANT,
 ) -> Conclusion:
     """Return what a run came to; what a server withstands is kept beside the verdict.
 
@@ -87,10 +91,11 @@ def concluded(
         missing: see `missing_rows`.
         baseline: the failures that are known, or None.
         stopped: why the run was ended, where it was.
+        gate: what the user asks for, `conformant` or `interoperable`.
     """
     results = [result for result in every if result.extension != ROBUSTNESS]
     hostile = [result for result in every if result.extension == ROBUSTNESS]
     lost = next((r.reason.subject for r in results if r.reason and r.reason.kind is ReasonKind.TARGET_LOST), None)
     verdict = conclude(results, [label for labels in missing.values() for label in labels], lost, stopped)
-    gate = None if baseline is None else baseline.gate(results, whole=not missing)
-    return Conclusion(verdict, results, missing, lost, gate, robustness=hostile)
+    found = None if baseline is None else baseline.gate(results, whole=not missing, gate=gate)
+    return Conclusion(verdict, results, missing, lost, found, robustness=hostile)

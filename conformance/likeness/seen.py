@@ -65,11 +65,11 @@ def seen(checks: Iterable[Entry], patterns: Patterns) -> Seen:
     for entry in checks:
         if not (is_unmet(entry) or entry["outcome"] in MET):
             continue
-        place = patterns.place(entry["id"], entry["row"])
+        place = patterns.place(entry["check"], entry["row"])
         if not is_unmet(entry):
-            met[entry["id"]] |= 0 if place is None else 1 << place
+            met[entry["check"]] |= 0 if place is None else 1 << place
             continue
-        symptom = entry["id"], entry["failure"]["requirement"]
+        symptom = entry["check"], entry["failure"]["requirement"]
         if place is None:
             unknown[symptom] += 1
         else:

@@ -17,6 +17,7 @@ class CommonOptions:
     """What is asked of a run.
 
     Attributes:
+        gate: what decides the exit status, `conformant` or `interoperable`.
         shows_all: every requirement that is not met is shown whole.
         shows_no_failures: none is, as `--tb=no` asks.
         baseline: the failures that are known, or None; `baseline_file` is where they are listed.
@@ -26,6 +27,7 @@ class CommonOptions:
     profile: str
     dangerous: bool
     strict: bool
+    gate: str
     shows_all: bool
     shows_no_failures: bool
     reports: tuple[Path, ...]
@@ -49,6 +51,7 @@ def fields(option: Any) -> dict[str, Any]:
         "profile": option.conformance_profile,
         "dangerous": option.conformance_dangerous,
         "strict": option.conformance_strict,
+        "gate": option.conformance_gate,
         "shows_all": option.conformance_show == "all",
         "shows_no_failures": getattr(option, "conformance_tb", "auto") == "no",
         "reports": tuple(map(_report_path, option.conformance_reports)),

@@ -46,7 +46,8 @@ def _exit_status(run: BaseRun, conclusion: Conclusion, config: pytest.Config, ch
         chosen: the status that pytest has chosen.
     """
     verdict, gate = conclusion.verdict, conclusion.gate
-    own = verdict.exit_status if gate is None else gate.exit_status(verdict, conclusion.lost)
+    asked = run.options.gate
+    own = verdict.exit_status(asked) if gate is None else gate.exit_status(verdict, conclusion.lost, asked)
     if conclusion.judged_nothing and chosen != pytest.ExitCode.INTERRUPTED:
         return own
     if chosen not in (0, 1) and not run.was_cut_short:
@@ -71,7 +72,7 @@ def _conclude(run: BaseRun) -> Conclusion:
     if baseline is not None and options.updates_baseline and options.baseline_file is not None:
         baseline = baseline_update.updated(options.baseline_file, baseline, results, run.left, is_whole=not missing)
         results = [baseline.applied(unapplied(result)) for result in results]
-    return concluded(results, missing, baseline, run.stopped)
+    return concluded(results, missing, baseline, run.stopped, options.gate)
 
 
 def _merge_recordings(run: BaseRun, folder: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from conformance.terms.environment import WATCHED
 from conformance.terms.extensions import CHOICES
+from conformance.terms.outcome import CONFORMANT, GATES
 
 PROFILES = ("certify", "quick", "explore")
 JUNIT = ("requirements", "rows")
@@ -145,6 +146,13 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "dest": "conformance_strict",
         "action": "store_true",
         "help": "advice (SHOULD) fails, too",
+    },
+    "--conformance-gate": {
+        "dest": "conformance_gate",
+        "choices": GATES,
+        "default": CONFORMANT,
+        "help": "what exit status 0 asks for: conformant, every MUST (default); interoperable, every MUST about "
+        "exchanges and the transport, so that a request refused wrongly, or not refused, passes",
     },
     "--conformance-show": {
         "dest": "conformance_show",

@@ -65,6 +65,7 @@ def _sections(run: BaseRun, conclusion: Conclusion, *, is_quiet: bool) -> Iterat
         yield "gate", terminal.gate(gate)
     if is_whole and results:
         yield "summary", terminal.summary(results, run.survey, conclusion.missing, run.party)
+        yield "MUSTs met", terminal.concerns(results, run.survey.offered, run.extensions, run.party)
     if not options.shows_no_failures:
         yield "failures", terminal_findings.failures(checks, run.rerun(), most=most)
     if is_whole:

@@ -7,11 +7,17 @@ from collections.abc import Mapping
 from html import escape
 
 from conformance.report.view import View
+from conformance.terms.outcome import GATES
 from conformance.terms.text import safe
 
 LABEL = "oip conformance"
 # Dark enough for white letters on them (WCAG AA), whoever looks.
-COLORS: Mapping[str, str] = {"conformant": "1a7f37", "nonconformant": "cf222e", "incomplete": "8a5a00"}
+COLORS: Mapping[str, str] = {
+    "conformant": "1a7f37",
+    "nonconformant": "cf222e",
+    "incomplete": "8a5a00",
+    "interoperable": "0969da",
+}
 ADVANCES: Mapping[str, float] = dict.fromkeys("fijlrt1 /.-", 4.4) | {"m": 10.7, "w": 9.0}
 ADVANCE = 7.0
 PADDING = 6
@@ -34,8 +40,8 @@ TEMPLATE = """\
 
 def svg(view: View) -> str:
     """Return the badge as SVG."""
-    title = f"{safe(view.title, 120)}: {view.verdict}, {view.musts.sentence}"
-    return drawn(_message(view), COLORS[view.verdict], title)
+    title = f"{safe(view.title, 120)}: {view.verdict_in_words}, {view.musts.sentence}"
+    return drawn(_message(view), COLORS[view.standing], title)
 
 
 def drawn(message: str, color: str, title: str) -> str:
@@ -65,7 +71,7 @@ def drawn(message: str, color: str, title: str) -> str:
 
 def shields(view: View) -> str:
     """Return what an endpoint badge of shields.io reads; nobody can ask for another colour where something is wrong."""
-    return endpoint(_message(view), COLORS[view.verdict], is_error=view.verdict != "conformant")
+    return endpoint(_message(view), COLORS[view.standing], is_error=view.standing not in GATES)
 
 
 def endpoint(message: str, color: str, *, is_error: bool) -> str:
@@ -75,7 +81,7 @@ def endpoint(message: str, color: str, *, is_error: bool) -> str:
 
 
 def _message(view: View) -> str:
-    return f"{view.verdict} {view.musts.met}/{view.musts.applying}"
+    return f"{view.standing} {view.musts.met}/{view.musts.applying}"
 
 
 def _length(text: str) -> float:

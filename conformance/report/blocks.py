@@ -54,13 +54,13 @@ def blocks(checks: Sequence[Entry], *outcomes: str) -> list[Block]:
     for rows in by(missing, lambda check: _home(check, dedicated)):
         requirement = _home(rows[0], dedicated)
         ordered = sorted(rows, key=lambda row: (_is_golden(row), row["failure"]["requirement"] != requirement))
-        groups = [group_of(own) for own in by(ordered, lambda row: row["id"])]
+        groups = [group_of(own) for own in by(ordered, lambda row: row["check"])]
         found.append(Block(requirement, groups, max(judged[requirement], len(rows))))
     return sorted(found, key=_urgency)
 
 
 def _is_golden(check: Entry) -> bool:
-    return bool(check["id"].startswith(GOLDEN))
+    return bool(check["check"].startswith(GOLDEN))
 
 
 def _home(check: Entry, dedicated: set[str]) -> str:

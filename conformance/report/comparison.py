@@ -18,6 +18,7 @@ from conformance.terms.ledger import Party
 from conformance.terms.outcome import WORDS, Outcome
 from conformance.terms.tally import absence, of_report
 from conformance.terms.user_error import UserError
+from conformance.terms.verdict import in_words
 
 Report = Mapping[str, Any]
 
@@ -166,7 +167,8 @@ def _facts(reports: Sequence[Report]) -> list[Fact]:
 
 
 def _verdict(report: Report) -> Cell:
-    return Cell(": ".join(filter(None, (report["verdict"], "; ".join(report["why"])))), report["verdict"])
+    words = in_words(report["verdict"], report["interoperable"])
+    return Cell(": ".join(filter(None, (words, "; ".join(report["why"])))), report["verdict"])
 
 
 def _extension(name: str) -> Callable[[Report], Cell]:
@@ -174,7 +176,8 @@ def _extension(name: str) -> Callable[[Report], Cell]:
         entry = report["extensions"].get(name)
         if entry is None or not entry["offered"]:
             return Cell(absence(report, name), "not_applicable")
-        return Cell(entry["verdict"], entry["verdict"])
+        met = ", ".join(f"{concern} {own['met']}/{own['of']}" for concern, own in entry["musts"].items() if own["of"])
+        return Cell(f"{in_words(entry['verdict'], entry['interoperable'])} ({met})", entry["verdict"])
 
     return read
 
@@ -183,8 +186,8 @@ def _requirements_met(level: str) -> Callable[[Report], Cell]:
     return lambda report: Cell(of_report(report, level).brief)
 
 
-def _checks(outcome: str) -> Callable[[Report], Cell]:
-    return lambda report: Cell(str(sum(check["outcome"] == outcome for check in report["checks"])))
+def _rows(outcome: str) -> Callable[[Report], Cell]:
+    return lambda report: Cell(str(sum(check["outcome"] == outcome for check in report["rows"])))
 
 
 def _suite(report: Report) -> Cell:
@@ -206,7 +209,7 @@ FACTS: Mapping[str, Callable[[Report], Cell]] = {
     "classification": _extension("classification"),
     "MUST": _requirements_met("MUST"),
     "SHOULD": _requirements_met("SHOULD"),
-    **{f"checks: {word}": _checks(outcome) for outcome, (word, _) in LEGEND.items() if outcome},
+    **{f"rows: {word}": _rows(outcome) for outcome, (word, _) in LEGEND.items() if outcome},
     "roles": lambda report: Cell(str(len(report["target"]["roles"]))),
     "suite": _suite,
     "profile": _options,
@@ -241,9 +244,9 @@ def _observations(reports: Sequence[Report]) -> list[Observation]:
     """Return what was observed, requirement by requirement in the order of the ledger."""
     seen: dict[tuple[str, str], list[Counter[str]]] = {}
     for place, report in enumerate(reports):
-        for check in report["checks"]:
+        for check in report["rows"]:
             if check["observation"]:
-                counts = seen.setdefault((check["requirements"][0], check["id"]), [Counter() for _ in reports])
+                counts = seen.setdefault((check["requirements"][0], check["check"]), [Counter() for _ in reports])
                 counts[place][_BODY.sub(r"\1", check["observation"])] += 1
     order = list(ledger.load())
     keys = sorted(seen, key=lambda key: (order.index(key[0]) if key[0] in order else len(order), key))
@@ -253,11 +256,11 @@ def _observations(reports: Sequence[Report]) -> list[Observation]:
 def _lines(report: Report, outcomes: Iterable[str]) -> list[Line]:
     """Return what came to these outcomes: one line for rows of a check that say the same."""
     lines: dict[tuple[str, ...], Line] = {}
-    for check in report["checks"]:
+    for check in report["rows"]:
         if check["outcome"] in outcomes:
             requirement = check["failure"]["requirement"] if check["failure"] else check["requirements"][0]
-            key = (check["outcome"], requirement, check["id"], _gist(check))
-            line = lines.setdefault(key, Line(check["outcome"], requirement, check["id"], check["message"]))
+            key = (check["outcome"], requirement, check["check"], _gist(check))
+            line = lines.setdefault(key, Line(check["outcome"], requirement, check["check"], check["message"]))
             line.rows.append(check["row"])
     return list(lines.values())
 

@@ -86,7 +86,7 @@ def _verdicts(report: Report) -> dict[str, str]:
 
 
 def _unmet_rows(report: Report) -> Counter[str]:
-    unmet = [check for check in report["checks"] if check["outcome"] in UNMET]
+    unmet = [check for check in report["rows"] if check["outcome"] in UNMET]
     return Counter(check["failure"]["requirement"] for check in unmet if check["failure"])
 
 

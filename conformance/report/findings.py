@@ -51,7 +51,7 @@ class Observation:
 
 def label(check: Entry) -> str:
     """Return a row as reports and baselines name it."""
-    return row_label(check["id"], check["row"])
+    return row_label(check["check"], check["row"])
 
 
 def brief(check: Entry) -> str:
@@ -78,7 +78,7 @@ def _together(check: Entry) -> Hashable:
     if reason and reason["kind"] == ReasonKind.TARGET_LOST:
         return ReasonKind.TARGET_LOST  # nothing is to be said of a row for itself
     blocked_by = check["message"] if check["outcome"] == Outcome.BLOCKED else ""
-    return blocked_by or check["id"], check["outcome"], failure and failure["requirement"]
+    return blocked_by or check["check"], check["outcome"], failure and failure["requirement"]
 
 
 def group_of(rows: list[Entry]) -> Group:
@@ -89,7 +89,7 @@ def group_of(rows: list[Entry]) -> Group:
     known = ledger.load().get(requirement)
     source = failure.get("source", known.source if known else "")
     return Group(
-        first["id"],
+        first["check"],
         first["claim"],
         first["outcome"],
         requirement,

@@ -116,7 +116,7 @@ def _run(file: str, report: Report, earlier: Report | None) -> Run:
         report["verdict"],
         f"{suite['version']} ({suite['digest'][:8]})",
         of_report(report),
-        sum(check["outcome"] in (Outcome.FAIL, Outcome.KNOWN_FAILURE) for check in report["checks"]),
+        sum(check["outcome"] in (Outcome.FAIL, Outcome.KNOWN_FAILURE) for check in report["rows"]),
         fixed,
         broke,
         [change for change in found if change not in fixed and change not in broke],

@@ -23,11 +23,12 @@ from conformance.terms import verdict as verdicts
 from conformance.terms.extensions import PROTOCOL
 from conformance.terms.ledger import Party
 from conformance.terms.result import CheckResult
+from conformance.terms.tally import by_concern
 from conformance.terms.text import safe
 from conformance.terms.verdict import Verdict
 from conformance.transport.settings import Settings
 
-SCHEMA = 1
+SCHEMA = 2
 LONGEST = 200  # characters of a name that a server gives
 MOST_LISTED = 200  # extensions that a server lists
 
@@ -82,7 +83,7 @@ def build(
     """Return the report as plain data.
 
     Args:
-        results: of every check that was run.
+        results: of every row that was run.
         survey: of the target.
         verdict: on the results.
         url: of the target, without credentials.
@@ -98,8 +99,13 @@ def build(
         party: who was judged; a report of a client says so.
         about: further members of the target.
     """
-    checks = _checks(results)
-    likenesses = [likeness.to_dict() for likeness in looks_like(checks)]
+    rows = _rows(results)
+    requirements = verdicts.of_requirements(results, party)
+    extensions = verdicts.of_extensions(results, survey.offered, missing)
+    for name, entry in extensions.items():
+        found = by_concern(requirements, name, survey.offered, options["extensions"], party)
+        entry["musts"] = {concern: {"met": own.met, "of": own.applying} for concern, own in found.items()}
+    likenesses = [likeness.to_dict() for likeness in looks_like(rows)]
     report: dict[str, Any] = {
         "schema": SCHEMA,
         **({"party": str(party)} if party is not Party.SERVER else {}),
@@ -110,16 +116,17 @@ def build(
         "seed": seed,
         "target": {"url": url, **({"grpc": grpc} if grpc else {}), **_surveyed(survey), **about},
         "verdict": verdict.verdict,
+        "interoperable": verdict.interoperable,
         "why": verdict.why,
         **({"gate": gate.to_dict()} if gate else {}),
-        "extensions": verdicts.of_extensions(results, survey.offered, missing),
-        "requirements": verdicts.of_requirements(results, party),
-        "checks": checks,
+        "extensions": extensions,
+        "requirements": requirements,
+        "rows": rows,
         **({"looks_like": likenesses} if likenesses else {}),
     }
     if hostile:
-        report["robustness"] = robustness.member(_checks(hostile, sum(result.exchanges for result in results)))
-    report["footer"] = {"complete": complete, "checks": len(results), "digest": digest(report)}
+        report["robustness"] = robustness.member(_rows(hostile, sum(result.exchanges for result in results)))
+    report["footer"] = {"complete": complete, "rows": len(results), "digest": digest(report)}
     return report
 
 
@@ -172,28 +179,28 @@ def shown_name(said: Any) -> str | None:
     return safe(said, LONGEST) if isinstance(said, str) else None
 
 
-def _checks(results: Sequence[CheckResult], number: int = 0) -> list[dict[str, Any]]:
-    """Return the checks; exchanges are numbered through the run, in the order of the suite, from a number on."""
-    checks = []
+def _rows(results: Sequence[CheckResult], number: int = 0) -> list[dict[str, Any]]:
+    """Return the rows; exchanges are numbered through the run, in the order of the suite, from a number on."""
+    rows = []
     for result in results:
         entry = result.to_dict()
         del entry["extension"]  # that of its requirement
         entry["exchanges"] = list(range(number, number + result.exchanges))
         number += result.exchanges
-        checks.append(entry)
-    return thinned_out(checks)
+        rows.append(entry)
+    return thinned_out(rows)
 
 
-def thinned_out(checks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Take the exchange out of every failure but the first of a check that misses a requirement; return the checks."""
+def thinned_out(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Take the exchange out of every failure but the first of a check that misses a requirement; return the rows."""
     shown: set[tuple[str, str]] = set()
-    for check in checks:
-        failure = check["failure"]
-        kind = (check["id"], failure["requirement"]) if failure else ("", "")
+    for row in rows:
+        failure = row["failure"]
+        kind = (row["check"], failure["requirement"]) if failure else ("", "")
         if failure and (failure["evidence"] is None or kind in shown):
             del failure["evidence"]
         shown.add(kind)
-    return checks
+    return rows
 
 
 def digest(report: Mapping[str, Any]) -> str:

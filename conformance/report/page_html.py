@@ -25,6 +25,7 @@ from conformance.report import bar, places
 from conformance.report.findings import brief, missing_role
 from conformance.report.view import NOT_RUN, TITLES, Requirement, View, gate_sentence
 from conformance.terms.extensions import GRPC, transport_of
+from conformance.terms.ledger import Concern
 from conformance.terms.links import is_url
 from conformance.terms.outcome import WORDS as OUTCOME_WORDS
 from conformance.terms.outcome import Outcome
@@ -56,6 +57,13 @@ MARKS: Mapping[str, str] = {
 }
 
 
+CONCERNS: Mapping[str, str] = {
+    Concern.EXCHANGE: "a request that a conforming client may send gets its right answer, or a well-formed error",
+    Concern.REFUSAL: "a request that the protocol's documents call wrong is refused, and nothing comes of it",
+    Concern.TRANSPORT: "HTTP, gRPC and JSON, as far as legal requests and readable answers need them",
+}
+
+
 def render(view: View) -> str:
     """Return the page, ending in a newline."""
     style, *scripts = (_inline(name) for name in ("page.css", *SCRIPTS))
@@ -68,6 +76,7 @@ def render(view: View) -> str:
         policy=f"default-src 'none'; style-src '{_digest(style)}'; script-src {runnable}",
         sentence=f"{view.musts.sentence}.",
         gate=view.gate,
+        concerns=CONCERNS,
         gate_sentence=gate_sentence(view.gate) if view.gate else "",
         words=WORDS,
         marks=MARKS,

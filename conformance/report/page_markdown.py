@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from conformance.report.findings import Entry, Group, Observation, brief, label
 from conformance.report.markdown import code, table, text
 from conformance.report.view import View, gate_sentence
+from conformance.terms.ledger import Concern
 from conformance.terms.links import is_url
 from conformance.terms.outcome import WORDS, Outcome
 from conformance.terms.text import safe
@@ -71,13 +72,13 @@ def _fitted(section: Section, room: int) -> str:
 
 def _head(view: View) -> Iterator[str]:
     report = view.report
-    yield f"# OIP conformance: {code(view.title, 120)} is {view.verdict}"
+    yield f"# OIP conformance: {code(view.title, 120)} is {view.verdict_in_words}"
     yield ""
     if view.not_run:
         yield f"> **This is not a whole run.** {view.not_run}"
         yield ""
     why = f" {'; '.join(code(reason, 600) for reason in report['why'])}." if report["why"] else ""
-    yield f"**{view.verdict}**{f':{why}' if why else '.'} {view.musts.sentence}."
+    yield f"**{view.verdict_in_words}**{f':{why}' if why else '.'} {view.musts.sentence}."
     yield ""
     yield from _likenesses(view)
     yield from _gate(view)
@@ -117,7 +118,7 @@ def _facts(view: View) -> list[tuple[str, str]]:
         ("judged by", f"oip-conformance {code(report['suite']['version'])}, profile {code(', '.join(profile))}"),
         ("run", f"{code(report['started'])} to {code(report['finished'])}"),
         (
-            "checks",
+            "rows",
             ", ".join(f"{count} {WORDS[Outcome(outcome)].long}" for outcome, count in view.counts.items()) or "none",
         ),
     ]
@@ -130,12 +131,14 @@ def _parts(view: View) -> list[str]:
     rows = [
         [
             text(part.title),
-            text(part.verdict if part.offered else part.absence),
+            text(part.verdict_in_words if part.offered else part.absence),
+            *(part.musts[concern] if part.offered else "" for concern in Concern),
             *(str(part.counts.get(outcome, "")) for outcome in outcomes),
         ]
         for part in view.parts
     ]
-    return table(["extension", "verdict", *(WORDS[outcome].long for outcome in outcomes)], rows)
+    concerns = [f"{concern} MUSTs met" for concern in Concern]
+    return table(["extension", "verdict", *concerns, *(WORDS[outcome].long for outcome in outcomes)], rows)
 
 
 # --- sections ------------------------------------------------------------------------------------------------------
@@ -145,7 +148,7 @@ def _sections(view: View) -> Sequence[Section]:
     return (
         Section("Failures", "", [_in_full(view, group) for group in view.failures], ("failure", "failures")),
         Section(
-            "Not judged: blocked, or in error", "", [_in_full(view, group) for group in view.stuck], ("check", "checks")
+            "Not judged: blocked, or in error", "", [_in_full(view, group) for group in view.stuck], ("row", "rows")
         ),
         Section("Advice", "", list(map(_in_short, view.advice)), ("piece of advice", "pieces of advice")),
         _robustness(view),
@@ -210,14 +213,14 @@ def _evidence(view: View, row: Entry) -> Iterator[str]:
         first, *trace = row["message"].splitlines() or [""]
         yield f"Because   {first}"
         yield from (f"| {line.removeprefix('| ')}" for line in trace)
-        yield f"Rerun     {view.rerun(row['id'])}"
+        yield f"Rerun     {view.rerun(row['check'])}"
         return
     lines = (("Asked", "asked"), ("Sent", "sent"), ("Expected", "expected"), ("Actual", "actual"))
     yield from (f"{name:<9} {failure[key]}" for name, key in lines if failure.get(key))
     yield from failure["bytes"]
     if failure["repeat"]:
         yield f"Repeat    {failure['repeat']}"
-    yield f"Rerun     {view.rerun(row['id'])}"
+    yield f"Rerun     {view.rerun(row['check'])}"
 
 
 def _in_short(group: Group) -> str:
@@ -232,7 +235,7 @@ def _observed(entry: Observation) -> str:
 
 
 def _unjudged(reason: str, rows: Sequence[Entry]) -> str:
-    return f"- {code(reason, 400)}: {len(rows)} check{'s' if len(rows) > 1 else ''}"
+    return f"- {code(reason, 400)}: {len(rows)} row{'s' if len(rows) > 1 else ''}"
 
 
 # --- text ----------------------------------------------------------------------------------------------------------

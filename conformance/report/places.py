@@ -46,7 +46,7 @@ def of_rows(checks: Iterable[Entry]) -> dict[int, str]:
     seen: Counter[str] = Counter()
     places = {}
     for check in checks:
-        place = f"row-{name(key(check['id'], check['row']))}"
+        place = f"row-{name(key(check['check'], check['row']))}"
         seen[place] += 1
         places[id(check)] = place if seen[place] == 1 else f"{place}!{seen[place]}"
     return places

@@ -56,7 +56,7 @@ def compare(old: Mapping[str, Any], new: Mapping[str, Any]) -> Regression:
 
 
 def _rows(report: Mapping[str, Any]) -> Rows:
-    return {(row["id"], row["row"]): row for row in report["checks"]}
+    return {(row["check"], row["row"]): row for row in report["rows"]}
 
 
 def _outcome(rows: Rows, key: tuple[str, str]) -> str:
@@ -64,8 +64,8 @@ def _outcome(rows: Rows, key: tuple[str, str]) -> str:
 
 
 def _line(row: Mapping[str, Any]) -> str:
-    return safe(f"{row['id']} [{row['row']}]: {row['message']}", 400)
+    return safe(f"{row['check']} [{row['row']}]: {row['message']}", 400)
 
 
 def _gone(row: Mapping[str, Any], now: Mapping[str, Any] | None) -> str:
-    return safe(f"{row['id']} [{row['row']}]: " + ("not in the new report" if now is None else now["message"]), 400)
+    return safe(f"{row['check']} [{row['row']}]: " + ("not in the new report" if now is None else now["message"]), 400)

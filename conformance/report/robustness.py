@@ -59,13 +59,13 @@ def _is_lost(check: Entry) -> bool:
 def of_report(report: Mapping[str, Any]) -> Robustness | None:
     """Return what became of it in a report; None where it was not asked for."""
     found = report.get("robustness")
-    return None if found is None else of_checks(found["checks"])
+    return None if found is None else of_checks(found["rows"])
 
 
 def member(checks: Sequence[Entry]) -> dict[str, Any]:
     """Return the member of the JSON report."""
     found = of_checks(checks)
-    return {"held": found.held, "of": found.of, "checks": list(checks)}
+    return {"held": found.held, "of": found.of, "rows": list(checks)}
 
 
 def lines(checks: Sequence[Entry], rerun: str, *, most: int | None, is_quiet: bool) -> Iterator[Line]:

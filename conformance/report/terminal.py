@@ -11,11 +11,11 @@ from conformance.report import deployed_models
 from conformance.roles import roles
 from conformance.survey.survey import Survey
 from conformance.terms import ledger
-from conformance.terms.extensions import CHOICES, PROTOCOL
+from conformance.terms.extensions import CHOICES, EXTENSIONS, PROTOCOL
 from conformance.terms.ledger import Party
 from conformance.terms.outcome import WORDS, Outcome, ReasonKind
 from conformance.terms.result import CheckResult
-from conformance.terms.tally import ABSENT, tally
+from conformance.terms.tally import ABSENT, by_concern, tally
 from conformance.terms.text import safe
 from conformance.terms.verdict import Missing, Verdict, of_extension, of_extensions, of_requirements
 
@@ -27,6 +27,7 @@ COLUMNS = (
 ONLY_WITH_BASELINE = (Outcome.KNOWN_FAILURE, Outcome.FIXED)
 JUDGED = (Outcome.PASS, Outcome.FAIL, Outcome.KNOWN_FAILURE)
 COLORS = {"conformant": "green", "nonconformant": "red", "incomplete": "yellow"}
+CONCERN_WIDTH = 12
 LISTED_ROWS = 6
 LONGEST_WHY = 1200  # characters
 
@@ -82,6 +83,24 @@ def summary(
                 yield f"  {area:32}" + _counts([result for result in own if result.area == area], columns)
 
 
+def concerns(
+    results: Sequence[CheckResult],
+    offered: Collection[str],
+    asked: Collection[str] = (),
+    party: Party = Party.SERVER,
+) -> Iterator[str]:
+    """Yield a table of MUSTs met, by extension and concern; an interoperable target meets the first and the last.
+
+    The arguments are those of `verdict_line`.
+    """
+    requirements = of_requirements(results, party)
+    for place, name in enumerate(name for name in (PROTOCOL, *EXTENSIONS) if name == PROTOCOL or name in offered):
+        found = by_concern(requirements, name, offered, asked, party)
+        if not place:
+            yield f"{'':34}" + "".join(f"{concern:>{CONCERN_WIDTH}}" for concern in found)
+        yield f"{name:34}" + "".join(f"{f'{own.met}/{own.applying}':>{CONCERN_WIDTH}}" for own in found.values())
+
+
 def _counts(results: Iterable[CheckResult], columns: Iterable[Outcome]) -> str:
     counts = Counter(result.outcome for result in results)
     return "".join(f"{counts[outcome] or '.':>9}" for outcome in columns)
@@ -118,7 +137,7 @@ def not_judged(results: Sequence[CheckResult], survey: Survey) -> Iterator[str]:
     yield from deployed_models.not_judged(results, survey)
     idle = [result for result in results if result.is_for(ReasonKind.NOTHING_OVER_HTTP)]
     if idle:
-        yield f"{len(idle)} checks over HTTP do not apply: {idle[0].message}. The verdict is that of gRPC."
+        yield f"{len(idle)} rows over HTTP do not apply: {idle[0].message}. The verdict is that of gRPC."
     waiting: dict[str, list[CheckResult]] = {}
     for result in results:
         if result.reason and result.reason.kind is ReasonKind.NO_MODEL and result.reason.subject not in survey.roles:
@@ -128,7 +147,7 @@ def not_judged(results: Sequence[CheckResult], survey: Survey) -> Iterator[str]:
     judged = _judged_musts(results)
     needed = dict(_fewest({role: _musts(found) - judged for role, found in waiting.items()}))
     count, unjudged = sum(map(len, waiting.values())), sum(map(len, needed.values()))
-    yield f"{count} checks had no model to run on; {unjudged or 'no'} MUSTs were therefore not judged."
+    yield f"{count} rows had no model to run on; {unjudged or 'no'} MUSTs were therefore not judged."
     yield "Deploy these roles to judge them (`oip-conformance models export` writes them for several servers):"
     for role, found in needed.items():
         yield f"      {role:28}{_shortened(sorted(found))}"
@@ -160,7 +179,7 @@ def verdict_line(
     Args:
         verdict: of the run.
         name: of who was judged, or the URL.
-        results: of every check that was run.
+        results: of every row that was run.
         found: what a baseline found; None without one.
         offered: the extensions that are judged, or the protocol alone.
         asked: the extensions that the user asked for; empty where none were named.
@@ -171,7 +190,7 @@ def verdict_line(
         return f"{verdict.verdict}{why}"
     scope = " in the protocol beneath the extensions" if set(offered) == {PROTOCOL} else ""
     musts = tally("MUST", of_requirements(results, party), offered, asked, party)
-    line = f"{safe(name)} is {verdict.verdict}{scope}{why} ({musts.sentence})"
+    line = f"{safe(name)} is {verdict.words}{scope}{why} ({musts.sentence})"
     if found is None:
         return line
     counts = {"new": found.new, "fixed": found.fixed, "stale": found.stale}

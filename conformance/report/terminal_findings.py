@@ -146,8 +146,8 @@ def _names(group: Group) -> str:
 
 def _checks(group: Group) -> str:
     """Return the checks of a group, which may be several where they are blocked alike, each with its rows."""
-    own = by(group.rows, lambda row: row["id"])
-    return _listed([f"{rows[0]['id']} ({len(rows)})" if len(rows) > 1 else label(rows[0]) for rows in own])
+    own = by(group.rows, lambda row: row["check"])
+    return _listed([f"{rows[0]['check']} ({len(rows)})" if len(rows) > 1 else label(rows[0]) for rows in own])
 
 
 def _listed(names: Sequence[str]) -> str:

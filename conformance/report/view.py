@@ -22,9 +22,10 @@ from conformance.report.robustness import Robustness
 from conformance.terms import ledger
 from conformance.terms.documents import Sentence
 from conformance.terms.ledger import Party
-from conformance.terms.outcome import WORDS, Outcome
+from conformance.terms.outcome import CONFORMANT, INTEROPERABLE, WORDS, Outcome
 from conformance.terms.tally import Tally, absence, counted, of_report
 from conformance.terms.text import safe
+from conformance.terms.verdict import in_words
 
 Report = Mapping[str, Any]
 
@@ -44,7 +45,9 @@ class Part:
     """An extension, or an area of one, with its counts by outcome.
 
     Attributes:
+        counts: rows by outcome.
         absence: what is said of an extension that is not offered.
+        musts: of an extension, by concern: how many MUSTs are met, of how many.
     """
 
     name: str
@@ -52,7 +55,9 @@ class Part:
     offered: bool = True
     absence: str = ""
     verdict: str = ""
+    verdict_in_words: str = ""
     areas: list[Part] = field(default_factory=list)
+    musts: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -87,6 +92,7 @@ class Requirement:
 
     id: str
     level: str
+    concern: str
     area: str
     extension: str
     verdict: str
@@ -109,7 +115,7 @@ class View:
         blocks: what to fix, the first first; `advised`: what should be met and is not, likewise.
         unjudged: why rows do not apply -> those rows.
         robustness: what became of hostile requests; None where none were sent.
-        not_run: what is known of checks that were not run; empty where all were.
+        not_run: what is known of rows that were not run; empty where all were.
     """
 
     report: Report
@@ -133,6 +139,16 @@ class View:
     def verdict(self) -> str:
         """`conformant`, `nonconformant` or `incomplete`."""
         return str(self.report["verdict"])
+
+    @property
+    def verdict_in_words(self) -> str:
+        """The verdict as a sentence has it: who is not conformant may be interoperable."""
+        return in_words(self.verdict, self.report["interoperable"])
+
+    @property
+    def standing(self) -> str:
+        """One word for a badge: `conformant`, `interoperable`, `nonconformant` or `incomplete`."""
+        return INTEROPERABLE if self.report["interoperable"] and self.verdict != CONFORMANT else self.verdict
 
     @property
     def is_of_client(self) -> bool:
@@ -173,7 +189,7 @@ def _option(address: str) -> str:
 
 def view(report: Report) -> View:
     """Return what pages show of a report that has the form of `schemas/report.schema.json`."""
-    checks, target = report["checks"], report["target"]
+    checks, target = report["rows"], report["target"]
     complete = report["footer"]["complete"]
     return View(
         report,
@@ -190,7 +206,7 @@ def view(report: Report) -> View:
         groups(checks, Outcome.ADVISORY),
         observations(checks),
         unjudged(checks),
-        "" if complete else "Not every check of the suite was run: what is shown here says nothing of the others.",
+        "" if complete else "Not every row of the suite was run: what is shown here says nothing of the others.",
         robustness.of_report(report),
     )
 
@@ -213,10 +229,14 @@ def _parts(report: Report) -> list[Part]:
     extension_of = {entry["id"]: entry["extension"] for entry in report["requirements"]}
     parts = []
     for name, entry in report["extensions"].items():
-        own = [check for check in report["checks"] if name in map(extension_of.get, _counted_for(check, report))]
+        own = [check for check in report["rows"] if name in map(extension_of.get, _counted_for(check, report))]
         areas = [Part(rows[0]["area"], _counts(rows)) for rows in by(own, lambda check: check["area"])]
         shown = areas if entry["offered"] else []
-        parts.append(Part(name, _counts(own), entry["offered"], absence(report, name), entry["verdict"], shown))
+        musts = {concern: f"{found['met']}/{found['of']}" for concern, found in entry["musts"].items()}
+        words = in_words(entry["verdict"], entry["interoperable"])
+        parts.append(
+            Part(name, _counts(own), entry["offered"], absence(report, name), entry["verdict"], words, shown, musts)
+        )
     return parts
 
 
@@ -233,7 +253,7 @@ def _counted_for(check: Entry, report: Report) -> list[str]:
 
 def _requirements(report: Report) -> list[Requirement]:
     rows: dict[str, list[Entry]] = {}
-    for check in report["checks"]:
+    for check in report["rows"]:
         for requirement in check["requirements"]:
             rows.setdefault(requirement, []).append(check)
     counting = {entry["id"] for entry in counted(report["requirements"], report["options"]["extensions"])}
@@ -247,11 +267,13 @@ def _requirements(report: Report) -> list[Requirement]:
 
 def _requirement(entry: Entry, rows: Sequence[Entry], verdict: str, *, counts: bool) -> Requirement:
     known = ledger.load().get(entry["id"])
-    checks = [Rows(found[0]["id"], found[0]["claim"], _by_outcome(found)) for found in by(rows, lambda row: row["id"])]
+    own = by(rows, lambda row: row["check"])
+    checks = [Rows(found[0]["check"], found[0]["claim"], _by_outcome(found)) for found in own]
     is_open = entry["verdict"] in (Outcome.NOT_APPLICABLE, Outcome.BLOCKED, Outcome.ERROR)
     return Requirement(
         entry["id"],
         entry["level"],
+        entry["concern"],
         entry["area"],
         entry["extension"],
         verdict,

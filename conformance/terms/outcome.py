@@ -21,6 +21,9 @@ class Outcome(StrEnum):
     FIXED = "fixed"
 
 
+# What `--conformance-gate` takes: which of the two decides the exit status.
+GATES = (CONFORMANT, INTEROPERABLE) = ("conformant", "interoperable")
+
 # What an unmet requirement of each level comes to.
 UNMET = {
     "MUST": Outcome.FAIL,

@@ -105,12 +105,13 @@ class CheckResult:
         plain = {name: getattr(self, name) for name in _FIELDS}
         failure = {name: getattr(self.failure, name) for name in _OF_FAILURE} if self.failure else None
         reason = {"kind": str(self.reason.kind), "subject": self.reason.subject} if self.reason else None
+        plain = {"check": plain.pop("id"), **plain}
         return {**plain, "outcome": str(self.outcome), "failure": failure, "reason": reason}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> CheckResult:
         """Return the result that `to_dict` made plain."""
-        values = {name: data[name] for name in _FIELDS}
+        values = {name: data["check" if name == "id" else name] for name in _FIELDS}
         values["outcome"] = Outcome(values["outcome"])
         if values["failure"]:
             values["failure"] = Failure(**values["failure"])

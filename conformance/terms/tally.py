@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from conformance.terms.extensions import OVER_GRPC, PROTOCOL, TRANSPORTS, transport_of
-from conformance.terms.ledger import Party
+from conformance.terms.ledger import Concern, Party
 from conformance.terms.outcome import Outcome
 
 Entry = Mapping[str, Any]
@@ -84,6 +84,22 @@ def tally(
     unseen = verdicts[Outcome.NOT_APPLICABLE]
     stuck = len(applying) - met - failed - unseen
     return Tally(level, met, failed, stuck, unseen, len(entries) - len(applying), ABSENT[party])
+
+
+def by_concern(
+    requirements: Iterable[Entry],
+    extension: str,
+    offered: Collection[str],
+    asked: Collection[str] = (),
+    party: Party = Party.SERVER,
+) -> dict[str, Tally]:
+    """Count the MUSTs of an extension for each concern; the arguments are those of `tally`."""
+    entries = list(counted(requirements, asked))
+    own = [entry for entry in entries if entry["extension"] == extension]
+    return {
+        str(concern): tally("MUST", [entry for entry in own if entry["concern"] == concern], offered, asked, party)
+        for concern in Concern
+    }
 
 
 def of_report(report: Entry, level: str = "MUST") -> Tally:

@@ -93,7 +93,7 @@ def outcome(client: RealClient, reports: Path) -> int:
     report = json.loads(path.read_text(encoding="utf-8"))
     differences = compare(report, [each for each in read_known() if client.name in each.clients], {}, 0)
     print(*differences, sep="\n", end="\n" if differences else "")
-    unmet = Counter(row["outcome"] for row in report["checks"] if row["outcome"] in UNMET)
+    unmet = Counter(row["outcome"] for row in report["rows"] if row["outcome"] in UNMET)
     counts = "".join(f", {count} rows {name}" for name, count in unmet.items())
     print(f"{client.name}: {'not ' if differences else ''}as known: {report['verdict']}{counts}", flush=True)
     return 1 if differences else 0

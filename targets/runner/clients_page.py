@@ -68,7 +68,7 @@ def verdicts(reports: Mapping[RealClient, Report]) -> Iterator[str]:
     """Yield the table of the verdicts."""
     yield "| client | verdict | rows met | not met | advised | cannot |\n|---|---|---|---|---|---|"
     for client, report in reports.items():
-        outcomes = [row["outcome"] for row in report["checks"]]
+        outcomes = [row["outcome"] for row in report["rows"]]
         counts = [str(outcomes.count(name)) for name in ("pass", "fail", "advisory", "not_applicable")]
         yield f"| {client.title} | {report['verdict']} | {' | '.join(counts)} |"
     yield ""
@@ -120,9 +120,9 @@ def reason(report: Report, requirement: str, entries: Sequence[KnownOfClients]) 
     told = dict.fromkeys(entry.reason for entry in entries if not entry.reason.startswith("as above"))
     yield f"- **{requirement}**: {'; '.join(told)}."
     rows: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
-    for row in report["checks"]:
+    for row in report["rows"]:
         if row["failure"] and any(entry.explains(row) for entry in entries):
-            rows[row["id"]].append(row)
+            rows[row["check"]].append(row)
     yield from sentence(requirement, next(iter(rows.values()))[0]["failure"])
     for check, unmet in rows.items():
         names = ", ".join(row["row"] for row in unmet)

@@ -31,7 +31,7 @@ class Known:
 
     def fits(self, row: Mapping[str, Any]) -> bool:
         """Whether a row of a report is one of this entry's."""
-        return bool(row["id"] == self.check) and fnmatchcase(row["row"], self.rows)
+        return bool(row["check"] == self.check) and fnmatchcase(row["row"], self.rows)
 
     def explains(self, row: Mapping[str, Any]) -> bool:
         """Whether a row that is not met is known."""
@@ -61,7 +61,7 @@ def compare(report: Mapping[str, Any], known: Sequence[Known], wanted: Mapping[s
         wanted: `verdict`, `exit_status`, and `why`, a list of patterns; each may be absent.
         status: the exit status of the run.
     """
-    rows = report["checks"]
+    rows = report["rows"]
     return [*_ending(report, wanted, status), *_unexpected(rows, known), *_not_seen(rows, known)]
 
 

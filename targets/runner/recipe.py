@@ -210,7 +210,7 @@ def conclude(recipe: Recipe, report: Mapping[str, Any], status: int) -> int:
     if differences:
         print(f"{recipe.name}: the outcome is not the known one: {len(differences)} differences")
         return 1
-    unmet = Counter(row["outcome"] for row in report["checks"] if row["outcome"] in UNMET)
+    unmet = Counter(row["outcome"] for row in report["rows"] if row["outcome"] in UNMET)
     counts = "".join(f", {count} rows {outcome}" for outcome, count in unmet.items())
     print(f"{recipe.name}: as known: {report['verdict']}, exit status {status}{counts}")
     return 0

@@ -79,7 +79,7 @@ def test_a_broken_app_is_nonconformant(broken: conformance.Report) -> None:
     assert (failure.requirement, failure.level) == ("BIN-ORDER-O", "MUST")
     assert failure.statement.startswith("The binary data of an answer follow the order")
     assert failure.page.endswith("ordering.md#BIN-ORDER-O")
-    assert broken.why == (f"{len(failure.rows)} check failed",)
+    assert broken.why == (f"{len(failure.rows)} row failed",)
     row = failure.rows[0]
     assert row.label == f"{row.check} [{row.row}]"
     assert (row.sent.startswith("POST /v2/models/multi/infer"), "curl" in row.repeat) == (True, True)
@@ -105,7 +105,7 @@ def test_a_report_is_written_in_every_format(tmp_path: Path, broken: conformance
 
 
 def test_a_copy_of_the_report_is_its_own(broken: conformance.Report) -> None:
-    broken.to_dict()["checks"].clear()
+    broken.to_dict()["rows"].clear()
     assert broken.failures
 
 
@@ -134,7 +134,7 @@ def test_a_url_is_judged_as_pytest_judges_it(tmp_path: Path, small: str) -> None
     assert named.to_dict()["options"]["headers"] == ["X-Key"]
     assert "s3cret-value" not in json.dumps(named.to_dict())
     assert configured.verdict == "incomplete"
-    assert "checks not run" in configured.why[0]
+    assert "rows not run" in configured.why[0]
 
 
 def test_the_protocol_is_judged_alone_where_it_is_asked_for() -> None:

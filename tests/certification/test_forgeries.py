@@ -137,7 +137,7 @@ LIKENESS = {"fault": "labels-are-left-out", "requirement": "CLS-LABEL", "summary
 
 def set_outcomes(found: Folder, outcome: Outcome) -> None:
     """Make every failed row one that is met, or left out, and everything else of the report fit that."""
-    for row in found.report["checks"]:
+    for row in found.report["rows"]:
         if row["outcome"] in ("fail", "blocked"):
             row.update(outcome=str(outcome), message="", failure=None)
     conform(found)
@@ -158,7 +158,7 @@ def conform(found: Folder) -> None:
 
 
 def drop_failures(found: Folder) -> None:
-    found.report["checks"] = [row for row in found.report["checks"] if row["outcome"] not in ("fail", "blocked")]
+    found.report["rows"] = [row for row in found.report["rows"] if row["outcome"] not in ("fail", "blocked")]
     conform(found)
 
 
@@ -194,11 +194,11 @@ def first(found: Folder) -> Document:
 
 
 def double(found: Folder) -> None:
-    found.report["checks"].append(copy.deepcopy(found.report["checks"][0]))
+    found.report["rows"].append(copy.deepcopy(found.report["rows"][0]))
 
 
 def invent(found: Folder) -> None:
-    found.report["checks"].append(copy.deepcopy(found.report["checks"][0]) | {"row": "invented"})
+    found.report["rows"].append(copy.deepcopy(found.report["rows"][0]) | {"row": "invented"})
 
 
 def requirement(found: Folder) -> Document:
@@ -214,7 +214,7 @@ def ran(found: Folder, started: str, finished: str) -> None:
 
 # Edits of the report of an honest server, with every digest made right again.
 REPORTS: dict[str, tuple[Callable[[Folder], Any], str]] = {
-    "row-removed": (lambda f: f.report["checks"].remove(first(f)), f"the report lacks {LABELS}"),
+    "row-removed": (lambda f: f.report["rows"].remove(first(f)), f"the report lacks {LABELS}"),
     "row-twice": (double, "the report has a row twice"),
     "row-invented": (invent, "[invented], which the suite has not"),
     "observation": (lambda f: only(f.row("classification.number-0"), observation="refused"), "observation is not what"),

@@ -21,7 +21,7 @@ def report(verdict: str, reason: ReasonKind | None = None, subject: str = "", *,
     return {
         "options": {"extensions": list(judged)},
         "requirements": [{"id": "A", "level": level, "extension": extension, "area": area, "verdict": verdict}],
-        "checks": [{"requirements": ["A"], "reason": reason and {"kind": reason, "subject": subject}}],
+        "rows": [{"requirements": ["A"], "reason": reason and {"kind": reason, "subject": subject}}],
     }
 
 
@@ -56,7 +56,7 @@ def test_what_a_profile_demands(profile: str, given: Document, expected: list[st
 
 
 def test_a_requirement_without_any_row_is_demanded() -> None:
-    assert unmet("binary", report("not_applicable") | {"checks": []}) == ["A is not applicable"]
+    assert unmet("binary", report("not_applicable") | {"rows": []}) == ["A is not applicable"]
 
 
 def test_a_model_that_is_left_out_is_missed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -150,7 +150,7 @@ COMPARED: list[tuple[list[dict[str, Any]], list[Known], list[str]]] = [
 
 @pytest.mark.parametrize(("rows", "entries", "differences"), COMPARED)
 def test_rows_are_compared(rows: list[dict[str, Any]], entries: list[Known], differences: list[str]) -> None:
-    report = {"checks": rows, "verdict": "nonconformant", "why": []}
+    report = {"rows": rows, "verdict": "nonconformant", "why": []}
     assert outcome.compare(report, entries, {}, 1) == differences
 
 
@@ -165,7 +165,7 @@ def test_rows_are_compared(rows: list[dict[str, Any]], entries: list[Known], dif
     ],
 )
 def test_the_ending_is_compared(wanted: dict[str, Any], differences: list[str]) -> None:
-    report = {"checks": [], "verdict": "incomplete", "why": ["http://h offers nothing"]}
+    report = {"rows": [], "verdict": "incomplete", "why": ["http://h offers nothing"]}
     assert outcome.compare(report, [], wanted, 6) == differences
 
 

@@ -85,7 +85,7 @@ def test_an_outcome_is_compared_with_what_is_known(
     told: str,
 ) -> None:
     aio = [each for each in clients.read_known() if each.clients == ("tritonclient-http-aio",)]
-    report = {"verdict": "conformant", "checks": rows}
+    report = {"verdict": "conformant", "rows": rows}
     monkeypatch.setattr(clients, "judge", lambda _, path: path.write_text(json.dumps(report), encoding="utf-8"))
     monkeypatch.setattr(clients, "read_known", lambda: aio)
     assert clients.main(["tritonclient-http-aio", "--reports", str(tmp_path)]) == status

@@ -77,13 +77,13 @@ def test_a_target_whose_run_left_no_report_says_why(upgraded: Path) -> None:
 def test_the_summary_names_what_needs_a_look(tmp_path: Path) -> None:
     broken = failing(
         requirements=[requirement("BIN-ORDER-O", "MUST", "fail")],
-        checks=[check("ordering.x", "r", "fail", "m", "BIN-ORDER-O")],
+        rows=[check("ordering.x", "r", "fail", "m", "BIN-ORDER-O")],
     )
     sound = report(requirements=[requirement("BIN-ORDER-O", "MUST", "pass")])
     judged(tmp_path, of("a", "b"), {"a": sound, "b": sound})
     lines, _, _ = judged(tmp_path, of("a", "b"), {"a": sound, "b": broken})
     assert lines == [
-        "b is nonconformant: 1 check failed",
+        "b is nonconformant: 1 row failed",
         "broke since the last run: b BIN-ORDER-O MUST",
         "b was conformant, is nonconformant",
         f"index: {tmp_path}/out/index.html",
@@ -93,7 +93,7 @@ def test_the_summary_names_what_needs_a_look(tmp_path: Path) -> None:
 
 def test_pages_show_what_a_server_says_as_text(tmp_path: Path) -> None:
     hostile = failing(requirements=[requirement(HOSTILE, "MUST", "fail", area=HOSTILE)], name=HOSTILE, version=HOSTILE)
-    hostile["checks"] = [check("ordering.x", "r", "fail", HOSTILE, HOSTILE)]
+    hostile["rows"] = [check("ordering.x", "r", "fail", HOSTILE, HOSTILE)]
     hostile["why"] = [HOSTILE]
     hostile["target"]["url"] = HOSTILE
     judged(tmp_path, of("a"), {"a": report()})

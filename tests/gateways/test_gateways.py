@@ -54,7 +54,7 @@ def report_of(folder: Path) -> dict[str, Any]:
 
 def with_a_model(folder: Path) -> list[dict[str, Any]]:
     """Return the rows for which the server has a model."""
-    every: list[dict[str, Any]] = report_of(folder)["checks"]
+    every: list[dict[str, Any]] = report_of(folder)["rows"]
     return [check for check in every if (check["reason"] or {}).get("kind") != ReasonKind.NO_MODEL]
 
 
@@ -179,9 +179,9 @@ def test_nginx_as_it_comes_takes_a_megabyte_and_changes_nothing_else(gateway: Be
     assert run.returncode == 0, run.stdout
     assert outcomes(tmp_path) == {"pass", "observed", "not_applicable"}
     unjudged = [check for check in with_a_model(tmp_path) if check["outcome"] == "not_applicable"]
-    assert {check["id"].partition(".")[0] for check in unjudged} == {"datatypes", "state"}
+    assert {check["check"].partition(".")[0] for check in unjudged} == {"datatypes", "state"}
     assert [c["row"] for c in unjudged if not c["message"].startswith("too large for the target: HTTP 413")] == []
-    large = [check["row"] for check in unjudged if check["id"] != "state.answer-is-whole-for-a-slow-reader"]
+    large = [check["row"] for check in unjudged if check["check"] != "state.answer-is-whole-for-a-slow-reader"]
     assert [row for row in large if "1MiB" not in row and "104857" not in row] == []
 
 
@@ -210,6 +210,6 @@ def test_a_server_that_dies_behind_its_gateway_is_gone(program: Path, reference:
     assert run.returncode == 1, run.stdout[-2000:]
     last = run.stdout.splitlines()[-1]
     assert f"the target is gone: {url} answers everything with HTTP 502" in last
-    found = [check["outcome"] for check in report_of(tmp_path)["checks"]]
+    found = [check["outcome"] for check in report_of(tmp_path)["rows"]]
     assert found.count("error") > 1000
     assert found.count("fail") == 1  # the answer in the middle of which the server died, or the row after it

@@ -60,8 +60,8 @@ class Ended:
 
     def failed(self) -> dict[str, tuple[str, ...]]:
         """Return check and row -> requirements of each failure of the report."""
-        checks = self.report.get("checks", ())
-        return {f"{c['id']}[{c['row']}]": tuple(c["requirements"]) for c in checks if c["outcome"] == "fail"}
+        checks = self.report.get("rows", ())
+        return {f"{c['check']}[{c['row']}]": tuple(c["requirements"]) for c in checks if c["outcome"] == "fail"}
 
 
 def run(folder: Path, *arguments: str, seconds: float = SECONDS, beside: Beside | None = None) -> Ended:

@@ -73,7 +73,7 @@ def test_a_signal_ends_the_run_and_all_that_it_started(
     report = json.loads((tmp_path / "r.json").read_text())
     assert status == 2, text
     assert (report["verdict"], report["footer"]["complete"]) == ("incomplete", False)
-    assert report["checks"]
+    assert report["rows"]
     assert "is incomplete" in text.splitlines()[-1]
     assert "Traceback" not in text
     await_that(lambda: not any(map(is_alive, started)), f"the end of {started}")

@@ -107,7 +107,7 @@ EVIDENCE = {
 }  # fmt: skip
 REPORT = report(
     requirements=[requirement("BIN-ORDER-O", "MUST", "fail")],
-    checks=[check("ordering.x", "a", "fail", unmet="BIN-ORDER-O")],
+    rows=[check("ordering.x", "a", "fail", unmet="BIN-ORDER-O")],
 )
 MANIFEST = json.loads(manifest_with_all().text())
 

@@ -233,8 +233,8 @@ def test_a_report_says_it_beside_the_verdict(tmp_path: Path) -> None:
     done = judge(tmp_path, *arguments, *[f"--conformance-report={name}" for name in names])
     report: dict[str, Any] = json.loads((tmp_path / "r.json").read_text())
     assert (report["robustness"]["held"], report["robustness"]["of"]) == (16, 16)
-    assert {check["area"] for check in report["robustness"]["checks"]} == {"robustness"}
-    assert "robustness" not in {check["area"] for check in report["checks"]}
+    assert {check["area"] for check in report["robustness"]["rows"]} == {"robustness"}
+    assert "robustness" not in {check["area"] for check in report["rows"]}
     assert not [entry for entry in report["requirements"] if entry["id"].startswith("ROBUST")]
     assert report["options"]["robustness"] is True
     assert "robustness: 16 of 16 held" in done.stdout

@@ -36,7 +36,7 @@ NOT_APPLICABLE, BLOCKED, ERROR = Outcome.NOT_APPLICABLE, Outcome.BLOCKED, Outcom
 )
 def test_conclude(outcomes: list[Outcome], verdict: str, exit_status: int) -> None:
     concluded = conclude([result(outcome) for outcome in outcomes])
-    assert (concluded.verdict, concluded.exit_status) == (verdict, exit_status)
+    assert (concluded.verdict, concluded.exit_status()) == (verdict, exit_status)
     assert bool(concluded.why) == (verdict != "conformant")
 
 
@@ -45,21 +45,61 @@ def test_missing_checks_and_a_lost_target_are_never_conformant() -> None:
         "ordering.y", "", "Y.", "ordering", "raw", ERROR, ["BIN-ORDER-O"], reason=Reason(ReasonKind.TARGET_LOST)
     )
     assert conclude([result(PASS), lost], lost="refused").verdict == "incomplete"
-    gone = "1 check not judged: the target is gone: refused"
-    assert conclude([result(FAIL), lost], lost="refused") == Verdict("nonconformant", ["1 check failed", gone])
-    assert conclude([result(PASS)], missing=["a[b]"]).why == ["1 check not run"]
+    gone = "1 row not judged: the target is gone: refused"
+    assert conclude([result(FAIL), lost], lost="refused") == Verdict(
+        "nonconformant", ["1 row failed", gone], interoperable=False
+    )
+    assert conclude([result(PASS)], missing=["a[b]"]).why == ["1 row not run"]
     assert conclude([result(PASS)], missing=["a[b]"]).verdict == "incomplete"
-    assert conclude([result(PASS)], missing=["a[b]"], stopped="why").why == ["1 check not run: why"]
-    assert conclude([result(FAIL)], missing=["a[b]"]) == Verdict("nonconformant", ["1 check failed", "1 check not run"])
+    assert conclude([result(PASS)], missing=["a[b]"], stopped="why").why == ["1 row not run: why"]
+    assert conclude([result(FAIL)], missing=["a[b]"]).why == ["1 row failed", "1 row not run"]
     assert conclude([result(PASS)], lost="refused").why == ["the target is gone: refused"]
 
 
 def test_extensions_are_judged_apart() -> None:
     results = [result(PASS, extension="raw"), result(FAIL, extension="classification")]
     extensions = of_extensions(results, ["raw", "classification"])
-    assert extensions["raw"] == {"offered": True, "verdict": "conformant", "counts": {"pass": 1}}
-    assert extensions["classification"] == {"offered": True, "verdict": "nonconformant", "counts": {"fail": 1}}
-    assert extensions["binary_tensor_data"] == {"offered": False, "verdict": "not_applicable", "counts": {}}
+    assert extensions["raw"] == {"offered": True, "verdict": "conformant", "interoperable": True, "counts": {"pass": 1}}
+    assert extensions["classification"] == {
+        "offered": True,
+        "verdict": "nonconformant",
+        "interoperable": False,
+        "counts": {"fail": 1},
+    }
+    absent = {"offered": False, "verdict": "not_applicable", "interoperable": None, "counts": {}}
+    assert extensions["binary_tensor_data"] == absent
+
+
+# A requirement of each concern.
+EXCHANGE, REFUSAL, TRANSPORT = "BIN-ORDER-O", "OIP-REFUSAL", "OIP-JSON"
+
+
+@pytest.mark.parametrize(
+    ("results", "interoperable", "exit_status"),
+    [
+        ([result(PASS, EXCHANGE), result(PASS, REFUSAL), result(PASS, TRANSPORT)], True, 0),
+        ([result(PASS, EXCHANGE), result(FAIL, REFUSAL, REFUSAL)], True, 0),
+        ([result(PASS, EXCHANGE), result(FAIL, TRANSPORT, TRANSPORT)], False, 1),
+        ([result(FAIL, EXCHANGE, EXCHANGE), result(PASS, REFUSAL)], False, 1),
+        ([result(PASS, EXCHANGE), result(BLOCKED, REFUSAL)], True, 0),
+        ([result(PASS, REFUSAL), result(BLOCKED, EXCHANGE)], None, 6),
+        ([result(PASS, REFUSAL)], None, 6),
+        # what is not met decides, not what else the row answers for
+        ([result(PASS, EXCHANGE), result(FAIL, requirements=f"{EXCHANGE} {REFUSAL}", unmet=REFUSAL)], True, 0),
+        ([result(FAIL, requirements=f"{REFUSAL} {EXCHANGE}", unmet=EXCHANGE)], False, 1),
+        ([result(PASS, EXCHANGE), result(BLOCKED, requirements=f"{REFUSAL} {EXCHANGE}")], None, 6),
+    ],
+)
+def test_interoperable_is_who_meets_exchange_and_transport(
+    results: list[CheckResult], interoperable: bool | None, exit_status: int
+) -> None:
+    concluded = conclude(results)
+    assert (concluded.interoperable, concluded.exit_status("interoperable")) == (interoperable, exit_status)
+
+
+def test_a_run_that_is_not_whole_is_not_interoperable() -> None:
+    assert conclude([result(PASS, EXCHANGE)], missing=["a[b]"]).interoperable is None
+    assert conclude([result(PASS, EXCHANGE)], lost="refused").interoperable is None
 
 
 @pytest.mark.parametrize(

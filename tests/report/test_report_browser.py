@@ -33,9 +33,7 @@ HALF = {
     "body_base64": b64encode(BODY).decode(), "fields": [[0, 14, "JSON"], [14, 22, "tensor 0 OUT0 INT32", 4]],
 }  # fmt: skip
 SHOWN = failure(request="{}", answer="{}", evidence={"request": HALF, "answer": HALF})
-FAILING: Report = NONCONFORMANT | {
-    "checks": [check(row="shown", outcome="fail", failure=SHOWN), *NONCONFORMANT["checks"]]
-}
+FAILING: Report = NONCONFORMANT | {"rows": [check(row="shown", outcome="fail", failure=SHOWN), *NONCONFORMANT["rows"]]}
 PAGES = {
     "failing": page_html.render(view(FAILING)),
     "conformant": page_html.render(view(CONFORMANT)),
@@ -57,7 +55,7 @@ def failing_everywhere() -> Report:
         requirement(e.id, str(e.level), "fail" if n < 60 else "pass", area=str(e.area), extension=str(e.extension))
         for n, e in enumerate(entries)
     ]
-    return report("nonconformant", why=["1500 checks failed"], checks=[*rows, *advice, *stuck], requirements=found)
+    return report("nonconformant", why=["1500 rows failed"], rows=[*rows, *advice, *stuck], requirements=found)
 
 
 @pytest.fixture(scope="session")
@@ -216,7 +214,7 @@ def test_a_byte_that_is_touched_shows_its_part(failing: Page) -> None:
 def test_what_is_no_body_stays_text(browser: Browser, tmp_path: Path) -> None:
     forged = HALF | {"body_base64": "no base64!"}
     unmet = failure(evidence={"request": forged, "answer": forged})
-    made = report("nonconformant", checks=[check(outcome="fail", failure=unmet)])
+    made = report("nonconformant", rows=[check(outcome="fail", failure=unmet)])
     file = tmp_path / "page.html"
     file.write_text(page_html.render(view(made)), encoding="utf-8")
     page = opened(browser, file)

@@ -43,23 +43,25 @@ def test_facts_stand_on_top() -> None:
         "beta",
         "2",
         verdict="nonconformant",
-        why=["1 check failed"],
+        interoperable=False,
+        why=["1 row failed"],
         options=strict,
         requirements=[*met, requirement("C", "SHOULD", "advisory")],
-        checks=[check("ordering.x", "", "fail", unmet="A")],
+        rows=[check("ordering.x", "", "fail", unmet="A")],
     )
     lines = markdown(report(), bad)
     assert lines[4:23] == [
         "|  | alpha 1 | beta 2 |",
         "|---|---|---|",
-        "| verdict | conformant | **nonconformant: 1 check failed** |",
+        "| verdict | conformant | **nonconformant: 1 row failed** |",
         "| plain protocol | not offered | not asked for |",
-        "| binary_tensor_data | conformant | conformant |",
+        "| binary_tensor_data | conformant (exchange 1/2, refusal 1/2, transport 1/2) "
+        "| conformant (exchange 1/2, refusal 1/2, transport 1/2) |",
         "| raw | not offered | not asked for |",
         "| classification | not offered | not asked for |",
         "| MUST | 0 of 0 met | 1 of 2 met, 1 not judged |",
         "| SHOULD | 0 of 0 met | 0 of 1 met, 1 not met |",
-        "| checks: FAIL | 0 | 1 |",
+        "| rows: FAIL | 0 | 1 |",
         "| roles | 1 | 1 |",
         "| suite | 0.1.0 (01234567) | 0.1.0 (01234567) |",
         "| profile | certify | quick; strict; extensions binary_tensor_data |",
@@ -77,7 +79,7 @@ def test_versions_of_a_server_are_set_against_each_other() -> None:
         "alpha",
         "1.9",
         requirements=[requirement("A", "MUST", "fail"), requirement("BIN-ORDER-O", "SHOULD", "advisory")],
-        checks=[
+        rows=[
             check("ordering.x", "one", "fail", unmet="A"),
             check("ordering.x", "two", "fail", unmet="A"),
             check("ordering.y", "", "advisory", unmet="BIN-ORDER-O"),
@@ -137,7 +139,7 @@ def test_rows_that_say_the_same_are_one_line() -> None:
         check("ordering.z", "e", "error", "the target is gone"),
         check("ordering.p", "", "pass", "never shown"),
     ]
-    lines = markdown(report(), report("beta", checks=checks))
+    lines = markdown(report(), report("beta", rows=checks))
     assert section(lines, "## Failures") == [
         "### beta 1",
         r"- `BIN-ORDER-O` `ordering.x` (one-two, three): expected \[1, 2\] for one two, got 3",
@@ -157,8 +159,8 @@ def test_observations_are_summed_up() -> None:
     def seen(identity: str, *texts: str) -> list[Report]:
         return [check("o.x", str(k), "observed", observation=t, requirements=[identity]) for k, t in enumerate(texts)]
 
-    one = report(checks=[*seen("UNKNOWN", "a"), *seen("BIN-ALL-TRUE-LISTED", "JSON", "binary data", "JSON")])
-    two = report("beta", checks=seen("BIN-ALL-TRUE-LISTED", "HTTP 400: no", "HTTP 400: never", "1", "2", "3", "4"))
+    one = report(rows=[*seen("UNKNOWN", "a"), *seen("BIN-ALL-TRUE-LISTED", "JSON", "binary data", "JSON")])
+    two = report("beta", rows=seen("BIN-ALL-TRUE-LISTED", "HTTP 400: no", "HTTP 400: never", "1", "2", "3", "4"))
     assert section(markdown(one, two), "## Observations")[1:] == [
         "| requirement | check | alpha 1 | beta 1 |",
         "|---|---|---|---|",
@@ -206,9 +208,9 @@ def changed(**changes: Any) -> Callable[[], bytes]:
         (lambda: b"[" * 100_000, "{file} is no report of oip-conformance: "),
         (lambda: b'{"schema": 1}', "{file} is no report of oip-conformance\n"),
         (lambda: b"[1]", "{file} is no report of oip-conformance\n"),
-        (changed(schema=2), "{file} is a report of schema version 2, this version reads 1\n"),
+        (changed(schema=3), "{file} is a report of schema version 3, this version reads 2\n"),
         (changed(verdict="\x1b\nfine"), "{file} is no report of oip-conformance: $.verdict: "),
-        (changed(checks=[{}]), "{file} is no report of oip-conformance: $.checks[0]: "),
+        (changed(rows=[{}]), "{file} is no report of oip-conformance: $.rows[0]: "),
     ],
     ids=["absent", "empty", "bytes", "nested", "too little", "an array", "version", "member", "check"],
 )

@@ -26,10 +26,10 @@ ALIKE = [requirement("BIN-ORDER-O", "MUST", "fail"), requirement("BIN-ORDER-I", 
 FAILED = check("ordering.x", "a", "fail", "expected more", "BIN-ORDER-O")
 ONE = report(
     requirements=[*ALIKE, requirement("BIN-SIZE-O", "MUST", "fail", "sizes")],
-    checks=[FAILED, check("sizes.x", "a", "fail", "expected less", "BIN-SIZE-O"), *seen("JSON"), *seen("text", 2, "X")],
+    rows=[FAILED, check("sizes.x", "a", "fail", "expected less", "BIN-SIZE-O"), *seen("JSON"), *seen("text", 2, "X")],
 )
 TWO = report("beta", requirements=[*ALIKE, requirement("BIN-SIZE-O", "MUST", "pass", "sizes")],
-             checks=[FAILED, *seen("binary"), *seen("text", 3, "X")])  # fmt: skip
+             rows=[FAILED, *seen("binary"), *seen("text", 3, "X")])  # fmt: skip
 
 
 def test_what_is_alike_is_left_out() -> None:
@@ -39,7 +39,7 @@ def test_what_is_alike_is_left_out() -> None:
     ]
     assert [entry.requirement for entry in found.observations] == ["BIN-ALL-TRUE-LISTED"]
     assert [[line.check for line in lines] for lines in found.failures] == [["sizes.x"], []]
-    assert {fact.label for fact in found.facts} == {"MUST", "checks: FAIL", "checks: observed"}
+    assert {fact.label for fact in found.facts} == {"MUST", "rows: FAIL", "rows: observed"}
 
 
 @pytest.mark.parametrize("render", [comparison_markdown.render, comparison_html.render])

@@ -45,9 +45,7 @@ def hostile() -> Report:
         check(HOSTILE, HOSTILE, "blocked", HOSTILE, requirements=[HOSTILE]),
         check(HOSTILE, HOSTILE, "observed", observation=HOSTILE, requirements=[HOSTILE]),
     ]
-    changed = report(
-        HOSTILE, HOSTILE, why=[HOSTILE], checks=checks, requirements=[requirement(HOSTILE, "MUST", "fail")]
-    )
+    changed = report(HOSTILE, HOSTILE, why=[HOSTILE], rows=checks, requirements=[requirement(HOSTILE, "MUST", "fail")])
     changed["suite"]["version"] = HOSTILE
     changed["suite"]["digest"] = "f" * 64
     return changed
@@ -79,9 +77,9 @@ def test_html_says_what_markdown_says() -> None:
             requirement("BIN-ORDER-O", "MUST", "pass"),
             requirement("OIP-SERVER-METADATA", "MUST", "fail", "metadata"),
         ],
-        checks=[check("o.x", str(k), "observed", observation=t) for k, t in enumerate(("JSON", "JSON", "text"))],
+        rows=[check("o.x", str(k), "observed", observation=t) for k, t in enumerate(("JSON", "JSON", "text"))],
     )
-    two = report("beta", checks=[check("ordering.y", "r", "fail", "expected less", "BIN-ORDER-I")])
+    two = report("beta", rows=[check("ordering.y", "r", "fail", "expected less", "BIN-ORDER-I")])
     page = tags(comparison_html.render(compare([("one", one), ("two", two)])))
     shown = re.sub(r"\s+", " ", page.text)
     assert "br" in page.seen

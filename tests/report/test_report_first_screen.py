@@ -40,7 +40,7 @@ def test_the_requirements_to_fix_first_stand_there_with_a_symptom() -> None:
 
 def test_there_are_five_of_them() -> None:
     rows = [check(f"ordering.x-{number}", outcome="fail", failure=failure(f"ODD-{number}")) for number in range(9)]
-    page = parsed(report("nonconformant", checks=rows))
+    page = parsed(report("nonconformant", rows=rows))
     (first,) = with_class(page, "first")
     assert len(first.findall("li")) == MOST_FIRST == 5
     assert "Fix these first, of 9 requirements" in text(page)
@@ -54,13 +54,13 @@ def test_where_all_is_met_there_is_nothing_to_fix() -> None:
 
 def test_where_all_must_is_met_advice_stands_there() -> None:
     advised = check("ordering.advice", "", "advisory", failure=failure("BIN-BODY-LONG", level="SHOULD"))
-    (first,) = with_class(parsed(report(checks=[check(), advised])), "first")
+    (first,) = with_class(parsed(report(rows=[check(), advised])), "first")
     assert [link.get("href") for link in first.iter("a")] == ["#advice-BIN-BODY-LONG"]
 
 
 def test_where_nothing_could_be_judged_what_stands_in_the_way_is_there() -> None:
     blocked = check("ordering.stuck", "a", "blocked", message="m answers no plain request")
-    page = parsed(report("incomplete", checks=[blocked]))
+    page = parsed(report("incomplete", rows=[blocked]))
     (first,) = with_class(page, "first")
     assert text(first) == "ordering.stuck 1 row m answers no plain request"
     assert [link.get("href") for link in first.iter("a")] == ["#stuck-row-ordering.stuck[a]"]
@@ -131,7 +131,7 @@ def test_the_place_of_a_row_is_the_same_whatever_stands_before_it() -> None:
 
     before = [check("headers.y", str(number), "fail", failure=failure("BIN-HEADER-I")) for number in range(30)]
     row = check(row="four", outcome="fail")
-    assert of(report("nonconformant", checks=[row])) == of(report("nonconformant", checks=[*before, row]))
+    assert of(report("nonconformant", rows=[row])) == of(report("nonconformant", rows=[*before, row]))
 
 
 def test_what_a_run_looks_like_stands_above_what_to_fix() -> None:

@@ -34,7 +34,7 @@ def run(day: str, version: str = "1", name: str | None = "alpha", suite: str = "
         suite={"name": "oip-conformance", "version": "0.1.0", "digest": suite * 64},
         verdict="nonconformant" if rows else "conformant",
         requirements=[requirement(i, "MUST", outcome) for i, outcome in zip(IDS, found, strict=True) if outcome],
-        checks=rows,
+        rows=rows,
     )  # fmt: skip
 
 

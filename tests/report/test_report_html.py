@@ -113,7 +113,7 @@ def test_without_script_the_tools_are_hidden_and_nothing_else_is() -> None:
 def test_the_head_says_who_what_and_why() -> None:
     header = parsed(NONCONFORMANT).find(".//header")
     assert header is not None
-    assert text(header) == "OIP conformance report of 2026-01-02 alpha 1.2 \u2717 nonconformant 2 checks failed"
+    assert text(header) == "OIP conformance report of 2026-01-02 alpha 1.2 \u2717 nonconformant 2 rows failed"
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_a_failure_is_shown_with_all_that_a_reader_needs() -> None:
 
 def test_the_json_of_request_and_answer_stands_with_a_failure() -> None:
     unmet = failure(request='{"inputs": []}', answer='{"error": "no"}')
-    page = parsed(report("nonconformant", checks=[check(outcome="fail", failure=unmet)]))
+    page = parsed(report("nonconformant", rows=[check(outcome="fail", failure=unmet)]))
     assert 'Request {"inputs": []} Answer {"error": "no"}' in text(by_id(page, "failures"))
 
 
@@ -164,7 +164,7 @@ LONG_BODY = {"head": ["POST /v2"], "length": 5000, "sha256": "f" * 64}
 
 def test_bodies_stand_in_the_page_or_are_named_by_their_digests() -> None:
     unmet = failure(evidence={"request": LONG_BODY, "answer": BODY})
-    page = parsed(report("nonconformant", checks=[check(outcome="fail", failure=unmet)]))
+    page = parsed(report("nonconformant", rows=[check(outcome="fail", failure=unmet)]))
     request, answer = (element for element in page.iter("details") if element.get("class") == "message")
     assert text(request).startswith(
         "Request as it was, with 5000 bytes of body POST /v2 A body of 5000 bytes is not kept"
@@ -195,7 +195,7 @@ def test_every_requirement_stands_there_with_its_checks() -> None:
     entries = {entry.get("id"): entry for entry in page.iter("details") if (entry.get("id") or "").startswith("req-")}
     assert list(entries) == [f"req-{entry['id']}" for entry in NONCONFORMANT["requirements"]]
     shown = text(entries["req-BIN-ORDER-O"])
-    assert shown.startswith("\u2717 failed BIN-ORDER-O MUST The binary data of an answer follow the order")
+    assert shown.startswith("\u2717 failed BIN-ORDER-O MUST exchange The binary data of an answer follow the order")
     (source,) = ledger.requirement("BIN-ORDER-O").sources
     assert str(source) in shown
     assert [link.get("href") for link in entries["req-BIN-ORDER-O"].findall("./p/a")] == [source.url]
@@ -214,7 +214,7 @@ def test_every_requirement_stands_there_with_its_checks() -> None:
 def test_a_finding_links_to_its_sources_where_they_are_the_ledgers_own(source: str, urls: list[str]) -> None:
     """A report may come from anybody: its own URLs are nowhere a link."""
     unmet = failure(source=source, source_urls=["https://evil.example", "javascript:alert(1)"])
-    made = report("nonconformant", requirements=[requirement("BIN-ORDER-O", "MUST", "fail")], checks=[
+    made = report("nonconformant", requirements=[requirement("BIN-ORDER-O", "MUST", "fail")], rows=[
         check(outcome="fail", failure=unmet),
     ])  # fmt: skip
     page = parsed(made)
@@ -263,7 +263,7 @@ def test_what_was_not_judged_over_grpc_does_not_count_over_http() -> None:
 
 def test_many_rows_of_one_check_fold_away() -> None:
     rows = [check(row=f"row-{number}", outcome="fail") for number in range(FEW_ROWS + 7)]
-    (block,) = by_id(parsed(report("nonconformant", checks=rows)), "failures").findall("details")
+    (block,) = by_id(parsed(report("nonconformant", rows=rows)), "failures").findall("details")
     (others,) = block.findall(".//details")
     assert text(others.findall("summary")[0]) == "10 other rows: row-1, row-2, row-3, ..."
     assert len(others.findall(".//li")) == FEW_ROWS + 6
@@ -280,7 +280,7 @@ def test_many_requirements_that_are_not_met_fold_away() -> None:
         check(f"ordering.x-{number}", outcome="fail", failure=failure(f"ODD-{number}"))
         for number in range(MOST_BLOCKS + 3)
     ]
-    failures = by_id(parsed(report("nonconformant", checks=rows)), "failures")
+    failures = by_id(parsed(report("nonconformant", rows=rows)), "failures")
     blocks = failures.findall("details")
     assert len(blocks) == MOST_BLOCKS + 1
     assert text(blocks[-1].findall("summary")[0]) == "3 more"
@@ -289,7 +289,7 @@ def test_many_requirements_that_are_not_met_fold_away() -> None:
 
 def test_a_whole_run_stays_small() -> None:
     rows = [check(f"ordering.check-{number // 20}", f"a-row-of-some-length-{number}") for number in range(2000)]
-    assert len(render(view(report(checks=rows))).encode()) < 300_000
+    assert len(render(view(report(rows=rows))).encode()) < 300_000
 
 
 def test_a_run_in_which_hardly_anything_is_met_stays_below_three_megabytes() -> None:
@@ -299,7 +299,7 @@ def test_a_run_in_which_hardly_anything_is_met_stays_below_three_megabytes() -> 
         check(f"ordering.check-{n // 9}", f"row-{n}", "fail", failure=unmet[n // 9 % 60], message="z" * 600)
         for n in range(1500)
     ]
-    assert len(render(view(report("nonconformant", checks=rows))).encode()) < 3_000_000
+    assert len(render(view(report("nonconformant", rows=rows))).encode()) < 3_000_000
 
 
 # --- what servers write ----------------------------------------------------------------------------------------------
@@ -318,7 +318,7 @@ def test_hostile_text_is_text() -> None:
 
 def test_endless_text_is_cut() -> None:
     endless = deepcopy(NONCONFORMANT)
-    endless["checks"][3]["failure"]["actual"] = endless["checks"][3]["message"] = "x" * 10_000_000
+    endless["rows"][3]["failure"]["actual"] = endless["rows"][3]["message"] = "x" * 10_000_000
     endless["target"]["name"] = "y" * 10_000_000
     assert len(render(view(endless))) < 500_000
     assert HOSTILE not in render(view(endless))

@@ -95,7 +95,7 @@ def test_the_url_of_a_foreign_report_is_not_believed() -> None:
     made = report(
         "nonconformant",
         requirements=[forged, unknown],
-        checks=[
+        rows=[
             check(outcome="fail"),
             check("ordering.y", "", "fail", requirements=["BIN-UNKNOWN"], failure=failure("BIN-UNKNOWN")),
         ],

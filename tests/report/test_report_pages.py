@@ -61,10 +61,10 @@ def test_the_head_of_the_markdown_page() -> None:
     assert lines[:3] == [
         "# OIP conformance: `alpha 1.2` is nonconformant",
         "",
-        "**nonconformant**: `2 checks failed`. 0 of 3 MUSTs that apply are met, 1 not met, 1 in doubt, 1 not judged.",
+        "**nonconformant**: `2 rows failed`. 0 of 3 MUSTs that apply are met, 1 not met, 1 in doubt, 1 not judged.",
     ]
-    assert "| checks | 2 failed, 2 blocked, 1 advice, 1 observed, 3 passed, 2 n/a |" in lines
-    assert "| Binary tensor data | nonconformant | 2 | 2 | 1 | 1 | 3 | 2 |" in lines
+    assert "| rows | 2 failed, 2 blocked, 1 advice, 1 observed, 3 passed, 2 n/a |" in lines
+    assert "| Binary tensor data | nonconformant | 3/4 | 1/2 | 0/0 | 2 | 2 | 1 | 1 | 3 | 2 |" in lines
     assert markdown(CONFORMANT).splitlines()[2] == "**conformant**. 2 of 2 MUSTs that apply are met."
 
 
@@ -120,7 +120,7 @@ def test_a_failure_in_markdown() -> None:
     ]
     assert "- `BIN-BODY-LONG` `ordering.advice`: Bytes follow the JSON. `expected a, got b`" in page
     assert "- `BIN-ALL-TRUE-LISTED` `JSON, no inference header` (`ordering.open`)" in page
-    assert "- `no model for the role multi`: 1 check" in page
+    assert "- `no model for the role multi`: 1 row" in page
 
 
 def test_under_a_baseline_the_difference_comes_first() -> None:
@@ -145,9 +145,9 @@ def test_a_fault_of_the_suite_is_shown_line_by_line() -> None:
     broken = check(
         "ordering.y", "", "error", message="the suite failed: KeyError: 1\n| Traceback\n|   line 3", failure=None
     )
-    page = markdown(report("incomplete", checks=[broken]))
+    page = markdown(report("incomplete", rows=[broken]))
     assert "Because   the suite failed: KeyError: 1\n| Traceback\n|   line 3\nRerun" in page
-    assert commands(report("incomplete", checks=[broken]))[1].endswith("the JSON. the suite failed: KeyError: 1")
+    assert commands(report("incomplete", rows=[broken]))[1].endswith("the JSON. the suite failed: KeyError: 1")
 
 
 def many(count: int) -> Report:
@@ -155,7 +155,7 @@ def many(count: int) -> Report:
     long = failure(actual="x" * 3000)
     checks = [check(f"ordering.x-{number}", "", "fail", failure=long) for number in range(count)]
     advice = [check(f"ordering.a-{number}", "", "advisory", message="y" * 3000) for number in range(count)]
-    return report("nonconformant", checks=checks + advice)
+    return report("nonconformant", rows=checks + advice)
 
 
 @pytest.mark.parametrize("limit", [1024 * 1024, 100_000, 20_000])

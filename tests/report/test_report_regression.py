@@ -15,7 +15,7 @@ from tests.support.small_reports import check, report
 def outcomes(*given: str) -> dict[str, object]:
     """Return a report of rows 0, 1, ... with these outcomes; an empty one leaves the row out."""
     rows = [check("a.b", str(index), outcome, f"says {outcome}") for index, outcome in enumerate(given) if outcome]
-    return report(checks=rows)
+    return report(rows=rows)
 
 
 @pytest.mark.parametrize(

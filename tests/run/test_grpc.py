@@ -67,11 +67,11 @@ def test_grpc_alone(tmp_path: Path, reference: ReferenceServer) -> None:
     last = f"grpc://{reference.grpc} is conformant ({counts})"
     assert run.stdout.splitlines()[-1] == last
     report = valid_report(tmp_path / "r.json")
-    assert {check["area"] for check in report["checks"]} == {"grpc"}
+    assert {check["area"] for check in report["rows"]} == {"grpc"}
     assert report["target"]["extensions_offered"] == ["classification_grpc"]
     assert "classification" in report["target"]["extensions_listed"]
     assert report["target"]["url"] == report["target"]["grpc"] == f"grpc://{reference.grpc}"
-    reasons = {check["message"] for check in report["checks"] if check["outcome"] == "not_applicable"}
+    reasons = {check["message"] for check in report["rows"] if check["outcome"] == "not_applicable"}
     assert reasons == {"--target-url is not given"}
 
 
@@ -83,9 +83,9 @@ def test_a_server_that_offers_nothing_over_http_is_judged_over_grpc(tmp_path: Pa
     assert run.returncode == 0, run.stdout[-2000:]
     report = valid_report(tmp_path / "r.json")
     assert (report["target"]["url"], report["target"]["grpc"]) == (url, f"grpc://{reference.grpc}")
-    over_http = [check for check in report["checks"] if check["area"] != "grpc"]
+    over_http = [check for check in report["rows"] if check["area"] != "grpc"]
     assert {check["outcome"] for check in over_http} == {"not_applicable"}
-    passed = [check["id"] for check in report["checks"] if check["outcome"] == "pass"]
+    passed = [check["check"] for check in report["rows"] if check["outcome"] == "pass"]
     assert {"grpc.raw-tensors-come-back", "grpc.answers-are-those-of-http"} <= set(passed)
     assert (
         "over HTTP do not apply: none of the extensions is offered over HTTP. The verdict is that of gRPC" in run.stdout
@@ -232,7 +232,7 @@ def test_evidence_and_a_recording_that_is_judged_again(tmp_path: Path) -> None:
         replayed = subprocess.run(replay, capture_output=True, text=True, check=False)
     again = judge(tmp_path, "--target-replay=e/run.har.xz", *options, "--conformance-report=b.json")
     assert (live.returncode, again.returncode) == (1, 1), again.stdout
-    one, two = (valid_report(tmp_path / f"{name}.json")["checks"] for name in "ab")
+    one, two = (valid_report(tmp_path / f"{name}.json")["rows"] for name in "ab")
     keys = ("id", "row", "outcome", "message", "observation")
     assert [[row[key] for key in keys] for row in one] == [[row[key] for key in keys] for row in two]
     assert (

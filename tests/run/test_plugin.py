@@ -38,7 +38,7 @@ def test_two_workers_reach_the_same_verdicts(tmp_path: Path, small: str) -> None
         judge(tmp_path, f"--target-url={small}", *wanted, "-q", *workers)
     one, two = (valid_report(tmp_path / f"{name}.json") for name in ("one", "two"))
     keys = ("id", "row", "outcome", "message", "observation", "exchanges")
-    assert [[c[k] for k in keys] for c in one["checks"]] == [[c[k] for k in keys] for c in two["checks"]]
+    assert [[c[k] for k in keys] for c in one["rows"]] == [[c[k] for k in keys] for c in two["rows"]]
     assert (one["verdict"], one["requirements"]) == (two["verdict"], two["requirements"])
 
 
@@ -57,7 +57,7 @@ def test_a_narrowed_run_keeps_the_status_of_pytest_and_says_incomplete(
     folder, run = narrowed
     assert run.returncode == 0
     assert valid_report(folder / "r.json")["verdict"] == "incomplete"
-    assert "checks not run" in run.stdout.splitlines()[-1]
+    assert "rows not run" in run.stdout.splitlines()[-1]
 
 
 def test_the_header_says_who_is_judged_on_what(narrowed: tuple[Path, CompletedProcess[str]], reference: str) -> None:
@@ -134,12 +134,12 @@ def test_a_target_that_dies_halfway_fails_once(tmp_path: Path, reference: str) -
         run = judge(tmp_path, f"--target-url={url}", *options)
     assert run.returncode == 1, run.stdout[-2000:]
     report = valid_report(tmp_path / "r.json")
-    outcomes = Counter(check["outcome"] for check in report["checks"])
+    outcomes = Counter(check["outcome"] for check in report["rows"])
     assert (outcomes["fail"], outcomes["pass"] > 100, outcomes["error"] > 100) == (1, True, True)
-    (failed,) = [check for check in report["checks"] if check["outcome"] == "fail"]
-    gone = f"{outcomes['error']} checks not judged: the target is gone: cannot connect"
-    since = f"since {failed['id']}" + (f" [{failed['row']}]" if failed["row"] else "")
-    assert re.search(f"is nonconformant: 1 check failed; {gone}.*{re.escape(since)}", run.stdout.splitlines()[-1])
+    (failed,) = [check for check in report["rows"] if check["outcome"] == "fail"]
+    gone = f"{outcomes['error']} rows not judged: the target is gone: cannot connect"
+    since = f"since {failed['check']}" + (f" [{failed['row']}]" if failed["row"] else "")
+    assert re.search(f"is nonconformant: 1 row failed; {gone}.*{re.escape(since)}", run.stdout.splitlines()[-1])
     assert run.stdout.count("ERROR") == 0
     assert run.stdout.count(f"{outcomes['error']} rows are not judged: ") == 1
     assert re.search(rf"1 failed, .*{outcomes['error']} not judged", run.stdout)
@@ -157,7 +157,7 @@ def test_a_server_that_ends_at_a_request_has_failed_it(tmp_path: Path, workers: 
     chosen = "classification or ordering"
     with ending('"classification":2') as url:
         run = judge(tmp_path, f"--target-url={url}", "-k", chosen, "--conformance-report=r.json", *workers)
-    failed = [check for check in valid_report(tmp_path / "r.json")["checks"] if check["outcome"] == "fail"]
+    failed = [check for check in valid_report(tmp_path / "r.json")["rows"] if check["outcome"] == "fail"]
     assert 1 <= len(failed) <= (2 if workers else 1), run.stdout[-2000:]
     assert run.returncode == 1
     named = {check["failure"]["requirement"] for check in failed}
@@ -173,8 +173,8 @@ def test_a_server_that_ends_in_the_survey_is_nonconformant(tmp_path: Path) -> No
         run = judge(tmp_path, f"--target-url={url}", "--conformance-report=r.json")
     assert run.returncode == 1
     report = valid_report(tmp_path / "r.json")
-    assert [(check["id"], check["failure"]["requirement"]) for check in report["checks"]] == [(SURVEY, "OIP-ALIVE")]
-    assert f"{url} is nonconformant: 1 check failed; cannot connect to {url}" in run.stdout.splitlines()[-1]
+    assert [(check["check"], check["failure"]["requirement"]) for check in report["rows"]] == [(SURVEY, "OIP-ALIVE")]
+    assert f"{url} is nonconformant: 1 row failed; cannot connect to {url}" in run.stdout.splitlines()[-1]
 
 
 @pytest.mark.parametrize(
@@ -255,8 +255,8 @@ def test_profiles_differ_in_what_they_run(tmp_path: Path, reference: str) -> Non
         arguments = (f"--conformance-profile={profile}", "--conformance-report=r.json", "--hypothesis-seed=7")
         run = judge(tmp_path, f"--target-url={reference}", "-k", "datatypes and int8", *arguments)
         report = valid_report(tmp_path / "r.json")
-        assert {check["outcome"] for check in report["checks"]} == {"pass"}
-        counts[profile] = (len(report["checks"]), report["seed"], "seed 7" in run.stdout)
+        assert {check["outcome"] for check in report["rows"]} == {"pass"}
+        counts[profile] = (len(report["rows"]), report["seed"], "seed 7" in run.stdout)
     assert counts["quick"][0] < counts["certify"][0] < counts["explore"][0]
     assert [counts[profile][1:] for profile in counts] == [(None, False), (None, False), (7, True)]
 

@@ -49,15 +49,15 @@ def test_what_failed_last_is_run_again_alone(
     tmp_path: Path, failed_before: Path, faulty: str, small: str, workers: tuple[str, ...]
 ) -> None:
     shutil.copytree(failed_before, tmp_path, dirs_exist_ok=True)
-    failed = {check["row"] for check in report_of(tmp_path)["checks"] if check["outcome"] == "fail"}
+    failed = {check["row"] for check in report_of(tmp_path)["rows"] if check["outcome"] == "fail"}
     assert failed
     again = cached(tmp_path, f"--target-url={faulty}", "--lf", "--conformance-report=r.json", *workers)
     assert again.returncode == 1
-    assert {check["row"] for check in report_of(tmp_path)["checks"]} == failed
+    assert {check["row"] for check in report_of(tmp_path)["rows"]} == failed
     assert report_of(tmp_path)["verdict"] == "nonconformant"
     mended = cached(tmp_path, f"--target-url={small}", "--lf", "--conformance-report=r.json", *workers)
     assert mended.returncode == 0
-    assert {check["row"] for check in report_of(tmp_path)["checks"]} == failed
+    assert {check["row"] for check in report_of(tmp_path)["rows"]} == failed
     assert report_of(tmp_path)["verdict"] == "incomplete"
 
 
@@ -76,9 +76,9 @@ def test_stepwise_stops_at_a_failure_and_goes_on_there(tmp_path: Path, faulty: s
     for _ in range(2):
         run = cached(tmp_path, f"--target-url={faulty}", *SELECTION, "--sw", "--conformance-report=r.json")
         assert run.returncode == 1
-        failed = [check["row"] for check in report_of(tmp_path)["checks"] if check["outcome"] == "fail"]
+        failed = [check["row"] for check in report_of(tmp_path)["rows"] if check["outcome"] == "fail"]
         assert len(failed) == 1
-    assert report_of(tmp_path)["checks"][0]["row"] == failed[0]
+    assert report_of(tmp_path)["rows"][0]["row"] == failed[0]
 
 
 def test_collecting_only_shows_ids_and_judges_nothing(tmp_path: Path, faulty: str) -> None:
@@ -115,7 +115,7 @@ def test_a_path_narrows_like_a_word(tmp_path: Path, faulty: str) -> None:
     run = judge(tmp_path, f"--target-url={faulty}", f"{SUITE}/ordering", "--no-summary", "--conformance-report=r.json")
     assert run.returncode == 1
     report = report_of(tmp_path)
-    assert {check["area"] for check in report["checks"]} == {"ordering"}
+    assert {check["area"] for check in report["rows"]} == {"ordering"}
     assert report["verdict"] == "nonconformant"
     assert report["extensions"]["binary_tensor_data"]["verdict"] == "nonconformant"
 

@@ -225,7 +225,7 @@ def test_a_whole_run_on_models_is_conformant(tmp_path: Path, url: str) -> None:
     assert not [line for line in lines if line.startswith("roles")]
     report = valid_report(tmp_path / "r.json")
     assert (report["verdict"], report["footer"]["complete"]) == ("conformant", True)
-    assert {check["id"].partition(".")[0] for check in report["checks"]} == {"errors", "metadata", "relations"}
+    assert {check["check"].partition(".")[0] for check in report["rows"]} == {"errors", "metadata", "relations"}
     assert (report["options"]["models"], report["target"]["roles"]) == (["multi", "add_sub"], {})
     shapes = [tensor["shape"] for tensor in report["target"]["models"]["multi"]["inputs"]]
     assert shapes == [[3], [3], [3], [3]]
@@ -237,14 +237,14 @@ def test_two_workers_reach_the_same_verdicts(tmp_path: Path, url: str) -> None:
         judge(tmp_path, f"--target-url={url}", *names, f"--conformance-report={name}.json", "-q", *workers)
     one, two = (valid_report(tmp_path / f"{name}.json") for name in ("one", "two"))
     keys = ("id", "row", "outcome", "message", "observation", "exchanges")
-    assert [[c[k] for k in keys] for c in one["checks"]] == [[c[k] for k in keys] for c in two["checks"]]
+    assert [[c[k] for k in keys] for c in one["rows"]] == [[c[k] for k in keys] for c in two["rows"]]
     assert one["verdict"] == two["verdict"] == "conformant"
 
 
 def test_a_narrowed_run_on_a_model_is_incomplete(tmp_path: Path, url: str) -> None:
     run = judge(tmp_path, f"--target-url={url}", "--target-model=add_sub", "-k", "any_order")
     assert run.returncode == 0
-    assert "checks not run" in run.stdout.splitlines()[-1]
+    assert "rows not run" in run.stdout.splitlines()[-1]
     assert "2 passed" in run.stdout
 
 
@@ -300,7 +300,7 @@ def test_a_model_that_answers_nothing_is_told_once(tmp_path: Path) -> None:
         run = judge(tmp_path, f"--target-url={address}", "--target-model=never")
     assert run.returncode == 6
     assert run.stdout.count("\nblocked  ") == 1
-    assert "checks blocked" in run.stdout.splitlines()[-1]
+    assert "rows blocked" in run.stdout.splitlines()[-1]
 
 
 def test_the_file_about_the_target_gives_inputs(tmp_path: Path) -> None:

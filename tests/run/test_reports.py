@@ -54,7 +54,7 @@ def check_agreement(folder: Path, output: str, unended: int = 0) -> dict[str, An
     badge = f"{report['verdict']} {met}/{len(musts)}"
     assert json.loads((folder / "r.shields.json").read_text())["message"] == badge
     assert f">{badge}</text>" in (folder / "r.svg").read_text()
-    outcomes = Counter(check["outcome"] for check in report["checks"])
+    outcomes = Counter(check["outcome"] for check in report["rows"])
     for page in ((folder / f"r.{suffix}").read_text() for suffix in ("html", "md")):
         assert f"{met} of {len(musts)} MUSTs that apply are met" in page
         assert report["footer"]["complete"] is ("This is not a whole run." not in page)
@@ -69,8 +69,8 @@ def check_agreement(folder: Path, output: str, unended: int = 0) -> dict[str, An
         assert named.count("fail") == int(suite.attrib["failures"])
     if (folder / "rows.xml").exists():
         suite = junit_of(folder, "rows.xml")
-        lost = [check for check in report["checks"] if (check["reason"] or {}).get("kind") == ReasonKind.TARGET_LOST]
-        assert len(report["checks"]) - int(suite.attrib["tests"]) in range(unended + 1)
+        lost = [check for check in report["rows"] if (check["reason"] or {}).get("kind") == ReasonKind.TARGET_LOST]
+        assert len(report["rows"]) - int(suite.attrib["tests"]) in range(unended + 1)
         assert int(suite.attrib["failures"]) == outcomes["fail"] + outcomes["error"] - len(lost)
         assert int(suite.attrib["skipped"]) == outcomes["not_applicable"] + outcomes["blocked"] + len(lost)
         assert suite.attrib["errors"] == "0"
@@ -156,7 +156,7 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
 def test_a_hostile_server_is_judged_like_any_other(attacked: tuple[Path, str, str]) -> None:
     folder, output, _ = attacked
     report = check_agreement(folder, output)
-    assert {check["outcome"] for check in report["checks"]} >= {"fail", "pass"}
+    assert {check["outcome"] for check in report["rows"]} >= {"fail", "pass"}
     assert report["target"]["name"].startswith("</script><script>alert(1)")
 
 
@@ -219,8 +219,8 @@ def test_a_run_that_stops_at_the_first_failure(tmp_path: Path, workers: tuple[st
     assert run.returncode == 1
     report = check_agreement(tmp_path, run.stdout)
     assert (report["verdict"], report["footer"]["complete"]) == ("nonconformant", False)
-    assert re.fullmatch(r"\d+ checks not run: stopping after 1 failures", report["why"][1])
-    unmet = {check["failure"]["requirement"] for check in report["checks"] if check["failure"]}
+    assert re.fullmatch(r"\d+ rows not run: stopping after 1 failures", report["why"][1])
+    unmet = {check["failure"]["requirement"] for check in report["rows"] if check["failure"]}
     pages = [entry["url"] for entry in report["requirements"] if entry["id"] in unmet]
     assert unmet
     assert sorted(re.findall(r"^      Page      (.+)$", run.stdout, re.MULTILINE)) == sorted(pages)
@@ -236,8 +236,8 @@ def test_a_run_that_is_interrupted(tmp_path: Path, reference: str, workers: tupl
     assert run.returncode == 2, run.stderr
     report = check_agreement(tmp_path, run.stdout, unended=2)
     assert (report["verdict"], report["footer"]["complete"]) == ("incomplete", False)
-    assert re.fullmatch(r"\d+ checks not run: interrupted", report["why"][0])
-    assert report["checks"]
+    assert re.fullmatch(r"\d+ rows not run: interrupted", report["why"][0])
+    assert report["rows"]
 
 
 def test_a_target_that_dies_halfway(tmp_path: Path, small: str) -> None:
@@ -247,8 +247,8 @@ def test_a_target_that_dies_halfway(tmp_path: Path, small: str) -> None:
     assert run.returncode == 1
     report = check_agreement(tmp_path, run.stdout)
     assert report["verdict"] == "nonconformant"
-    assert report["why"][0] == "1 check failed"
-    assert "checks not judged: the target is gone: cannot connect" in report["why"][1]
+    assert report["why"][0] == "1 row failed"
+    assert "rows not judged: the target is gone: cannot connect" in report["why"][1]
     assert junit_of(tmp_path).findall(".//failure/..")[0].findall("properties")
 
 
@@ -283,12 +283,12 @@ def test_junit_of_rows_has_failures_and_no_errors(tmp_path: Path, workers: tuple
         run = judge(tmp_path, f"--target-url={url}", *asked, *workers, *ALL_REPORTS)
     assert run.returncode == 1
     report = check_agreement(tmp_path, run.stdout)
-    assert {check["outcome"] for check in report["checks"]} >= {"pass", "fail", "blocked", "not_applicable"}
+    assert {check["outcome"] for check in report["rows"]} >= {"pass", "fail", "blocked", "not_applicable"}
     cases = junit_of(tmp_path, "rows.xml").findall("testcase")
     by_label = {case.findall("properties/property[@name='check']")[0].attrib["value"]: case for case in cases}
-    assert len(by_label) == len(report["checks"])
-    for check in report["checks"]:
-        case = by_label[f"{check['id']} [{check['row']}]" if check["row"] else check["id"]]
+    assert len(by_label) == len(report["rows"])
+    for check in report["rows"]:
+        case = by_label[f"{check['check']} [{check['row']}]" if check["row"] else check["check"]]
         properties = {found.attrib["name"]: found.attrib["value"] for found in case.iter("property")}
         assert properties["requirements"].split() == check["requirements"]
         assert properties["outcome"] == check["outcome"]
@@ -328,9 +328,9 @@ def test_junit_has_a_case_for_each_requirement(tmp_path: Path, workers: tuple[st
     assert failed is not None
     assert re.match(r"MUST BIN-ORDER-O: expected OUT_INT64 .* \(and \d+ more rows\)$", failed.attrib["message"])
     shown = failed.text or ""
-    for check in report_of(tmp_path)["checks"]:
+    for check in report_of(tmp_path)["rows"]:
         if check["failure"] and check["failure"]["requirement"] == "BIN-ORDER-O":
-            assert f"{check['id']} [{check['row']}]" in shown
+            assert f"{check['check']} [{check['row']}]" in shown
     for part in ("Requires", "Source", "Repeat    ", "Rerun     pytest --target-url="):
         assert part in shown
 

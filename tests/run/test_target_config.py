@@ -34,7 +34,7 @@ def test_other_names_of_models_and_tensors_are_judged_alike(tmp_path: Path, rena
     report = json.loads((tmp_path / "r.json").read_text())
     assert report["verdict"] == "conformant"
     assert report["target"]["roles"]["multi"] == f"{MODEL}multi"
-    left_out = {check["id"] for check in report["checks"] if check["outcome"] == "not_applicable"}
+    left_out = {check["check"] for check in report["rows"] if check["outcome"] == "not_applicable"}
     assert left_out == {"golden.valid-case-is-answered", "golden.invalid-case-is-refused"}
     musts = [entry for entry in report["requirements"] if entry["level"] == "MUST" and entry["area"] != "grpc"]
     unjudged = {entry["id"] for entry in musts if entry["verdict"] == "not_applicable"}
@@ -61,9 +61,9 @@ def test_what_is_kept_back_is_not_sent_and_the_run_says_incomplete(tmp_path: Pat
     never = 'never = ["state.*", "ordering.response-follows-its-json[INT64-*]"]'
     (tmp_path / "t.toml").write_text(f'url = "{small}"\n{never}\n')
     run = judge(tmp_path, "--target-config=t.toml", "--conformance-profile=quick", "--conformance-report=r.json")
-    checks = json.loads((tmp_path / "r.json").read_text())["checks"]
-    rows = {check["row"] for check in checks if check["id"] == "ordering.response-follows-its-json"}
-    assert not any(check["id"].startswith("state.") for check in checks)
+    checks = json.loads((tmp_path / "r.json").read_text())["rows"]
+    rows = {check["row"] for check in checks if check["check"] == "ordering.response-follows-its-json"}
+    assert not any(check["check"].startswith("state.") for check in checks)
     assert rows
     assert not any(row.startswith("INT64-") for row in rows)
     assert "is incomplete" in run.stdout.splitlines()[-1]

@@ -105,7 +105,7 @@ def test_all_models_are_judged(tmp_path: Path) -> None:
     with serving(Ordinary) as url:
         run = judge(tmp_path, f"--target-url={url}", *options)
     report = json.loads((tmp_path / "r.json").read_text())
-    outcomes = {(check["row"].partition("-")[0], check["outcome"]) for check in report["checks"]}
+    outcomes = {(check["row"].partition("-")[0], check["outcome"]) for check in report["rows"]}
     assert report["options"]["models"] == ["iris", "custom"]
     assert outcomes >= {("iris", "pass"), ("custom", "blocked")}
     assert not outcomes & {("custom", "pass"), ("iris", "blocked")}
@@ -150,7 +150,7 @@ def test_a_table_of_the_file_is_the_same_as_the_option(tmp_path: Path) -> None:
         judge(tmp_path, "--target-config=t.toml", "--conformance-report=r.json")
     report = json.loads((tmp_path / "r.json").read_text())
     assert report["target"]["models"]["custom"]["inputs"] == [{"name": "X", "datatype": "INT32", "shape": [2]}]
-    assert {check["outcome"] for check in report["checks"] if check["row"].startswith("custom")} >= {"pass"}
+    assert {check["outcome"] for check in report["rows"] if check["row"].startswith("custom")} >= {"pass"}
 
 
 def test_roles_and_models_of_a_file_are_both_judged(tmp_path: Path, reference: str) -> None:
@@ -158,7 +158,7 @@ def test_roles_and_models_of_a_file_are_both_judged(tmp_path: Path, reference: s
     (tmp_path / "t.toml").write_text(text)
     run = judge(tmp_path, "--target-config=t.toml", "--conformance-profile=quick", "--conformance-report=r.json")
     report = json.loads((tmp_path / "r.json").read_text())
-    passed = {(check["area"], check["row"]) for check in report["checks"] if check["outcome"] == "pass"}
+    passed = {(check["area"], check["row"]) for check in report["rows"] if check["outcome"] == "pass"}
     assert run.returncode == 0, run.stdout[-2000:]
     assert "add_sub" in {row for _, row in passed}
     assert report["target"]["roles"] == {"identity_int32": "identity_int32"}

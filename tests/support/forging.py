@@ -36,7 +36,7 @@ class Folder:
 
     def row(self, check: str, row: str | None = None) -> Document:
         """Return a row of the report."""
-        return next(each for each in self.report["checks"] if each["id"] == check and row in (None, each["row"]))
+        return next(each for each in self.report["rows"] if each["check"] == check and row in (None, each["row"]))
 
     def entries(self, scope: str) -> list[Document]:
         """Return the entries of the recording whose scope begins so."""
@@ -52,7 +52,7 @@ def load(folder: Path) -> Folder:
 
 def seal(found: Folder, source: Path, target: Path, *, with_har: bool) -> None:
     """Write a folder with all its digests made right, its pages made anew, and a signature."""
-    found.report["footer"]["checks"] = len(found.report["checks"])
+    found.report["footer"]["rows"] = len(found.report["rows"])
     found.report["footer"]["digest"] = digest(found.report)
     (target / manifest.REPORT).write_text(formats.FORMATS[".json"](found.report), encoding="utf-8")
     if with_har:

@@ -131,7 +131,7 @@ def thresholds(known: Patterns) -> Iterator[str]:
 def servers(known: Patterns) -> Iterator[str]:
     """Yield what is named of each server whose report is in docs/results."""
     for path in sorted((DOCS / "results").glob("*.json")):
-        found = naming.looks_like(json.loads(path.read_text(encoding="utf-8"))["checks"], known)
+        found = naming.looks_like(json.loads(path.read_text(encoding="utf-8"))["rows"], known)
         unmet = found[0].of if found else 0
         said = "<br>".join(f"`{each.fault}` ({each.explains}): {each.summary}" for each in found) or "nothing"
         yield f"| {path.stem} | {unmet or ''} | {said} |\n"

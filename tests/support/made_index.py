@@ -38,7 +38,7 @@ INDEX: Final[dict[str, Any]] = {
     "targets": [
         judged("us", "conformant", 0),
         judged("eu", "nonconformant", 1, gate={"passed": False, "known": 2, "new": 1, "fixed": 0, "stale": 0})
-        | {"why": ["1 check failed"], "unmet": [{"id": "BIN-ORDER-O", "level": "MUST", "rows": 3}]},
+        | {"why": ["1 row failed"], "unmet": [{"id": "BIN-ORDER-O", "level": "MUST", "rows": 3}]},
         target(LONG, "incomplete", 6, why=["took longer than 5 s"], trouble="time", folder=f"runs/2/{LONG}"),
         target("late", "not_run", 6, why=["not run"]),
     ],

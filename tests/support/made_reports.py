@@ -9,6 +9,8 @@ from tests.support.valid_reports import expect_valid
 
 Report = dict[str, Any]
 
+MUSTS = {"exchange": {"met": 3, "of": 4}, "refusal": {"met": 1, "of": 2}, "transport": {"met": 0, "of": 0}}
+
 # What a server could write to break out of a page, a terminal, a log of a CI system, or a comment there.
 HOSTILE = (
     "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&amp; "
@@ -21,8 +23,9 @@ HOSTILE = (
 
 def requirement(identity: str, level: str, verdict: str, **changes: Any) -> Report:
     return {
-        "id": identity, "level": level, "area": "ordering", "extension": "binary_tensor_data", "verdict": verdict,
-        "checks": ["ordering.x"],
+        "id": identity, "transport": "http", "level": level, "concern": "exchange", "area": "ordering",
+        "extension": "binary_tensor_data", "verdict": verdict, "checks": ["ordering.x"],
+        "url": "docs/requirements/ordering.md",
     } | changes  # fmt: skip
 
 
@@ -38,7 +41,7 @@ def failure(requirement: str = "BIN-ORDER-O", **changes: Any) -> Report:
 def check(identity: str = "ordering.x", row: str = "", outcome: str = "pass", **changes: Any) -> Report:
     unmet = failure() if outcome in ("fail", "advisory") else None
     return {
-        "id": identity, "row": row, "claim": "Bytes follow the JSON.", "area": "ordering", "outcome": outcome,
+        "check": identity, "row": row, "claim": "Bytes follow the JSON.", "area": "ordering", "outcome": outcome,
         "requirements": ["BIN-ORDER-O"], "message": "expected a, got b" if unmet else "", "observation": "",
         "duration_s": 0.5, "exchanges": [0], "failure": unmet, "reason": None,
     } | changes  # fmt: skip
@@ -46,8 +49,10 @@ def check(identity: str = "ordering.x", row: str = "", outcome: str = "pass", **
 
 def report(verdict: str = "conformant", *, complete: bool = True, **changes: Any) -> Report:
     """Return a report that fits the schema."""
+    is_interoperable = {"conformant": True, "nonconformant": False}.get(verdict)
+    listed = {"offered": True, "verdict": verdict, "interoperable": is_interoperable, "counts": {}, "musts": MUSTS}
     made: Report = {
-        "schema": 1,
+        "schema": 2,
         "suite": {"name": "oip-conformance", "version": "0.1.0", "digest": "0123456789abcdef" * 4},
         "started": "2026-01-02T03:04:05+00:00",
         "finished": "2026-01-02T03:05:35+00:00",
@@ -58,15 +63,16 @@ def report(verdict: str = "conformant", *, complete: bool = True, **changes: Any
             "extensions_listed": ["binary_tensor_data"], "extensions_offered": ["binary_tensor_data"],
         },
         "verdict": verdict,
+        "interoperable": is_interoperable,
         "why": [],
         "extensions": {
-            "binary_tensor_data": {"offered": True, "verdict": verdict, "counts": {}},
-            "raw": {"offered": False, "verdict": "not_applicable", "counts": {}},
+            "binary_tensor_data": listed,
+            "raw": {**listed, "offered": False, "verdict": "not_applicable", "interoperable": None},
         },
         "requirements": [requirement("BIN-ORDER-O", "MUST", "pass"), requirement("BIN-ORDER-I", "MUST", "pass")],
-        "checks": [check()],
+        "rows": [check()],
     } | changes  # fmt: skip
-    made["footer"] = {"complete": complete, "checks": len(made["checks"]), "digest": digest(made)}
+    made["footer"] = {"complete": complete, "rows": len(made["rows"]), "digest": digest(made)}
     expect_valid(made)
     return made
 
@@ -75,7 +81,7 @@ CONFORMANT = report()
 
 NONCONFORMANT = report(
     "nonconformant",
-    why=["2 checks failed"],
+    why=["2 rows failed"],
     requirements=[
         requirement("BIN-ORDER-O", "MUST", "fail"),
         requirement("BIN-ORDER-I", "MUST", "not_applicable"),
@@ -83,7 +89,7 @@ NONCONFORMANT = report(
         requirement("BIN-BODY-LONG", "SHOULD", "advisory"),
         requirement("BIN-ALL-TRUE-LISTED", "OBSERVE", "observed"),
     ],
-    checks=[
+    rows=[
         *(check(row=name) for name in ("one", "two", "three")),
         check(row="four", outcome="fail"),
         check(row="five", outcome="fail"),
@@ -101,20 +107,20 @@ NONCONFORMANT = report(
 )  # fmt: skip
 
 CUT_SHORT = report(
-    "incomplete", complete=False, why=["2 checks not run: interrupted", "1 check failed"],
+    "incomplete", complete=False, why=["2 rows not run: interrupted", "1 row failed"],
     requirements=[
         requirement("BIN-ORDER-O", "MUST", "fail"),
         requirement("BIN-ORDER-I", "MUST", "not_applicable", checks=[]),
     ],
-    checks=[check(outcome="fail")],
+    rows=[check(outcome="fail")],
 )  # fmt: skip
 
 GATED = report(
-    "nonconformant", why=["3 checks failed"],
+    "nonconformant", why=["3 rows failed"],
     gate={"passed": False, "known": ["ordering.x [old]"], "new": ["ordering.x [new]"], "fixed": ["ordering.x [met]"],
           "stale": ["ordering.gone[*]: names nothing"]},
     requirements=[requirement("BIN-ORDER-O", "MUST", "fail"), requirement("BIN-ORDER-I", "MUST", "known_failure")],
-    checks=[
+    rows=[
         check(row="new", outcome="fail"),
         check(row="old", outcome="known_failure", requirements=["BIN-ORDER-I"], failure=failure("BIN-ORDER-I")),
         check(row="met", outcome="fixed", message="listed as a known failure, and met"),
@@ -122,7 +128,7 @@ GATED = report(
 )  # fmt: skip
 
 NOTHING = report(
-    "incomplete", complete=False, why=["cannot connect to http://127.0.0.1:8000: refused"], requirements=[], checks=[],
+    "incomplete", complete=False, why=["cannot connect to http://127.0.0.1:8000: refused"], requirements=[], rows=[],
     extensions={}, target=CONFORMANT["target"] | {"name": None, "version": None, "roles": {}, "extensions_listed": []},
 )  # fmt: skip
 
@@ -141,7 +147,7 @@ ATTACK = report(
     why=[HOSTILE],
     target=CONFORMANT["target"] | {"name": HOSTILE, "version": HOSTILE, "extensions_listed": [HOSTILE]},
     requirements=NONCONFORMANT["requirements"],
-    checks=[
+    rows=[
         check(row=HOSTILE, outcome=outcome, claim=HOSTILE, message=HOSTILE, observation=HOSTILE, failure=unmet)
         for outcome, unmet in (
             *((outcome, _HOSTILE_FAILURE) for outcome in ("fail", "advisory")),

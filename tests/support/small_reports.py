@@ -11,24 +11,25 @@ HOSTILE = "<script>alert(1)</script>|`x`\n# \x1b[31m[go](http://evil) & www.evil
 
 def requirement(identity: str, level: str, verdict: str, area: str = "ordering") -> Report:
     return {
-        "id": identity, "level": level, "area": area, "extension": "binary_tensor_data", "verdict": verdict,
-        "checks": [],
+        "id": identity, "transport": "http", "level": level, "concern": "exchange", "area": area,
+        "extension": "binary_tensor_data", "verdict": verdict, "checks": [], "url": "docs/requirements/ordering.md",
     }  # fmt: skip
 
 
 def check(identity: str, row: str, outcome: str, message: str = "", unmet: str = "", **more: Any) -> Report:
     failure = dict.fromkeys(("statement", "source", "expected", "actual", "sent", "repeat"), "")
     return {
-        "id": identity, "row": row, "claim": "", "area": "ordering", "outcome": outcome, "message": message,
+        "check": identity, "row": row, "claim": "", "area": "ordering", "outcome": outcome, "message": message,
         "reason": None, "requirements": ["BIN-ORDER-O"], "observation": "", "duration_s": 0, "exchanges": [],
         "failure": failure | {"requirement": unmet, "level": "MUST", "bytes": []} if unmet else None,
     } | more  # fmt: skip
 
 
 def report(name: str | None = "alpha", version: str | None = "1", **changes: Any) -> Report:
-    listed = {"offered": True, "verdict": "conformant", "counts": {"pass": 1}}
+    met = {concern: {"met": 1, "of": 2} for concern in ("exchange", "refusal", "transport")}
+    listed = {"offered": True, "verdict": "conformant", "interoperable": True, "counts": {"pass": 1}, "musts": met}
     return {
-        "schema": 1,
+        "schema": 2,
         "suite": {"name": "oip-conformance", "version": "0.1.0", "digest": "0123456789abcdef" * 4},
         "started": "2026-01-02T03:04:05+00:00",
         "finished": "2026-01-02T03:05:05+00:00",
@@ -39,9 +40,10 @@ def report(name: str | None = "alpha", version: str | None = "1", **changes: Any
             "extensions_offered": [], "roles": {"multi": "multi"},
         },
         "verdict": "conformant",
+        "interoperable": True,
         "why": [],
         "extensions": {"binary_tensor_data": listed, "raw": listed | {"offered": False}},
         "requirements": [],
-        "checks": [],
-        "footer": {"complete": True, "checks": 0, "digest": "0" * 64},
+        "rows": [],
+        "footer": {"complete": True, "rows": 0, "digest": "0" * 64},
     } | changes  # fmt: skip

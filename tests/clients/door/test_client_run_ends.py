@@ -20,7 +20,7 @@ USAGE, INCOMPLETE = 4, 6
 
 
 def reasons(found: Ran) -> set[str]:
-    return {check["reason"]["kind"] for check in found.report["checks"] if check["outcome"] == "error"}
+    return {check["reason"]["kind"] for check in found.report["rows"] if check["outcome"] == "error"}
 
 
 def test_an_adapter_that_dies_is_an_error_of_its_rows_with_its_last_words(tmp_path: Path) -> None:
@@ -29,13 +29,13 @@ def test_an_adapter_that_dies_is_an_error_of_its_rows_with_its_last_words(tmp_pa
     assert found.last.startswith("small 1.2 is incomplete: ")
     assert "      | the library\\x1b[31m has crashed" in found.lines
     assert reasons(found) == {"adapter_broke"}
-    assert {check["failure"] for check in found.report["checks"] if check["outcome"] == "error"} == {None}
+    assert {check["failure"] for check in found.report["rows"] if check["outcome"] == "error"} == {None}
 
 
 def test_one_that_dies_once_costs_one_row(tmp_path: Path) -> None:
     life = {"SMALL_ADAPTER_LIFE": str(tmp_path / "life")}
     found = ran(tmp_path, option(small("dies-once")), *FEW, *reports("r.json"), **life)
-    outcomes = [check["outcome"] for check in found.report["checks"]]
+    outcomes = [check["outcome"] for check in found.report["rows"]]
     assert (outcomes.count("error"), outcomes.count("pass"), outcomes.count("not_applicable")) == (1, 12, 12)
 
 
@@ -50,7 +50,7 @@ def test_what_a_library_prints_is_named(tmp_path: Path) -> None:
 def test_one_that_breaks_again_and_again_ends_the_judging(tmp_path: Path) -> None:
     dying = saying(HELLO, then="sys.exit(1)")
     found = ran(tmp_path, option(dying), *FEW, *reports("r.json"))
-    kinds = [check["reason"]["kind"] for check in found.report["checks"]]
+    kinds = [check["reason"]["kind"] for check in found.report["rows"]]
     assert (kinds.count("adapter_broke"), kinds.count("target_lost")) == (10, 15)
     assert found.last.startswith("odd is incomplete: ")
     assert "broke 10 times in a row" in found.last

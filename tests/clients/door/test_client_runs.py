@@ -56,7 +56,7 @@ def test_its_report_is_about_a_client(whole: Ran) -> None:
     assert target["transports"] == ["http", "grpc"]
     assert target["url"].startswith("http://127.0.0.1:")
     assert {entry["area"] for entry in report["requirements"]} == {"client", "client-grpc"}
-    assert {check["area"] for check in report["checks"]} == {"client", "client-grpc"}
+    assert {check["area"] for check in report["rows"]} == {"client", "client-grpc"}
 
 
 def test_a_row_counts_for_every_extension_that_it_answers_for(whole: Ran) -> None:
@@ -104,7 +104,7 @@ def test_junit_has_a_case_for_each_requirement(whole: Ran) -> None:
 def test_every_exchange_is_recorded_and_cannot_be_taken_for_a_servers(whole: Ran) -> None:
     log = log_of(whole.folder / "evidence/run.har.xz")
     assert log["_party"] == "client"
-    assert len(log["entries"]) == sum(len(check["exchanges"]) for check in whole.report["checks"])
+    assert len(log["entries"]) == sum(len(check["exchanges"]) for check in whole.report["rows"])
     with pytest.raises(HarError, match="a recording of a client"):
         recording.load(whole.folder / "evidence/run.har.xz")
 
@@ -121,8 +121,8 @@ def faulty(tmp_path_factory: pytest.TempPathFactory) -> Ran:
 
 def test_a_wrong_client_fails_the_requirement(faulty: Ran) -> None:
     assert faulty.status == 1
-    assert faulty.last.startswith("small 1.2 is nonconformant: 13 checks failed")
-    assert {check["failure"]["requirement"] for check in faulty.report["checks"] if check["failure"]} == {
+    assert faulty.last.startswith("small 1.2 is nonconformant: 13 rows failed")
+    assert {check["failure"]["requirement"] for check in faulty.report["rows"] if check["failure"]} == {
         "CLIENT-SENDS-SIZE"
     }
 
@@ -193,7 +193,7 @@ def test_other_formats_are_made_of_its_report_later(faulty: Ran) -> None:
 def test_it_stops_at_the_first_failure(tmp_path: Path) -> None:
     found = ran(tmp_path, option(small("wrong-size")), "-x", *FEW, *reports("r.json"))
     assert found.status == 1
-    assert len(found.report["checks"]) == 1
+    assert len(found.report["rows"]) == 1
 
 
 def test_failures_that_are_known_pass_the_gate(tmp_path: Path) -> None:
@@ -208,6 +208,6 @@ def test_failures_that_are_known_pass_the_gate(tmp_path: Path) -> None:
 def test_advice_fails_where_that_is_asked_for(tmp_path: Path) -> None:
     chosen = ("-k", "client.states-the-content-type")
     advised = ran(tmp_path, option(small("no-type")), *chosen, *reports("r.json"))
-    assert (advised.status, advised.report["checks"][0]["outcome"]) == (0, "advisory")
+    assert (advised.status, advised.report["rows"][0]["outcome"]) == (0, "advisory")
     strict = ran(tmp_path, option(small("no-type")), *chosen, "--conformance-strict")
     assert strict.status == 1

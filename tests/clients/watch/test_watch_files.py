@@ -42,8 +42,8 @@ def test_a_report_is_one_of_a_client(upstream: str, tmp_path: Path) -> None:
     assert list(requirements) == [entry.id for entry in ledger.of_party(ledger.Party.CLIENT)]
     assert requirements[LENGTH] == "fail"
     assert requirements["CLIENT-READS-VALUES"] == "not_applicable"
-    (failed,) = [check for check in report["checks"] if check["outcome"] == "fail"]
-    assert (failed["id"], failed["row"]) == ("client.watched-header-counts-the-json", "bad/2.0")
+    (failed,) = [check for check in report["rows"] if check["outcome"] == "fail"]
+    assert (failed["check"], failed["row"]) == ("client.watched-header-counts-the-json", "bad/2.0")
     assert failed["failure"]["evidence"]["request"]["head"][0] == "POST /v2/models/identity_int32/infer"
     assert all(file.read_text(encoding="utf-8") for file in files)
     assert LENGTH in files[1].read_text(encoding="utf-8")
