@@ -1,0 +1,3 @@
+module openinference
+
+go 1.19

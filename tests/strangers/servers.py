@@ -1,0 +1,56 @@
+"""How each stranger's server is built and started."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from subprocess import run
+
+from tests.support.programs import next_line, started
+
+HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True, slots=True)
+class Stranger:
+    """A server of somebody else.
+
+    Attributes:
+        start: the command, in its folder; it takes a free port and prints its URL.
+        build: the command before that, for those that are compiled.
+        packages: Debian's packages that building and starting need.
+    """
+
+    start: tuple[str, ...]
+    build: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
+
+
+PYTHON = Stranger((sys.executable, "server.py", "--port", "0"))
+STRANGERS: Mapping[str, Stranger] = {
+    "node": Stranger(("node", "server.js", "--port", "0")),
+    "http_server": PYTHON,
+    "starlette": PYTHON,
+    "go": Stranger(("./server", "-port", "0"), ("go", "build", "-o", "server", "."), ("golang-go",)),
+    "java": Stranger(
+        ("java", "-cp", "classes", "Server", "--port", "0"),
+        ("sh", "-c", "javac -d classes *.java"),
+        ("default-jdk-headless",),
+    ),
+    "c": Stranger(("./server", "--port", "0"), ("make",), ("gcc", "make", "libmicrohttpd-dev")),
+}
+
+
+@contextmanager
+def serving(name: str, folder: Path) -> Iterator[str]:
+    """Build a stranger's server in a copy below a folder, start it, and yield its URL."""
+    stranger, own = STRANGERS[name], folder / name
+    shutil.copytree(HERE / name, own)
+    if stranger.build:
+        run(stranger.build, cwd=own, check=True)
+    with started(stranger.start, cwd=own) as process:
+        yield next_line(process)
