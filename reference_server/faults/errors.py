@@ -139,7 +139,7 @@ def missing_input_filled_with_zeros(original: Any, model: Model, request: Object
     return found
 
 
-@fault("request.parse_inputs", breaks=("OIP-REFUSAL", "OIP-MEMBER-MISSING"))
+@fault("request.parse_inputs", breaks=("OIP-SIGNATURE", "OIP-MEMBER-MISSING"))
 def inputs_taken_by_position(original: Any, model: Model, request: Object, rest: Any) -> dict[str, Tensor]:
     """An input with an unknown name is taken for the next one that the model declares."""
     inputs = request.get("inputs")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from conformance.expect import attribution
 from conformance.expect.unmet import Unmet
 from conformance.terms.check import check
 from conformance.terms.extensions import GRPC
@@ -23,7 +24,7 @@ def nothing_breaks_in_the_survey(target: Peer) -> None:
     """What a server is asked before it is judged, it answers or refuses."""
     for one in sorted(target.broken_before, key=lambda found: found.is_manner):
         what = "a refusal with a status for what the client got wrong" if one.is_manner else "an answer or a refusal"
-        raise Unmet(what, _told(one), one.reply, requirement=STATUS if one.is_manner else "OIP-ALIVE")
+        raise Unmet(what, _told(one), one.reply, requirement=STATUS if one.is_manner else attribution.of_broken(one))
 
 
 def _told(found: Broken) -> str:

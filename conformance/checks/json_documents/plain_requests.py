@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from conformance.checks.support.again import blame_what_was_before
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import Unmet
+from conformance.expect.unmet import Blocked, Unmet
 from conformance.roles.model import Model
 from conformance.roles.roles import load
 from conformance.terms.check import Row, check, rows
 from conformance.terms.extensions import BINARY
+from conformance.terms.text import safe
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
+from conformance.wire.json_text import parse
 
 # Statuses of a path that the server does not know, or not with this method.
 _NOT_THERE = (404, 405, 501)
@@ -51,3 +53,28 @@ def metadata_have_status_200(target: Target, model: Model, of: str) -> None:
     reply = target.get(model.path if of == "model" else "/v2")
     if expect(reply).answered().reply.status != 200:
         raise Unmet(f"status 200 for {of} metadata", f"status {reply.status}", reply)
+
+
+# --- health ------------------------------------------------------------------------------------------------------------
+
+
+@check("json.health-is-told", answers="OIP-HEALTH", role="identity_int32", infers=False)
+@rows("live", "ready", "model")
+def health_is_told(target: Target, model: Model, of: str) -> str:
+    """A server that answers inference requests says that it is live, of their model that it is ready, and something of itself."""
+    if not (plain := target.send(model.request(send="json").message(), fresh=True)).succeeded:
+        raise Blocked(f"{model.name} answers no plain request: {safe(plain.outcome())}")
+    reply = target.get(f"{model.path}/ready" if of == "model" else f"/v2/health/{of}")
+    if of != "ready" or reply.status is None or reply.status in _NOT_THERE:  # another model may not be ready
+        expect(reply).answered()
+    return reply.outcome()
+
+
+@check("json.unknown-model-is-not-ready", answers="OIP-HEALTH", role="identity_int32", infers=False)
+def unknown_model_is_not_ready(target: Target, model: Model) -> None:
+    """A model that there is not is refused, or said not to be ready, also right after one that is."""
+    target.get(f"{model.path}/ready")
+    reply = target.get("/v2/models/there-is-no-such-model/ready")
+    document, _ = parse(reply.body)
+    if not (reply.succeeded and isinstance(document, dict) and document.get("ready") is False):
+        expect(reply).refused("a model that there is not")
