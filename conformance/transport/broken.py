@@ -64,6 +64,11 @@ def is_broken(reply: Reply) -> bool:
     return reply.status >= 500 and reply.status not in (NOT_IMPLEMENTED, UNAVAILABLE)
 
 
+def is_to_be_asked_again(reply: Reply) -> bool:
+    """Say whether a request may well be answered when it is sent once more."""
+    return is_broken(reply) or reply.status == UNAVAILABLE
+
+
 def _plain(reply: Reply) -> dict[str, Any]:
     found = reply.exchange
     message = found.message
