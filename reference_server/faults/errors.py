@@ -224,7 +224,7 @@ def surplus_elements_dropped(original: Any, data: list[Any], shape: tuple[int, .
     return items
 
 
-@fault("tensors.decode_json", breaks=("OIP-REFUSAL", "OIP-COERCE"))
+@fault("tensors.decode_json", breaks=("OIP-COERCE", "OIP-RANGE"))
 def text_taken_for_zero(original: Any, datatype: str, shape: tuple[int, ...], data: Any) -> Tensor:
     """A string among INT32 data counts 0, as `atoi` has it."""
     numbers = [0 if isinstance(item, str) else item for item in data] if datatype == "INT32" else data

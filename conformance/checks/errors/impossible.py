@@ -17,6 +17,8 @@ from conformance.transport.target import Target
 
 @check("errors.impossible-request-has-an-error-status", answers="OIP-REFUSAL")
 @rows(*refusal_rows(REFUSALS, "OIP-REFUSAL"))
+@check("errors.word-for-an-integer-is-refused", answers="OIP-RANGE")
+@rows(*refusal_rows(REFUSALS, "OIP-RANGE"))
 @check("grpc.impossible-calls-are-refused", answers="OIP-REFUSAL/grpc", over=(GRPC,))
 @rows(*refusal_rows(REFUSALS_OVER_GRPC, "OIP-REFUSAL/grpc"))
 def impossible_request_has_an_error_status(target: Peer, model: Model, refusal: Refusal) -> None:

@@ -152,7 +152,7 @@ def is_like_a_limit(found: Shrunk) -> bool:
     reply, left = found.unmet.reply, remaining(found.step)
     if reply is None or not reply.is_refusal:
         return False
-    if left.keys() == {"id"}:  # no document says which characters one may have
+    if left.keys() == {"id"} and (reply.status or 0) < 500:  # no document says which characters one may have
         return True
     plain = left.keys() <= {"count", "place", "id", "send", "want", "classes"}
     return (plain and ("count" in left or left.get("id") == "long")) or ("count" in left and _is_large(reply))
