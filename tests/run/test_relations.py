@@ -157,6 +157,8 @@ def test_given_inputs_are_sent() -> None:
         ("third-listed-output-dropped", "multi", "OIP-OUTPUTS-LISTED"),
         ("every-output-returned-whatever-is-listed", "add_sub", "OIP-OUTPUTS-ONLY"),
         ("data-of-a-binary-output-are-null", "add_sub", "OIP-NULL"),
+        ("model-without-a-platform", "add_sub", "OIP-MODEL-METADATA"),
+        ("no-word-of-being-live", "add_sub", "OIP-HEALTH"),
         ("answer-header-counts-characters", "multi", "BIN-HEADER-IN-BYTES"),
         ("answer-header-counts-the-body", "identity_fp16", "BIN-HEADER-IN-BYTES"),
         ("header-under-another-name", "emit", "BIN-HEADER-O"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from conformance.checks.support.again import blame_what_was_before
+from conformance.checks.support.metadata import NOT_THERE, expect_health
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import Blocked, Unmet
 from conformance.roles.model import Model
@@ -14,10 +15,6 @@ from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.json_text import parse
 
-# Statuses of a path that the server does not know, or not with this method.
-_NOT_THERE = (404, 405, 501)
-
-
 # --- a plain request ---------------------------------------------------------------------------------------------------
 
 
@@ -27,7 +24,7 @@ def plain_request_is_answered(target: Target, model: Model) -> None:
     """A plain inference request is answered with status 200 and the right outputs."""
     speaks_json = model.role.is_json_capable
     reply = target.infer(model.request(send="json") if speaks_json else model.request(want="binary"))
-    if reply.status not in _NOT_THERE:
+    if reply.status not in NOT_THERE:
         expect(reply, "OIP-ANSWER").answered()
     if expect(reply).answered().reply.status != 200:
         raise Unmet("status 200 for an inference", f"status {reply.status}", reply)
@@ -64,10 +61,7 @@ def health_is_told(target: Target, model: Model, of: str) -> str:
     """A server that answers inference requests says that it is live, of their model that it is ready, and something of itself."""
     if not (plain := target.send(model.request(send="json").message(), fresh=True)).succeeded:
         raise Blocked(f"{model.name} answers no plain request: {safe(plain.outcome())}")
-    reply = target.get(f"{model.path}/ready" if of == "model" else f"/v2/health/{of}")
-    if of != "ready" or reply.status is None or reply.status in _NOT_THERE:  # another model may not be ready
-        expect(reply).answered()
-    return reply.outcome()
+    return expect_health(target, model, of).outcome()
 
 
 @check("json.unknown-model-is-not-ready", answers="OIP-HEALTH", role="identity_int32", infers=False)

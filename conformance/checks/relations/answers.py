@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from conformance.checks.relations.plain_answer import FEW, ask, expect_same, form, several, some
 from conformance.checks.support.answers import expect_fits_schema, expect_no_null, expect_only
+from conformance.checks.support.metadata import expect_document, expect_health
 from conformance.expect import attribution
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import Unmet
@@ -14,6 +15,20 @@ from conformance.transport.target import Target
 from conformance.wire.finding import shown
 
 # --- the model, and its answers as the base protocol has them -----------------------------------------------------
+
+
+@check("relations.metadata-are-well-formed", answers=("OIP-MODEL-METADATA", "OIP-NULL"))
+def metadata_are_well_formed(target: Target, model: Deployed) -> None:
+    """Model metadata has what it has to have, and nothing in it is null."""
+    reply = target.get(model.path)
+    expect_no_null(reply, expect_document(reply, "model_metadata", ("name", "platform", "inputs", "outputs")))
+
+
+@check("relations.health-is-told", answers="OIP-HEALTH")
+@rows("live", "ready", "model")
+def health_is_told(target: Target, model: Deployed, of: str) -> str:
+    """A server whose model answers says that it is live, that the model is ready, and something of itself."""
+    return expect_health(target, model, of).outcome()
 
 
 @check("relations.answer-has-the-declared-outputs", answers=("OIP-OUTPUTS-ALL", "OIP-MODEL-METADATA"))
