@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from conformance.terms import ledger
+from conformance.transport.broken import Broken
 from conformance.transport.exchange import FailureKind, Reply
 from conformance.wire import grpc_request
 from conformance.wire.json_text import parse
@@ -29,7 +30,21 @@ def over_grpc(requirement: str | None) -> str | None:
 
 def of_end(reply: Reply) -> str | None:
     """Return the requirement that a call breaks which ends without a status: whatever it asks for, it has one."""
-    return "OIP-REFUSAL/grpc" if reply.has_failed(FailureKind.STATUSLESS) else None
+    return "GRPC-STATUS" if reply.has_failed(FailureKind.STATUSLESS) else None
+
+
+def of_silence(reply: Reply) -> str:
+    """Return the requirement that a server breaks which goes on living and gives a request no answer at all."""
+    return "GRPC-STATUS" if reply.is_over_grpc else "OIP-ERROR"
+
+
+def of_broken(found: Broken) -> str:
+    """Return the requirement that a server breaks which neither answers nor refuses what it is asked beside rows.
+
+    One that closes the connection without an answer, and lives, lacks an error; any other does not go on answering.
+    """
+    ended = found.reply.has_failed(FailureKind.CLOSED, FailureKind.BROKEN, FailureKind.STATUSLESS)
+    return of_silence(found.reply) if ended and found.reply.status is None and not found.lost else "OIP-ALIVE"
 
 
 def of_text(reply: Reply) -> str | None:

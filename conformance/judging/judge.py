@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from zlib import crc32
 
-from conformance.expect.attribution import over_grpc
+from conformance.expect.attribution import of_broken, over_grpc
 from conformance.expect.unmet import Blocked, NotApplicable, Unmet
 from conformance.judging import evidence
 from conformance.judging.course import course
@@ -199,11 +199,12 @@ class Judge:
             return said
         self.target.broken = []
         first, more = broken[0], f" (and {len(broken) - 1} more)" if broken[1:] else ""
+        named = of_broken(first)
         unmet = Unmet(
             f"an answer or a refusal to what was asked beside this row, for {first.scope}",
             f"{safe(first.outcome)}{more}",
             first.reply,
-            requirement="OIP-ALIVE/grpc" if first.reply.is_over_grpc else "OIP-ALIVE",
+            requirement=over_grpc(named) if first.reply.is_over_grpc else named,
         )
         return self._unmet(check, row, unmet)
 

@@ -1,6 +1,7 @@
 """Limits that a server has for itself: what it declines for one of them says nothing about a requirement.
 
-No document says how many elements, how large a batch or how long an id a server has to take. Where it refuses more than
+No document says how many elements, how large a batch or how long an id a server has to take, or an id of which
+characters. Where it refuses more than
 every example has, a plain request of the same size tells: refused as well, and so is one that is a little larger, it is
 the size that is refused. What it refuses in one form alone, or in one size alone, is judged. Likewise the documents
 name no datatype whose outputs have to be ranked: a server that ranks some of them, and declines the others, may.
@@ -8,6 +9,7 @@ name no datatype whose outputs have to be ranked: a server that ranks some of th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from zlib import crc32
@@ -39,6 +41,7 @@ ORDINARY: Mapping[str, tuple[int, Callable[[Asked], int]]] = {
     "body": (LARGE - 1, lambda found: found.size),
 }
 ORDINARY_BATCH = 2
+USUAL_ID = re.compile("[A-Za-z0-9._:-]*")
 ORDINARY_CLASSES = 64
 
 
@@ -63,6 +66,7 @@ class OwnLimits:
         try:
             return (
                 self._of_size(found, reply, model)
+                or self._of_id(found, reply, model)
                 or self._of_datatype(found, reply, model)
                 or self._of_count(found, reply, model)
             )
@@ -118,6 +122,17 @@ class OwnLimits:
                     else self._target.send_in(manner, message, fresh=True)
                 )
         return self._answers[name]
+
+    # --- ids ---
+
+    def _of_id(self, found: Asked, reply: Reply, model: Model) -> str:
+        """Say that it is the characters of the id that are refused: a plain request is, with it, and not without."""
+        plain = None if USUAL_ID.fullmatch(found.id) else twin(found, self._target, model)
+        if plain is None:
+            return ""
+        named, unnamed = (self._answer(_message(replace(plain, id=identity), reply)) for identity in (found.id, None))
+        is_limit = _is_declined(named) and unnamed.succeeded
+        return f"the target takes no ids with such characters: {safe(reply.outcome())}" if is_limit else ""
 
     # --- classes ---
 

@@ -57,13 +57,16 @@ def of_dict(data: Mapping[str, Any]) -> Broken:
 def is_broken(reply: Reply) -> bool:
     """Say whether a request was neither answered nor refused: no answer came, part of one, or the server's own error.
 
-    A server that does not implement something says so with 501, and one that is busy with 503 and a time to come back.
+    A server that does not implement something says so with 501, and one that is busy, or has a model to load, with 503.
     """
     if reply.exchange.failure is not None or reply.status is None:
         return True
-    if reply.status == UNAVAILABLE and reply.header("Retry-After") is not None:
-        return False
-    return reply.status >= 500 and reply.status != NOT_IMPLEMENTED
+    return reply.status >= 500 and reply.status not in (NOT_IMPLEMENTED, UNAVAILABLE)
+
+
+def is_to_be_asked_again(reply: Reply) -> bool:
+    """Say whether a request may well be answered when it is sent once more."""
+    return is_broken(reply) or reply.status == UNAVAILABLE
 
 
 def _plain(reply: Reply) -> dict[str, Any]:

@@ -44,6 +44,8 @@ OF_HTTP = {
     **dict.fromkeys((429, 502, 503, 504), "UNAVAILABLE"),
 }
 RESETS = {0: "NO_ERROR", 1: "PROTOCOL_ERROR", 2: "INTERNAL_ERROR", 7: "REFUSED_STREAM", 8: "CANCEL"}
+# Resets by which a server without room for a call says so of the call, as it says by a status.
+WITHOUT_ROOM = {7: CODES[14], 11: CODES[8]}
 
 
 def ended(exchange: Exchange, stream: Stream) -> Exchange:
@@ -57,6 +59,9 @@ def ended(exchange: Exchange, stream: Stream) -> Exchange:
         return _failed(found, FailureKind.MALFORMED, "more than one status")
     if given is not None:
         return _with_status(found, stream, given)
+    if stream.reset in WITHOUT_ROOM:
+        code, status = WITHOUT_ROOM[stream.reset]
+        return replace(found, status=status, code=code, details="the stream was reset")
     if stream.reset is not None:
         name = RESETS.get(stream.reset, f"error code {stream.reset}")
         return _failed(found, FailureKind.STATUSLESS, f"the stream was reset ({name}) without a status")

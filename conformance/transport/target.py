@@ -15,7 +15,7 @@ from conformance.roles.placement import Placement
 from conformance.roles.roles import load as load_roles
 from conformance.terms.extensions import GRPC, HTTP
 from conformance.transport import bare_sending, hostile_sending
-from conformance.transport.broken import Broken, is_broken
+from conformance.transport.broken import Broken, is_broken, is_to_be_asked_again
 from conformance.transport.calls import Calls
 from conformance.transport.chunks import Chunks
 from conformance.transport.exchange import Exchange, FailureKind, Reply
@@ -130,7 +130,7 @@ class Target(Calls):
         """
         fresh = fresh or self._beside
         reply = self._call([message], lambda: [self._patiently(lambda: self._send(message, fresh=fresh))])[0]
-        return self._asked_again(reply) if self._beside and is_broken(reply) else reply
+        return self._asked_again(reply) if self._beside and is_to_be_asked_again(reply) else reply
 
     def _asked_again(self, reply: Reply) -> Reply:
         """Note what broke beside rows, and return the answer to the same request sent again, where one came."""
@@ -140,7 +140,8 @@ class Target(Calls):
                 again = self.send(reply.exchange.message, fresh=True)
         finally:
             self._beside = True
-            self.broken.append(Broken(self._scope, reply, again))
+            if is_broken(reply):
+                self.broken.append(Broken(self._scope, reply, again))
         return reply if again.status is None else again
 
     def send_in_pieces(

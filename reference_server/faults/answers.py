@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 from reference_server.errors import InferenceError
 from reference_server.faults import fault
@@ -60,6 +60,36 @@ async def server_metadata_answered_as_secondhand(original: Any, service: Any, ht
     response: Response = await original(service, http)
     response.status_code = 203
     return response
+
+
+# --- health ----------------------------------------------------------------------------------------------------------
+
+
+@fault("app.Service.live", breaks="OIP-HEALTH")
+async def no_word_of_being_live(_original: Any, _service: Any, _http: Any) -> Response:
+    """There is no v2/health/live."""
+    raise InferenceError("not found", status=404)
+
+
+@fault("app.Service.ready", breaks="OIP-HEALTH")
+async def no_word_of_being_ready(_original: Any, _service: Any, _http: Any) -> Response:
+    """There is no v2/health/ready."""
+    raise InferenceError("not found", status=404)
+
+
+@fault("app.Service.model_ready", breaks="OIP-HEALTH")
+async def models_ready_only_with_a_version_in_the_path(original: Any, service: Any, http: Any) -> Response:
+    """A model is ready only under a path that names its version."""
+    if "version" not in http.path_params:
+        raise InferenceError("which version?", status=400)
+    response: Response = await original(service, http)
+    return response
+
+
+@fault("app.Service.model_ready", breaks="OIP-HEALTH")
+async def every_model_ready_that_is_asked_for(_original: Any, _service: Any, http: Any) -> Response:
+    """Whatever model is asked for is ready, since the server is."""
+    return JSONResponse({"name": http.path_params["model"], "ready": True})
 
 
 # --- the answer ------------------------------------------------------------------------------------------------------
@@ -118,6 +148,44 @@ def model_version_as_a_list(original: Any, answer: Answer) -> bytes:
     """Answers give all versions of the model, as its metadata do."""
     octets: bytes = original(answer | {"model_version": [answer["model_version"]]})
     return octets
+
+
+# --- null ------------------------------------------------------------------------------------------------------------
+
+
+@fault("response.encode", breaks="OIP-NULL")
+def id_that_nobody_sent_is_null(original: Any, answer: Answer) -> bytes:
+    """The answer to a request without an id has the id null."""
+    octets: bytes = original({"id": None, **answer})
+    return octets
+
+
+@fault("response.encode", breaks="OIP-NULL")
+def no_model_version_is_null(original: Any, answer: Answer) -> bytes:
+    """A model without a version has the version null."""
+    octets: bytes = original(answer | {"model_version": None})
+    return octets
+
+
+@fault("response.output_part", breaks="OIP-NULL")
+def no_parameters_of_an_output_are_null(original: Any, *arguments: Any) -> tuple[Answer, Any]:
+    """An output without parameters has the parameters null."""
+    entry, data = original(*arguments)
+    return {"parameters": None, **entry}, data
+
+
+@fault("response.output_part", breaks="OIP-NULL")
+def data_of_a_binary_output_are_null(original: Any, *arguments: Any) -> tuple[Answer, Any]:
+    """A binary output has the member `data`, which is null."""
+    entry, data = original(*arguments)
+    return {"data": None, **entry}, data
+
+
+@fault("response.output_part", breaks="OIP-NULL")
+def size_of_an_output_in_json_is_null(original: Any, *arguments: Any) -> tuple[Answer, Any]:
+    """An output in JSON has a binary_data_size, which is null."""
+    entry, data = original(*arguments)
+    return {"parameters": {"binary_data_size": None}, **entry}, data
 
 
 @fault("response.output_part", breaks="OIP-OUTPUT-MEMBERS")
@@ -195,7 +263,7 @@ def _wishes(original: Any, model: Model, request: Object) -> list[OutputWish]:
     return wishes
 
 
-@fault("request.parse_outputs", breaks="OIP-OUTPUTS-LISTED")
+@fault("request.parse_outputs", breaks="OIP-OUTPUTS-ONLY")
 def every_output_returned_whatever_is_listed(original: Any, model: Model, request: Object) -> list[OutputWish]:
     """The answer has every output of the model, the listed ones first."""
     wishes = _wishes(original, model, request)
@@ -203,7 +271,7 @@ def every_output_returned_whatever_is_listed(original: Any, model: Model, reques
     return [*wishes, *(OutputWish(spec.name, binary=False) for spec in model.outputs if spec.name not in listed)]
 
 
-@fault("request.parse_outputs", breaks="OIP-OUTPUTS-LISTED")
+@fault("request.parse_outputs", breaks="OIP-OUTPUTS-ONLY")
 def list_of_outputs_ignored_under_binary_data_output(original: Any, model: Model, request: Object) -> list[OutputWish]:
     """With binary_data_output the answer has every output, whatever is listed."""
     wishes = _wishes(original, model, request)

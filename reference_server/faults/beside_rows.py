@@ -18,10 +18,10 @@ def _once(name: str) -> bool:
 
 
 @fault("app.Service.model_metadata", breaks="OIP-ALIVE", surveyed=True)
-async def first_look_at_a_model_unavailable(original: Any, service: Any, http: Any) -> Any:
-    """The first request for the metadata of a model is answered with 503, the next as it should be."""
+async def first_look_at_a_model_broken(original: Any, service: Any, http: Any) -> Any:
+    """The first request for the metadata of a model is answered with 500, the next as it should be."""
     if _once("metadata"):
-        raise InferenceError("not now", status=503)
+        raise InferenceError("not now", status=500)
     return await original(service, http)
 
 
@@ -40,10 +40,10 @@ def unknown_raw_requests_break_the_server(_original: Any, *_arguments: Any) -> A
 
 
 @fault("app.Service.infer", breaks="OIP-ALIVE")
-async def first_inference_unavailable(original: Any, service: Any, http: Any) -> Any:
-    """The first inference request is answered with 503, the next as they should be."""
+async def first_inference_broken(original: Any, service: Any, http: Any) -> Any:
+    """The first inference request is answered with 500, the next as they should be."""
     if _once("inference"):
-        raise InferenceError("loading", status=503)
+        raise InferenceError("loading", status=500)
     return await original(service, http)
 
 

@@ -106,7 +106,7 @@ def error_of_unknown_outputs_with_status_200(original: Any, *arguments: Any) -> 
         raise InferenceError(error.message, 200 if "no such output" in error.message else error.status) from None
 
 
-@fault("app.Service.find", breaks="OIP-REFUSAL")
+@fault("app.Service.find", breaks=("OIP-REFUSAL", "OIP-HEALTH"))
 def unknown_model_replaced_by_a_default(original: Any, service: Any, http: Any) -> Model:
     """A request to an unknown model goes to a default model."""
     try:
@@ -139,7 +139,7 @@ def missing_input_filled_with_zeros(original: Any, model: Model, request: Object
     return found
 
 
-@fault("request.parse_inputs", breaks=("OIP-REFUSAL", "OIP-MEMBER-MISSING"))
+@fault("request.parse_inputs", breaks=("OIP-SIGNATURE", "OIP-MEMBER-MISSING"))
 def inputs_taken_by_position(original: Any, model: Model, request: Object, rest: Any) -> dict[str, Tensor]:
     """An input with an unknown name is taken for the next one that the model declares."""
     inputs = request.get("inputs")
@@ -224,7 +224,7 @@ def surplus_elements_dropped(original: Any, data: list[Any], shape: tuple[int, .
     return items
 
 
-@fault("tensors.decode_json", breaks=("OIP-REFUSAL", "OIP-COERCE"))
+@fault("tensors.decode_json", breaks=("OIP-COERCE", "OIP-RANGE"))
 def text_taken_for_zero(original: Any, datatype: str, shape: tuple[int, ...], data: Any) -> Tensor:
     """A string among INT32 data counts 0, as `atoi` has it."""
     numbers = [0 if isinstance(item, str) else item for item in data] if datatype == "INT32" else data

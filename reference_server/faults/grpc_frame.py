@@ -112,12 +112,19 @@ def grpc_id_is_left_over(original: Any, model: Any, request: Any, produced: Any)
 # --- outputs ---------------------------------------------------------------------------------------------------------
 
 
-@fault("grpc_request.parse_outputs", breaks="OIP-OUTPUTS-LISTED/grpc")
+@fault("grpc_request.parse_outputs", breaks="OIP-OUTPUTS-ONLY/grpc")
 def grpc_lists_of_outputs_are_ignored(original: Any, model: Any, message: Message) -> list[OutputWish]:
     """All outputs come back, whichever are listed."""
     wishes: list[OutputWish] = original(model, message)
     listed = {wish.name for wish in wishes}
     return wishes + [OutputWish(spec.name, wishes[0].binary) for spec in model.outputs if spec.name not in listed]
+
+
+@fault("grpc_request.parse_outputs", breaks="OIP-OUTPUTS-LISTED/grpc")
+def grpc_third_listed_output_is_dropped(original: Any, model: Any, message: Message) -> list[OutputWish]:
+    """Of the listed outputs only two come back, for which there is room."""
+    wishes: list[OutputWish] = original(model, message)
+    return wishes[:2] if message.outputs else wishes
 
 
 @fault("grpc_request.parse_outputs", breaks="OIP-OUTPUTS-ALL/grpc")

@@ -167,14 +167,14 @@ def _of_all(model: Any, wishes: list[OutputWish]) -> list[OutputWish]:
     return wishes + [OutputWish(spec.name, wishes[0].binary) for spec in model.outputs if spec.name not in listed]
 
 
-@fault("grpc_request.parse_outputs", breaks="OIP-OUTPUTS-LISTED/grpc")
+@fault("grpc_request.parse_outputs", breaks="OIP-OUTPUTS-ONLY/grpc")
 def grpc_raw_calls_that_list_two_get_all(original: Any, model: Any, message: Message) -> list[OutputWish]:
     """A raw call that lists two of four outputs gets them all."""
     wishes: list[OutputWish] = original(model, message)
     return _of_all(model, wishes) if len(message.outputs) == 2 and message.raw_input_contents else wishes
 
 
-@fault("grpc_request.parse_outputs", breaks="OIP-OUTPUTS-LISTED/grpc")
+@fault("grpc_request.parse_outputs", breaks="OIP-OUTPUTS-ONLY/grpc")
 def grpc_listing_the_second_alone_gets_the_first_two(original: Any, model: Any, message: Message) -> list[OutputWish]:
     """Outputs come from the first up to the last that is listed, where one of four is."""
     wishes: list[OutputWish] = original(model, message)

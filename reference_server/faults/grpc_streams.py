@@ -90,13 +90,13 @@ def _answer(http2: Any, stream: int, call: Any, message: bytes, end: End) -> Non
 LISTENS, CALLS = "grpc_server.GrpcServer.__init__", "grpc_server.answer"
 
 
-@fault(LISTENS, CALLS, breaks="OIP-REFUSAL/grpc")
+@fault(LISTENS, CALLS, breaks="GRPC-STATUS")
 def grpc_refused_streams_are_reset(original: Any, *arguments: Any) -> Any:
     """A stream whose call is refused is reset with INTERNAL_ERROR, and no status is sent."""
     return fronted(original, arguments, lambda http2, stream: http2.reset_stream(stream, INTERNAL_ERROR))
 
 
-@fault(LISTENS, CALLS, breaks="OIP-REFUSAL/grpc")
+@fault(LISTENS, CALLS, breaks="GRPC-STATUS")
 def grpc_refused_streams_are_cancelled(original: Any, *arguments: Any) -> Any:
     """A refused call gets headers as an answer does, and then its stream is reset with CANCEL."""
 
@@ -107,7 +107,7 @@ def grpc_refused_streams_are_cancelled(original: Any, *arguments: Any) -> Any:
     return fronted(original, arguments, end)
 
 
-@fault(LISTENS, CALLS, breaks="OIP-REFUSAL/grpc")
+@fault(LISTENS, CALLS, breaks="GRPC-STATUS")
 def grpc_refused_streams_end_without_trailers(original: Any, *arguments: Any) -> Any:
     """A refused call ends with its headers, which have no status of gRPC."""
     return fronted(original, arguments, lambda http2, stream: http2.send_headers(stream, HEADERS, end_stream=True))

@@ -38,7 +38,7 @@ def _written_over(tensor: Tensor, before: Tensor) -> Tensor:
 _strings: set[int] = set()  # connections on which strings are under way
 
 
-@fault("http_protocol.OipHttpProtocol.data_received", breaks="OIP-ALIVE")
+@fault("http_protocol.OipHttpProtocol.data_received", breaks="OIP-ERROR")
 def strings_that_are_to_be_ranked_end_the_connection(original: Any, protocol: Any, data: bytes) -> None:
     """Who asks for the classes of strings gets no answer: the worker has ended."""
     if data.startswith(b"POST "):

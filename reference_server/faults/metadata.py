@@ -81,6 +81,18 @@ def model_without_a_name(original: Any, model: Model) -> Described:
 
 
 @fault("metadata.describe", breaks="OIP-MODEL-METADATA")
+def model_without_a_platform(original: Any, model: Model) -> Described:
+    """Model metadata have no platform."""
+    return {member: value for member, value in original(model).items() if member != "platform"}
+
+
+@fault("metadata.describe", breaks="OIP-NULL")
+def versions_of_a_model_are_null(original: Any, model: Model) -> Described:
+    """Model metadata have the versions null, since none can be asked for."""
+    return {**original(model), "versions": None}
+
+
+@fault("metadata.describe", breaks="OIP-MODEL-METADATA")
 def outputs_described_as_the_inputs(original: Any, model: Model) -> Described:
     """Model metadata describe the inputs twice, once as outputs."""
     document: Described = original(model)

@@ -91,6 +91,7 @@ def said(handler: Handler) -> tuple[Outcome, str]:
 
 
 ALIVE = (Outcome.FAIL, "OIP-ALIVE")
+SILENT = (Outcome.FAIL, "OIP-ERROR")
 # It offers no extension, so that nothing else is to be said of it.
 NOTHING = (Outcome.NOT_APPLICABLE, "")
 
@@ -98,14 +99,14 @@ NOTHING = (Outcome.NOT_APPLICABLE, "")
 @pytest.mark.parametrize(
     ("kind", "trouble", "times", "told"),
     [
-        ("/v2", closes, 1, ALIVE),
-        ("/v2", fails(503), 1, ALIVE),
+        ("/v2", closes, 1, SILENT),
+        ("/v2", fails(500), 1, ALIVE),
         ("/v2", cut_short, 1, ALIVE),
-        ("/v2/models/multi", closes, 1, ALIVE),
+        ("/v2/models/multi", closes, 1, SILENT),
         ("/v2/models/multi", fails(500), 1, ALIVE),
-        ("/v2/models/identity_int32", fails(503), 1, ALIVE),
-        ("raw", closes, 1, ALIVE),
-        ("raw", closes, 99, ALIVE),
+        ("/v2/models/identity_int32", fails(500), 1, ALIVE),
+        ("raw", closes, 1, SILENT),
+        ("raw", closes, 99, SILENT),
         ("raw", fails(500), 1, ALIVE),
         # a server of JSON alone may have no better word for what it does not know
         ("raw", fails(500), 99, NOTHING),
@@ -114,7 +115,9 @@ NOTHING = (Outcome.NOT_APPLICABLE, "")
         # nor for a model that it does not have
         ("/v2/models/multi", fails(500), 99, NOTHING),
         ("/v2/models/multi", fails(503), 99, NOTHING),
-        # one that is busy says when to come back
+        # one that is busy, or has a model to load, may say when to come back
+        ("/v2/models/multi", fails(503), 1, NOTHING),
+        ("/v2/models/identity_int32", fails(503), 1, NOTHING),
         ("/v2/models/multi", fails(503, Retry_After="1"), 1, NOTHING),
         ("/v2/models/multi", fails(429), 1, NOTHING),
         ("nothing", closes, 1, NOTHING),
@@ -149,7 +152,7 @@ def test_what_broke_travels_to_workers() -> None:
     with Session(Target(Settings("http://127.0.0.1:9")), Survey(**plain)) as worker:
         (result,) = [worker.judge(check, row) for check, row in collected_rows("quick") if check.id == SURVEY]
     assert result.failure is not None
-    assert result.failure.requirement == "OIP-ALIVE"
+    assert result.failure.requirement == "OIP-ERROR"
     assert "POST /v2/models/identity_int32/infer, 12 bytes, raw binary request" in result.failure.sent
     assert [broken.of_dict(one).to_dict() for one in found.broken] == found.broken
 
@@ -166,5 +169,5 @@ def test_what_breaks_beside_a_row_fails_that_row() -> None:
     ((before, after),) = differing
     assert before.outcome is not Outcome.FAIL
     assert after.failure is not None
-    assert after.failure.requirement == "OIP-ALIVE"
+    assert after.failure.requirement == "OIP-ERROR"
     assert "for role identity_int32" in after.message

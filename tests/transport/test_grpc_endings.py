@@ -38,7 +38,6 @@ def asked(*ends: End, calls: int = 1) -> list[Reply]:
     [
         (reset(2), "statusless", "the stream was reset (INTERNAL_ERROR) without a status"),
         (reset(8), "statusless", "the stream was reset (CANCEL) without a status"),
-        (reset(11), "statusless", "the stream was reset (error code 11) without a status"),
         (reset(2, headers=True), "statusless", "the stream was reset (INTERNAL_ERROR) without a status"),
         (reset(0, headers=True, data=ONE), "statusless", "the stream was reset (NO_ERROR) without a status"),
         (answer(data=ONE), "statusless", "the stream ended without a status"),
@@ -151,7 +150,13 @@ def test_a_call_without_a_status_is_no_refusal_and_says_so_by_name() -> None:
     (reply,) = asked(reset(2))
     with pytest.raises(Unmet) as found:
         expect(reply).refused("a wrong size")
-    assert found.value.requirement == "OIP-REFUSAL/grpc"
+    assert found.value.requirement == "GRPC-STATUS"
+
+
+@pytest.mark.parametrize(("error", "code"), [(7, "UNAVAILABLE"), (11, "RESOURCE_EXHAUSTED")])
+def test_a_reset_for_want_of_room_is_what_its_status_would_be(error: int, code: str) -> None:
+    (reply,) = asked(reset(error), reset(error), reset(error))
+    assert (reply.is_refusal, reply.exchange.code) == (True, code)
 
 
 def test_calls_in_flight_together_each_get_their_own() -> None:

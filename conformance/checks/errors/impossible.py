@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from conformance.checks.errors.impossible_calls import REFUSALS_OVER_GRPC
-from conformance.checks.errors.impossible_requests import REFUSALS
+from collections.abc import Iterable
+
+from conformance.checks.errors.impossible_calls import MISNAMED_OVER_GRPC, REFUSALS_OVER_GRPC
+from conformance.checks.errors.impossible_requests import MISNAMED, REFUSALS
 from conformance.checks.support.refusals import Refusal, refusal_rows
 from conformance.expect.refusals import expect_refusal, expect_refusal_or_right
 from conformance.roles.model import Model
@@ -15,6 +17,8 @@ from conformance.transport.target import Target
 
 @check("errors.impossible-request-has-an-error-status", answers="OIP-REFUSAL")
 @rows(*refusal_rows(REFUSALS, "OIP-REFUSAL"))
+@check("errors.word-for-an-integer-is-refused", answers="OIP-RANGE")
+@rows(*refusal_rows(REFUSALS, "OIP-RANGE"))
 @check("grpc.impossible-calls-are-refused", answers="OIP-REFUSAL/grpc", over=(GRPC,))
 @rows(*refusal_rows(REFUSALS_OVER_GRPC, "OIP-REFUSAL/grpc"))
 def impossible_request_has_an_error_status(target: Peer, model: Model, refusal: Refusal) -> None:
@@ -22,19 +26,28 @@ def impossible_request_has_an_error_status(target: Peer, model: Model, refusal: 
     expect_refusal(target, model, refusal.message(model), refusal.described)
 
 
+def _readable(refusals: Iterable[Refusal], *requirements: str) -> list[Row]:
+    """Return rows for the requests that a server may take against advice, where it takes them as they were meant."""
+    return [Row(row.id, row.values, role=row.role) for row in refusal_rows(refusals, *requirements)]
+
+
 @check("errors.text-beyond-json-is-refused", answers=("OIP-REFUSAL", "OIP-JSON-STRICT"))
-@rows(*[Row(row.id, row.values, role=row.role) for row in refusal_rows(REFUSALS, "OIP-JSON-STRICT")])
-def text_beyond_json_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
-    """A request in more than JSON has, such as a comment, is refused, or read as its author meant it."""
+@rows(*_readable(REFUSALS, "OIP-JSON-STRICT"))
+@check("errors.misnamed-input-is-refused", answers=("OIP-REFUSAL", "OIP-SIGNATURE"))
+@rows(*_readable(MISNAMED))
+@check("grpc.misnamed-input-is-refused", answers=("OIP-REFUSAL/grpc", "OIP-SIGNATURE/grpc"), over=(GRPC,))
+@rows(*_readable(MISNAMED_OVER_GRPC))
+def readable_request_is_refused(target: Peer, model: Model, refusal: Refusal) -> None:
+    """A request in more than JSON has, or with an input under another name, is refused, or read as its author meant it."""
     carried = refusal.carried(model)
-    must, should = "OIP-REFUSAL", "OIP-JSON-STRICT"
+    must, should = "OIP-REFUSAL", refusal.requirement
     expect_refusal_or_right(target, model, refusal.message(model), carried, refusal.described, must=must, should=should)
 
 
 @check("errors.input-against-the-metadata-is-refused", answers="OIP-SIGNATURE")
-@rows(*refusal_rows(REFUSALS, "OIP-SIGNATURE"))
+@rows(*refusal_rows([one for one in REFUSALS if one not in MISNAMED], "OIP-SIGNATURE"))
 @check("grpc.input-against-the-metadata-is-refused", answers="OIP-SIGNATURE/grpc", over=(GRPC,))
-@rows(*refusal_rows(REFUSALS_OVER_GRPC, "OIP-SIGNATURE/grpc"))
+@rows(*refusal_rows([one for one in REFUSALS_OVER_GRPC if one not in MISNAMED_OVER_GRPC], "OIP-SIGNATURE/grpc"))
 def input_against_the_metadata_is_refused(target: Peer, model: Model, refusal: Refusal) -> None:
     """An input that contradicts the model's metadata, or that the model does not have, is refused."""
     expect_refusal(target, model, refusal.message(model), refusal.described)

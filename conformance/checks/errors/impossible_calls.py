@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from conformance.checks.support.grpc_edits import faulty_call, nothing, set_shape, set_typed
 from conformance.checks.support.refusals import Refusal
+from conformance.roles.model import Model
 from conformance.wire.grpc_request import Edit, Pb
 
 
@@ -44,10 +47,16 @@ def _as_floats(request: Pb) -> None:
     set_typed("fp32_contents", 1.0, 2.0, 3.0)(request)
 
 
+MISNAMED_OVER_GRPC: tuple[Refusal, ...] = (
+    replace(
+        faulty_call("needed-input-under-an-unknown-name", "OIP-SIGNATURE/grpc", "identity_int32", _input, unknown=True),
+        tensors=Model.sample,
+    ),
+)
 REFUSALS_OVER_GRPC: tuple[Refusal, ...] = (
+    *MISNAMED_OVER_GRPC,
     faulty_call("unknown-model", "OIP-REFUSAL/grpc", "identity_int32", _model, unknown=True),
     faulty_call("unknown-output", "OIP-REFUSAL/grpc", "identity_int32", _output, unknown=True),
-    faulty_call("needed-input-under-an-unknown-name", "OIP-REFUSAL/grpc", "identity_int32", _input, unknown=True),
     faulty_call("no-inputs", "OIP-REFUSAL/grpc", "identity_int32", _inputs),
     faulty_call("needed-input-missing", "OIP-REFUSAL/grpc", "add_sub", _without_the_last_input),
     faulty_call(

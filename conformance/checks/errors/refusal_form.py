@@ -47,7 +47,7 @@ def _is_error_object(reply: Reply) -> bool:
     return isinstance(document, dict) and isinstance(document.get("error"), str)
 
 
-@check("grpc.refusal-says-that-the-request-is-wrong", answers="OIP-ERROR-STATUS/grpc", over=(GRPC,))
+@check("grpc.refusal-says-that-the-request-is-wrong", answers=("OIP-ERROR-STATUS/grpc", "GRPC-STATUS"), over=(GRPC,))
 @rows(*[Row(refusal.fault, (refusal,), role=refusal.role, needs=refusal.needs) for refusal in ALL_OVER_GRPC])
 def refusal_says_that_the_request_is_wrong(target: GrpcTarget, model: Model, refusal: Refusal) -> None:
     """A refusal has the status INVALID_ARGUMENT, or another that fits where a name is unknown."""

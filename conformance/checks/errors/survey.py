@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from conformance.expect import attribution
 from conformance.expect.unmet import Unmet
 from conformance.terms.check import check
 from conformance.terms.extensions import GRPC
@@ -21,9 +22,9 @@ STATUS = "OIP-ERROR-STATUS"
 )
 def nothing_breaks_in_the_survey(target: Peer) -> None:
     """What a server is asked before it is judged, it answers or refuses."""
-    for one in sorted(target.broken_before, key=lambda found: found.is_manner):
+    for one in sorted(target.broken_before, key=lambda found: (not found.lost, found.is_manner)):
         what = "a refusal with a status for what the client got wrong" if one.is_manner else "an answer or a refusal"
-        raise Unmet(what, _told(one), one.reply, requirement=STATUS if one.is_manner else "OIP-ALIVE")
+        raise Unmet(what, _told(one), one.reply, requirement=STATUS if one.is_manner else attribution.of_broken(one))
 
 
 def _told(found: Broken) -> str:

@@ -29,7 +29,6 @@ _UNHARMED = {
     "BIN-DATA-AND-SIZE": "BIN-DATA-AND-SIZE-SAFE",
     "BIN-HEADER-SPELLING": "BIN-HEADER-SPELLING-SAFE",
     "BIN-HEADER-MISSING": "BIN-HEADER-MISSING-SAFE",
-    "OIP-JSON-STRICT": "OIP-REFUSAL",
     "OIP-DIMENSION-NEGATIVE": "OIP-SIGNATURE-SAFE",
 }
 
@@ -139,5 +138,6 @@ def _expect_unharmed(case: Case, model: Model, reply: Reply) -> None:
         try:
             case_answers.expect_output(case, model, reply, output)
         except Unmet as unmet:
-            unmet.requirement = _UNHARMED.get(case.requirements[0], unmet.requirement)
+            first, is_readable = case.requirements[0], "OIP-REFUSAL" in case.requirements
+            unmet.requirement = "OIP-REFUSAL" if is_readable else _UNHARMED.get(first, unmet.requirement)
             raise

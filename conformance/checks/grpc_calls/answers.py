@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from conformance.checks.grpc_calls.methods import expect_answer, expect_name_asked
+from conformance.checks.support.answers import expect_only
 from conformance.checks.support.over_grpc import form_of
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import Blocked, Unmet
@@ -99,11 +100,16 @@ LISTED: dict[str, Sequence[str] | None] = {
 }
 
 
-def _answers(listed: Sequence[str] | None) -> tuple[str]:
-    return ("OIP-OUTPUTS-ALL/grpc",) if listed is None else ("OIP-OUTPUTS-LISTED/grpc",)
+def _answers(listed: Sequence[str] | None) -> tuple[str, ...]:
+    return ("OIP-OUTPUTS-ALL/grpc",) if listed is None else ("OIP-OUTPUTS-LISTED/grpc", "OIP-OUTPUTS-ONLY/grpc")
 
 
-@check("grpc.listed-outputs-and-no-others", answers="OIP-OUTPUTS-LISTED/grpc", role="multi", over=(GRPC,))
+@check(
+    "grpc.listed-outputs-and-no-others",
+    answers=("OIP-OUTPUTS-LISTED/grpc", "OIP-OUTPUTS-ONLY/grpc"),
+    role="multi",
+    over=(GRPC,),
+)
 @rows(
     *[Row(name, (listed, None), answers=_answers(listed)) for name, listed in LISTED.items()],
     *[Row(f"raw-{name}", (listed, "binary"), answers=_answers(listed)) for name, listed in LISTED.items()],
@@ -118,9 +124,10 @@ def listed_outputs_and_no_others(
     if not reply.succeeded and (listed is None or not target.infer(model.request(send=send)).succeeded):
         raise Blocked("without a list the call is not answered, either")
     expect(reply).answered()
-    names = sorted(listed or MULTI)
-    found = sorted(reply.answer.names())
-    if found != names:
-        if sorted(target.infer(request).answer.names()) == names:
-            raise Blocked("made once more, the call is answered right")
+    names, found = sorted(listed or MULTI), sorted(reply.answer.names())
+    if found != names and sorted(target.infer(request).answer.names()) == names:
+        raise Blocked("made once more, the call is answered right")
+    if not set(found).issuperset(names):
         raise Unmet(f"outputs {', '.join(names)}", f"outputs {shown(found)}", reply)
+    if listed is not None:
+        expect_only(reply, listed)

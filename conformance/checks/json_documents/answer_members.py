@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.checks.support.answers import ANSWERS, expect_fits_schema
+from conformance.checks.support.answers import ANSWERS, expect_fits_schema, expect_no_null
 from conformance.expect import attribution
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import Unmet
@@ -11,6 +11,7 @@ from conformance.terms.check import Row, check, rows
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.finding import shown
+from conformance.wire.request import Message
 
 # --- what an answer says of itself -------------------------------------------------------------------------------------
 
@@ -55,6 +56,20 @@ def shape_counts_the_elements(target: Target, model: Model, make: Make) -> None:
 def integers_are_written_as_such(target: Target, model: Model, make: Make) -> None:
     """Dimensions and sizes in an answer are written as integers, 8 and not 8.0."""
     expect(target.infer(make(model))).answered().free_of("integer-with-a-point")
+
+
+@check("json.absent-members-are-left-out", answers=("OIP-NULL", "OIP-JSON"))
+@rows(
+    *ANSWERS,
+    Row("server-metadata", (lambda _: Message("/v2", method="GET"),), role="identity_int32"),
+    Row("model-metadata", (lambda model: Message(model.path, method="GET"),), role="identity_int32"),
+)
+def absent_members_are_left_out(target: Target, model: Model, make: Make) -> None:
+    """An optional member of an answer or of metadata is absent, rather than null, where it has nothing to say."""
+    made = make(model)
+    reply = target.send(made) if isinstance(made, Message) else target.infer(made)
+    expect(reply, "OIP-ANSWER").answered()
+    expect_no_null(reply, reply.answer.document)
 
 
 @check("json.bool-is-true-or-false", answers=("OIP-BOOL", "OIP-JSON"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from conformance.checks.support.answers import asking
+from conformance.checks.support.answers import asking, expect_only
 from conformance.expect import attribution
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import Unmet
@@ -26,7 +26,7 @@ _LISTED: tuple[tuple[str, ...], ...] = (
 )
 
 
-@check("json.listed-outputs-come-alone", answers="OIP-OUTPUTS-LISTED", role="multi")
+@check("json.listed-outputs-come-alone", answers=("OIP-OUTPUTS-LISTED", "OIP-OUTPUTS-ONLY"), role="multi")
 @rows(
     *[("-".join(listed), listed, asking(outputs=listed)) for listed in _LISTED],
     *[Row(f"{'-'.join(o)}-binary", (o, asking(outputs=o, want="binary")), needs=BINARY) for o in _LISTED],
@@ -36,8 +36,10 @@ _LISTED: tuple[tuple[str, ...], ...] = (
     ],
 )
 def listed_outputs_come_alone(target: Target, multi: Model, listed: tuple[str, ...], make: Make) -> None:
-    """An answer has exactly the outputs that the request lists."""
-    _expect_outputs(target.infer(make(multi)), listed)
+    """An answer has the outputs that the request lists, and no others."""
+    reply = target.infer(make(multi))
+    _expect_outputs(reply, listed)
+    expect_only(reply, listed)
 
 
 @check("json.all-outputs-come-unasked", answers="OIP-OUTPUTS-ALL")
@@ -52,10 +54,9 @@ def all_outputs_come_unasked(target: Target, model: Model, make: Make) -> None:
 
 
 def _expect_outputs(reply: Reply, names: Sequence[str]) -> None:
-    """Expect exactly these outputs, in any order."""
+    """Expect these outputs, in any order."""
     expect(reply).answered()
     found = list(reply.answer.names())
-    if sorted(found) != sorted(names):
-        missing = [name for name in names if name not in found]
-        requirement = attribution.of_output(reply, missing[0]) if missing else None
+    if missing := [name for name in names if name not in found]:
+        requirement = attribution.of_output(reply, missing[0])
         raise Unmet(f"outputs {shown(list(names))}", f"outputs {shown(found)}", reply, requirement=requirement)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from conformance.checks.support.again import blame_what_was_before
+from conformance.checks.support.metadata import NOT_THERE, expect_health
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import Unmet
+from conformance.expect.unmet import Blocked, Unmet
 from conformance.roles.model import Model
 from conformance.roles.roles import load
 from conformance.terms.check import Row, check, rows
 from conformance.terms.extensions import BINARY
+from conformance.terms.text import safe
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
-
-# Statuses of a path that the server does not know, or not with this method.
-_NOT_THERE = (404, 405, 501)
-
+from conformance.wire.json_text import parse
 
 # --- a plain request ---------------------------------------------------------------------------------------------------
 
@@ -25,7 +24,7 @@ def plain_request_is_answered(target: Target, model: Model) -> None:
     """A plain inference request is answered with status 200 and the right outputs."""
     speaks_json = model.role.is_json_capable
     reply = target.infer(model.request(send="json") if speaks_json else model.request(want="binary"))
-    if reply.status not in _NOT_THERE:
+    if reply.status not in NOT_THERE:
         expect(reply, "OIP-ANSWER").answered()
     if expect(reply).answered().reply.status != 200:
         raise Unmet("status 200 for an inference", f"status {reply.status}", reply)
@@ -51,3 +50,25 @@ def metadata_have_status_200(target: Target, model: Model, of: str) -> None:
     reply = target.get(model.path if of == "model" else "/v2")
     if expect(reply).answered().reply.status != 200:
         raise Unmet(f"status 200 for {of} metadata", f"status {reply.status}", reply)
+
+
+# --- health ------------------------------------------------------------------------------------------------------------
+
+
+@check("json.health-is-told", answers="OIP-HEALTH", role="identity_int32", infers=False)
+@rows("live", "ready", "model")
+def health_is_told(target: Target, model: Model, of: str) -> str:
+    """A server that answers inference requests says that it is live, of their model that it is ready, and something of itself."""
+    if not (plain := target.send(model.request(send="json").message(), fresh=True)).succeeded:
+        raise Blocked(f"{model.name} answers no plain request: {safe(plain.outcome())}")
+    return expect_health(target, model, of).outcome()
+
+
+@check("json.unknown-model-is-not-ready", answers="OIP-HEALTH", role="identity_int32", infers=False)
+def unknown_model_is_not_ready(target: Target, model: Model) -> None:
+    """A model that there is not is refused, or said not to be ready, also right after one that is."""
+    target.get(f"{model.path}/ready")
+    reply = target.get("/v2/models/there-is-no-such-model/ready")
+    document, _ = parse(reply.body)
+    if not (reply.succeeded and isinstance(document, dict) and document.get("ready") is False):
+        expect(reply).refused("a model that there is not")

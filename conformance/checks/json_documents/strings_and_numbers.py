@@ -46,21 +46,20 @@ def strings_are_escaped(target: Target, model: Model, text: bytes, send: Form) -
         expect_json(reply)
 
 
-@check("json.nan-and-infinities", answers=("OIP-JSON-NAN", "BIN-SAME-AS-JSON-O"))
+@check("json.nan-and-infinities", answers=("OIP-JSON-NAN", "OIP-JSON", "BIN-SAME-AS-JSON-O"))
 @rows(*[Row(role, role=role, needs=BINARY) for role in ("identity_fp32", "identity_fp64")])
 def nan_and_infinities(target: Target, model: Model) -> str:
     """NaN and infinities in a JSON answer are refused, or written as something that JSON has."""
     reply = target.infer(model.request([model.tensor([float("nan"), float("inf"), float("-inf")])]))
     if not reply.succeeded:
         return f"refused: {safe(reply.outcome(), 120)}"
-    document = reply.answer.document
-    if document is None or reply.answer.of_kind("json-non-finite"):
-        found = "text that is no JSON" if document is None else "bare words: NaN, Infinity"
-        raise Unmet("a refusal, or valid JSON, such as null or strings", found, reply)
+    expect_json(reply)
+    if reply.answer.of_kind("json-non-finite"):
+        raise Unmet("a refusal, or valid JSON, such as null or strings", "bare words: NaN, Infinity", reply)
     output = expect(reply, "BIN-SAME-AS-JSON-O").output(model.role.outputs[0].name)
     if output.binary:
         return "binary data"
-    data = document["outputs"][output.index].get("data")
+    data = (reply.answer.document or {})["outputs"][output.index].get("data")
     if isinstance(data, list) and all(map(_is_no_number, data)):
         return f"data {shown(data)}"
     if not is_right(target, model, [model.tensor([1.5, -2.25])], "read"):

@@ -25,9 +25,9 @@ _TYPICAL = frozenset({"identity_int32", "identity_bytes", "multi", "fixed", "bat
 @check("metadata.model-metadata-describes-the-model", answers="OIP-MODEL-METADATA", infers=False)
 @rows(*[Row(name, role=name, thorough=name not in _TYPICAL) for name in load()])
 def model_metadata_describes_the_model(target: Target, model: Model) -> None:
-    """Model metadata gives name, datatype and shape of each input and output."""
+    """Model metadata gives a platform, and name, datatype and shape of each input and output."""
     reply = target.get(model.path)
-    document = expect_document(reply, "model_metadata", ("name", "inputs", "outputs"))
+    document = expect_document(reply, "model_metadata", ("name", "platform", "inputs", "outputs"))
     names = model.names
     for member, specs, named in (
         ("inputs", model.role.inputs, names.inputs),

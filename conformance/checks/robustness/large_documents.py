@@ -62,6 +62,11 @@ ROWS = (
     _row("arrays-100000-deep", _with_parameters(b"[" * DEEP + b"]" * DEEP), dangerous=True),
     _row("objects-100000-deep", _with_parameters(b'{"x":' * DEEP + b"1" + b"}" * DEEP), dangerous=True),
     _row("arrays-100000-deep-without-an-end", _text(lambda _: b"[" * DEEP), dangerous=True),
+    _row(
+        "data-100000-deep",
+        _text(lambda body: body.replace(b'"data":[', b'"data":' + b"[" * DEEP).replace(b"]}]", b"]" * DEEP + b"}]")),
+        dangerous=True,
+    ),
     _row("id-of-1-MiB", _edited(lambda document: document.update(id="x" * MIB))),
     _row("input-name-of-1-MiB", _first(name="x" * MIB)),
     _row("input-name-in-no-utf-8", _text(lambda body: body.replace(b'"INPUT"', b'"\xff\xfe\xed\xa0\x80"'))),

@@ -6,6 +6,7 @@ One document answers for several requirements: the place of a fault decides whic
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from conformance.checks.support.schemas import Fault, faults
@@ -14,7 +15,9 @@ from conformance.expect.unmet import Unmet
 from conformance.roles.model import Ask, Model
 from conformance.terms.check import Row
 from conformance.terms.extensions import BINARY
+from conformance.terms.text import safe
 from conformance.transport.exchange import Reply
+from conformance.wire.finding import shown
 from conformance.wire.request import Message, Output
 
 _MULTI_MIXED = (Output("OUT_BYTES", True), Output("OUT_INT64"), Output("OUT_FP32", True))
@@ -48,6 +51,41 @@ ANSWERS: tuple[Row, ...] = (
     Row("raw", (_raw,), role="raw_two_outputs", needs=("raw",)),
     Row("classes", (asking(outputs=[Output("SCORES", classification=2)]),), role="scores", needs=("classification",)),
 )
+
+
+def expect_only(reply: Reply, listed: Sequence[str]) -> None:
+    """Expect no outputs but those that the request lists, each once; that they are all there is judged before."""
+    found = list(reply.answer.names())
+    if sorted(found) != sorted(listed):
+        wanted, actual = (f"outputs {shown(list(names))}" for names in (listed, found))
+        raise Unmet(f"{wanted} and no others", actual, reply, requirement="OIP-OUTPUTS-ONLY")
+
+
+def expect_no_null(reply: Reply, document: Any) -> None:
+    """Expect of an answer or of metadata that what an optional member has nothing to say of is left out."""
+    for place, item in _described(document):
+        for name in _OPTIONAL:
+            if name in item and item[name] is None:
+                raise Unmet(f"{place}{name} left out, or with a value", "null", reply, requirement="OIP-NULL")
+        parameters = item.get("parameters")
+        for name, value in parameters.items() if isinstance(parameters, dict) else ():
+            if value is None:
+                where = f"{place}parameters.{safe(name, 60)}"
+                raise Unmet(f"{where} left out, or with a value", "null", reply, requirement="OIP-NULL")
+
+
+# Of answers, of their outputs and of metadata.
+_OPTIONAL = ("id", "model_version", "versions", "parameters", "data")
+
+
+def _described(document: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the objects of a document that have members of the protocol, each with its place."""
+    if isinstance(document, dict):
+        yield "", document
+        outputs = document.get("outputs")
+        for index, item in enumerate(outputs if isinstance(outputs, list) else ()):
+            if isinstance(item, dict):
+                yield f"outputs[{index}].", item
 
 
 def expect_fits_schema(reply: Reply, requirement: str) -> None:

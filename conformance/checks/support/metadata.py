@@ -1,4 +1,4 @@
-"""Metadata of servers and models, as JSON documents."""
+"""Metadata of servers and models, as JSON documents, and their health."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Any
 from conformance.checks.support.schemas import faults
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import Unmet
+from conformance.roles.model import Model
 from conformance.transport.exchange import Reply
+from conformance.transport.target import Target
 from conformance.wire.finding import shown
 from conformance.wire.json_text import parse
 
@@ -23,6 +25,21 @@ def expect_document(reply: Reply, schema: str, members: tuple[str, ...]) -> dict
         if fault.path[0] in members:
             raise Unmet(f"{fault.place} in {kind} to be {fault.expected}", fault.actual, reply)
     return document
+
+
+# Statuses of a path that the server does not know, or not with this method.
+NOT_THERE = (404, 405, 501)
+
+
+def expect_health(target: Target, model: Model, of: str) -> Reply:
+    """Expect a success of what says that a server is `live` or a `model` ready, where that model answers requests.
+
+    Whether the server is `ready` is its own affair, since another model may not be.
+    """
+    reply = target.get(f"{model.path}/ready" if of == "model" else f"/v2/health/{of}")
+    if of != "ready" or reply.status is None or reply.status in NOT_THERE:
+        expect(reply).answered()
+    return reply
 
 
 def fits(declared: tuple[int, ...], shape: list[Any]) -> bool:

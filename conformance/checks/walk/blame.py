@@ -148,10 +148,12 @@ def _plainest_forms(role: Role) -> frozenset[str]:
 
 
 def is_like_a_limit(found: Shrunk) -> bool:
-    """Whether a refusal may be for a limit of the server's own: on elements, on the length of an id, or on bytes."""
+    """Whether a refusal may be for a limit of the server's own: on elements, on an id, or on bytes."""
     reply, left = found.unmet.reply, remaining(found.step)
     if reply is None or not reply.is_refusal:
         return False
+    if left.keys() == {"id"} and (reply.status or 0) < 500:  # no document says which characters one may have
+        return True
     plain = left.keys() <= {"count", "place", "id", "send", "want", "classes"}
     return (plain and ("count" in left or left.get("id") == "long")) or ("count" in left and _is_large(reply))
 

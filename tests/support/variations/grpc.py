@@ -104,6 +104,30 @@ def grpc_metadata_leave_out_the_batch(original: Any, models: Any, message: Messa
     return response
 
 
+@variation("grpc_methods.model_metadata", breaks="OIP-MODEL-NAME-ASKED/grpc")
+def grpc_metadata_name_the_version(original: Any, models: Any, message: Message) -> Message:
+    """Metadata call the model by its name and its version."""
+    response = original(models, message)
+    response.name = f"{message.name}:{response.versions[0]}"
+    return response
+
+
+@variation("grpc_request.parse_outputs", breaks="OIP-OUTPUTS-ONLY/grpc")
+def grpc_further_outputs_come_with_the_listed(original: Any, model: Any, message: Message) -> list[OutputWish]:
+    """Beside the listed outputs come the others of the model."""
+    wishes: list[OutputWish] = original(model, message)
+    listed = {wish.name for wish in wishes}
+    return [*(OutputWish(spec.name, wishes[0].binary) for spec in model.outputs if spec.name not in listed), *wishes]
+
+
+@variation("grpc_request.parse_inputs", breaks="OIP-SIGNATURE/grpc")
+def grpc_the_only_input_has_any_name(original: Any, model: Any, message: Message) -> Any:
+    """The input of a model that has one is taken whatever it is called."""
+    if len(model.inputs) == len(message.inputs) == 1:
+        message.inputs[0].name = model.inputs[0].name
+    return original(model, message)
+
+
 @variation("grpc_methods.server_metadata")
 def grpc_metadata_list_further_extensions(original: Any, models: Any, message: Message) -> Message:
     """The server has no name, and lists extensions of its own."""

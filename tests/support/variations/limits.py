@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -126,6 +127,24 @@ def _long_strings(original: Any, arguments: tuple[Any, ...], most: int, status: 
     found = original(*arguments)
     texts = found.elements.tolist() if found.datatype == "BYTES" else ()
     _refuse(any(len(text) > most for text in texts), "a string is", status)
+    return found
+
+
+@variation("request.parse", "grpc_request.parse")
+def ids_of_letters_and_digits_alone(original: Any, *arguments: Any) -> Any:
+    """Ids with other characters than ASCII letters, digits, hyphens and underscores are refused."""
+    found = original(*arguments)
+    if not re.fullmatch("[A-Za-z0-9_-]*", found.id or ""):
+        raise InferenceError("the id has characters that are not allowed")
+    return found
+
+
+@variation("grpc_request.parse")
+def grpc_ids_of_letters_and_digits_alone(original: Any, *arguments: Any) -> Any:
+    """Ids with other characters than ASCII letters, digits, hyphens and underscores are refused."""
+    found = original(*arguments)
+    if not re.fullmatch("[A-Za-z0-9_-]*", found.id or ""):
+        raise InferenceError("the id has characters that are not allowed")
     return found
 
 

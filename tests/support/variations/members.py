@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 from reference_server.faults import fault as variation
-from reference_server.request import InferRequest
+from reference_server.request import InferRequest, OutputWish
 from reference_server.tensors import Tensor
 
 Answer = dict[str, Any]
@@ -26,7 +26,7 @@ def members_nobody_asked_for(original: Any, answer: Answer) -> bytes:
     return bytes(original({"took": 3, **answer, "parameters": {"a": True}, "outputs": outputs, "warnings": []}))
 
 
-@variation("response.encode")
+@variation("response.encode", breaks="OIP-NULL")
 def absent_members_are_null(original: Any, answer: Answer) -> bytes:
     """Optional members that are absent are there with the value null."""
     if "outputs" not in answer:
@@ -58,6 +58,14 @@ def outputs_in_reverse(original: Any, model: Any, request: InferRequest, produce
     """Outputs come in the reverse of the order in which they are asked for, and the bytes with them."""
     found: Response = original(model, InferRequest(request.id, request.inputs, request.outputs[::-1]), produced)
     return found
+
+
+@variation("request.parse_outputs", breaks="OIP-OUTPUTS-ONLY")
+def further_outputs_come_with_the_listed(original: Any, model: Any, request: Any) -> list[OutputWish]:
+    """Beside the listed outputs come the others of the model, as JSON."""
+    wishes: list[OutputWish] = original(model, request)
+    listed = {wish.name for wish in wishes}
+    return [*(OutputWish(spec.name, False) for spec in model.outputs if spec.name not in listed), *wishes]
 
 
 @variation("metadata.server")
@@ -112,5 +120,31 @@ def empty_parameters(original: Any, answer: Answer) -> bytes:
 
 @variation("metadata.describe")
 def model_metadata_with_little(original: Any, model: Any) -> dict[str, Any]:
-    """Model metadata have no versions."""
-    return {name: value for name, value in original(model).items() if name != "versions"}
+    """Model metadata have no versions, and an empty platform."""
+    return {name: value for name, value in original(model).items() if name != "versions"} | {"platform": ""}
+
+
+# --- health -----------------------------------------------------------------------------------------------------------
+
+
+@variation("app.Service.live", "app.Service.model_ready")
+async def health_has_no_body(original: Any, service: Any, http: Any) -> Response:
+    """That the server is live and a model is ready is a status alone."""
+    found: Response = await original(service, http)
+    return Response(None, found.status_code)
+
+
+@variation("app.Service.ready")
+async def server_is_not_ready(_original: Any, _service: Any, _http: Any) -> Response:
+    """The server is not ready, since one of its models is not."""
+    return Response(None, 503)
+
+
+@variation("app.Service.model_ready")
+async def unknown_models_are_not_ready(original: Any, service: Any, http: Any) -> Response:
+    """That there is no model is said under status 200, as gRPC has it."""
+    name = http.path_params["model"]
+    if name in service.models:
+        found: Response = await original(service, http)
+        return found
+    return JSONResponse({"name": name, "ready": False})

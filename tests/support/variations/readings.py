@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -71,14 +70,6 @@ def nan_is_null(original: Any, tensor: Tensor) -> list[Any]:
     if tensor.datatype not in ("FP32", "FP64"):
         return list(original(tensor))
     return [item if np.isfinite(item) else None for item in tensor.elements.tolist()]
-
-
-@variation("tensors.encode_json", "response.encode", breaks="OIP-JSON-NAN")
-def nan_is_bare(original: Any, given: Any) -> Any:
-    """NaN and infinity are words in the JSON."""
-    if not isinstance(given, Tensor):
-        return json.dumps(given, ensure_ascii=False).encode()
-    return given.elements.tolist() if given.datatype in ("FP32", "FP64") else original(given)
 
 
 @variation("tensors.encode_json")

@@ -33,6 +33,15 @@ def other_shapes_are_reshaped(original: Any, model: Any, spec: TensorSpec, entry
     return tensor
 
 
+@variation("tensors.decode_json", breaks="OIP-RANGE")
+def words_are_zero(original: Any, datatype: str, shape: tuple[int, ...], data: Any) -> Tensor:
+    """A word among integers is 0, as a typed array of JavaScript has it; digits are the number that they are."""
+    if "INT" in datatype and isinstance(data, list):
+        data = [(int(item) if item.isdigit() else 0) if isinstance(item, str) else item for item in data]
+    tensor: Tensor = original(datatype, shape, data)
+    return tensor
+
+
 @variation("request.parse_input", breaks="BIN-SIZE-MISSING")
 def missing_sizes_are_worked_out(original: Any, model: Any, spec: TensorSpec, entry: Any, rest: Any) -> Tensor:
     """A binary input without a size takes as many bytes as its shape needs, or as its strings say."""
