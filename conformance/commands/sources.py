@@ -1,4 +1,4 @@
-"""`oip-conformance sources`: whether every sentence stands where the ledger has it, and the page that lists them."""
+"""`oip-conformance sources`: whether every sentence stands where the ledger has it, and the pages about them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from conformance.commands import sentences_page
+from conformance.pages import servers
+from conformance.pages.servers import Server
 from conformance.terms import ledger
 from conformance.terms.documents import Document, documents, sentences
 from conformance.terms.sentence_places import squeezed, trouble
@@ -31,20 +33,35 @@ def add(commands: Any) -> None:
     )
     check.add_argument("folder", type=Path, metavar="DIR", help="the folder of the copies")
     actions.add_parser("page", help="print docs/sentences.md")
+    errata = actions.add_parser("errata", help="print docs/errata.md: where the documents contradict themselves")
+    errata.add_argument("folder", type=Path, metavar="DIR", help="a folder of reports, which say what servers do")
 
 
 def run(options: argparse.Namespace) -> str | tuple[str, int]:
     """Return what to print, and the exit status where it is not 0.
 
     Raises:
-        SourcesError: DIR is no folder, or has no copy of any document.
+        SourcesError: DIR is no folder, or has no copy of any document, or a file that is no report.
     """
+    if options.action == "errata":
+        from conformance.pages import errata  # Jinja2 takes its time, and is needed for this alone
+
+        return errata.render(_servers(options.folder)).removesuffix("\n")
     if options.action == "page":
         cited = sentences_page.cited_by(ledger.load().values())
         return sentences_page.render(sentences().values(), cited).removesuffix("\n")
     troubles = list(_check(options.folder))
     count = sum(bool(sentence.document.copy) for sentence in sentences().values())
     return ("\n".join(troubles), 1) if troubles else f"all {count} sentences are in their places"
+
+
+def _servers(folder: Path) -> tuple[Server, ...]:
+    if not folder.is_dir():
+        raise SourcesError(f"{folder}: no such folder")
+    try:
+        return servers.load(folder, bundled=True)
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise SourcesError(f"{folder}: has a file that is no report: {error}") from error
 
 
 def _copied() -> list[Document]:

@@ -80,7 +80,7 @@ def render(servers: Sequence[Server]) -> dict[str, str]:
 def index() -> str:
     """Return the index of the pages."""
     entries = ledger.load().values()
-    return _rendered(
+    return rendered(
         "index.md.jinja",
         areas=_by_area(),
         over_grpc=_over_grpc(),
@@ -94,16 +94,16 @@ def index() -> str:
 def glossary() -> str:
     """Return the glossary."""
     words = data.toml("pages/glossary.toml")
-    return _rendered("glossary.md.jinja", words=dict(sorted(words.items(), key=lambda item: anchor(item[0]))))
+    return rendered("glossary.md.jinja", words=dict(sorted(words.items(), key=lambda item: anchor(item[0]))))
 
 
 def earlier_ids() -> str:
     """Return the page of ids as they were before the first release, and as they are."""
-    return _rendered("renamed.md.jinja", renamed=renamed())
+    return rendered("renamed.md.jinja", renamed=renamed())
 
 
 def _area(area: str, entries: Sequence[Requirement], servers: Sequence[Server]) -> str:
-    return _rendered(
+    return rendered(
         "area.md.jinja",
         area=area,
         title=AREAS[area],
@@ -139,7 +139,8 @@ def _over_grpc() -> dict[str, Requirement]:
 # --- text -------------------------------------------------------------------------------------------------------------
 
 
-def _rendered(template: str, **values: Any) -> str:
+def rendered(template: str, **values: Any) -> str:
+    """Return a page of a template, ending in a newline."""
     text = _environment().get_template(template).render(notice=NOTICE, **values)
     return re.sub(r"\n{3,}", "\n\n", text).rstrip() + "\n"
 
@@ -172,17 +173,17 @@ def note(text: str) -> str:
     return _KIND.sub(r"**\1:** ", text)
 
 
-def linked(text: str, own: str) -> str:
-    """Return a text in which every id of a requirement but its own leads there."""
+def linked(text: str, own: str, folder: str = "") -> str:
+    """Return a text in which every id of a requirement but its own leads there; `folder` is that of the pages."""
     names = "|".join(sorted(map(re.escape, ledger.load()), key=len, reverse=True))
     pattern = re.compile(rf"`[^`]*`|(?<![\w-])({names})(?![\w-])")
-    return pattern.sub(lambda found: reference(found[1]) if found[1] not in (None, own) else found[0], text)
+    return pattern.sub(lambda found: reference(found[1], folder) if found[1] not in (None, own) else found[0], text)
 
 
-def reference(requirement_id: str) -> str:
-    """Return a link to a requirement."""
+def reference(requirement_id: str, folder: str = "") -> str:
+    """Return a link to a requirement; `folder` is that of the pages, where the link stands outside."""
     entry = ledger.requirement(requirement_id)
-    return f"[{entry.id}]({page_name(entry.page)}#{entry.id})"
+    return f"[{entry.id}]({folder}{page_name(entry.page)}#{entry.id})"
 
 
 def anchor(word: str) -> str:

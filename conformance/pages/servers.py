@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from conformance.report.comparison import without_body
 from conformance.terms.extensions import TRANSPORTS
 from conformance.terms.ledger import Requirement
 from conformance.terms.outcome import WORDS, Outcome
@@ -19,6 +22,10 @@ NOT_OFFERED, NOT_JUDGED, UNKNOWN = "not offered", "not judged", "no result yet"
 ORDER = (*(words.short for words in WORDS.values()), NOT_OFFERED, NOT_JUDGED, UNKNOWN)
 
 
+# What a server says beside the status of a call.
+_STATUS_TEXT = re.compile(r"^(refused: [A-Z_]+): .*", re.DOTALL)
+
+
 @dataclass(frozen=True, slots=True)
 class Server:
     """A server, and what a run found.
@@ -28,12 +35,14 @@ class Server:
         offered: the extensions that it offers, and `protocol`.
         over: the transports over which it was judged.
         verdicts: outcome by requirement id.
+        observed: by requirement id, what its checks observed, the most frequent first.
     """
 
     name: str
     offered: frozenset[str]
     over: frozenset[str]
     verdicts: Mapping[str, str]
+    observed: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def word(self, requirement: Requirement) -> str:
         """Return in a word or two what the server does about a requirement."""
@@ -46,9 +55,9 @@ class Server:
         return NOT_OFFERED if was_asked and requirement.extension not in self.offered else NOT_JUDGED
 
 
-def load(folder: Path) -> tuple[Server, ...]:
-    """Return the servers that have a report in a folder, by the names of the files, without the bundled one."""
-    files = sorted(path for path in folder.glob("*.json") if path.stem != BUNDLED)
+def load(folder: Path, *, bundled: bool = False) -> tuple[Server, ...]:
+    """Return the servers that have a report in a folder, by the names of the files; the bundled one on demand."""
+    files = sorted(path for path in folder.glob("*.json") if bundled or path.stem != BUNDLED)
     return tuple(_server(path.stem, json.loads(path.read_bytes())) for path in files)
 
 
@@ -59,7 +68,17 @@ def _server(stem: str, report: Mapping[str, Any]) -> Server:
         frozenset(name for name, entry in report["extensions"].items() if entry["offered"]),
         frozenset(TRANSPORTS if "grpc" in target else TRANSPORTS[:1]),
         {entry["id"]: entry["verdict"] for entry in report["requirements"]},
+        _observed(report),
     )
+
+
+def _observed(report: Mapping[str, Any]) -> dict[str, list[str]]:
+    found: dict[str, Counter[str]] = {}
+    for check in report["rows"]:
+        if check["observation"]:
+            what = _STATUS_TEXT.sub(r"\1", without_body(check["observation"]))
+            found.setdefault(check["requirements"][0], Counter())[what] += 1
+    return {name: [what for what, _ in counts.most_common()] for name, counts in found.items()}
 
 
 def by_word(requirement: Requirement, servers: Sequence[Server]) -> dict[str, list[str]]:

@@ -247,10 +247,15 @@ def _observations(reports: Sequence[Report]) -> list[Observation]:
         for check in report["rows"]:
             if check["observation"]:
                 counts = seen.setdefault((check["requirements"][0], check["check"]), [Counter() for _ in reports])
-                counts[place][_BODY.sub(r"\1", check["observation"])] += 1
+                counts[place][without_body(check["observation"])] += 1
     order = list(ledger.load())
     keys = sorted(seen, key=lambda key: (order.index(key[0]) if key[0] in order else len(order), key))
     return [Observation(*key, [counts.most_common() for counts in seen[key]]) for key in keys]
+
+
+def without_body(observation: str) -> str:
+    """Return an observation without the body of an answer, which says the same in each server's own words."""
+    return _BODY.sub(r"\1", observation)
 
 
 def _lines(report: Report, outcomes: Iterable[str]) -> list[Line]:
@@ -269,4 +274,4 @@ def _gist(check: Mapping[str, Any]) -> str:
     """Return what a message says beside the words of its row, its numbers, and the body of an answer."""
     row = check["row"].replace("-", " ")
     message: str = check["message"].replace(row, "...") if row else check["message"]
-    return _NUMBERS.sub("0", _BODY.sub(r"\1", message))
+    return _NUMBERS.sub("0", without_body(message))

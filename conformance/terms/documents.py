@@ -19,7 +19,17 @@ from conformance.terms import data
 
 FOLDER = "terms/sentences"
 # In the order of pages.
-FILES = ("triton_binary", "triton_classification", "kserve_binary", "oip_rest", "oip_grpc", "rfcs")
+FILES = (
+    "triton_binary",
+    "triton_classification",
+    "triton_parameters",
+    "kserve_binary",
+    "oip_rest",
+    "oip_openapi",
+    "oip_grpc",
+    "oip_proto",
+    "rfcs",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -175,8 +175,17 @@ def grpc_fp16_is_read_as_bf16(original: Any, datatype: str, shape: Any, data: by
 @fault("grpc_response.build", breaks="GRPC-FP16")
 def grpc_fp16_is_answered_in_fp32_contents(original: Any, model: Any, request: Any, produced: Any) -> Message:
     """FP16 outputs come as fp32_contents, where the protocol has no field for them."""
-    response = original(model, request, produced)
-    if any(entry.datatype == "FP16" for entry in response.outputs):
+    return _in_fp32_contents("FP16", original(model, request, produced), produced)
+
+
+@fault("grpc_response.build", breaks="GRPC-BF16-RAW")
+def grpc_bf16_is_answered_in_fp32_contents(original: Any, model: Any, request: Any, produced: Any) -> Message:
+    """BF16 outputs come as fp32_contents, where the protocol has no field for them."""
+    return _in_fp32_contents("BF16", original(model, request, produced), produced)
+
+
+def _in_fp32_contents(datatype: str, response: Message, produced: Any) -> Message:
+    if any(entry.datatype == datatype for entry in response.outputs):
         del response.raw_output_contents[:]
         for entry in response.outputs:
             entry.contents.fp32_contents.extend(produced[entry.name].elements.astype(float).tolist())

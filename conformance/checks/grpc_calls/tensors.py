@@ -242,26 +242,26 @@ HALVES = {
 )
 def fp16_is_raw(target: GrpcTarget, model: Model, bits: Sequence[int]) -> None:
     """FP16 elements in raw contents are IEEE 754 binary16."""
-    _expect_raw(target, model, from_bits("INPUT", "FP16", bits))
+    _expect_raw(target, model, from_bits("INPUT", "FP16", bits), "GRPC-FP16")
 
 
-@check("grpc.bf16-is-raw", answers="GRPC-BF16", over=(GRPC,))
+@check("grpc.bf16-is-raw", answers=("GRPC-BF16", "GRPC-BF16-RAW"), over=(GRPC,))
 @rows(
     Row("both", role="identity_bf16"),
-    Row("read", role="cast_bf16_fp32"),
+    Row("read", role="cast_bf16_fp32", answers=("GRPC-BF16",)),
     Row("written", role="cast_fp32_bf16"),
 )
 def bf16_is_raw(target: GrpcTarget, model: Model) -> None:
-    """BF16 elements in raw contents are the upper halves of FP32."""
-    _expect_raw(target, model, from_bits("INPUT", "BF16", (0x3FC0, 0xC020, 0x3E80)))
+    """BF16 elements are in raw contents, where they are the upper halves of FP32."""
+    _expect_raw(target, model, from_bits("INPUT", "BF16", (0x3FC0, 0xC020, 0x3E80)), "GRPC-BF16-RAW")
 
 
-def _expect_raw(target: GrpcTarget, model: Model, short: Tensor) -> None:
-    """Expect a model of 16-bit floats to get them right, and to answer them as raw contents."""
+def _expect_raw(target: GrpcTarget, model: Model, short: Tensor, form: str) -> None:
+    """Expect a model of 16-bit floats to answer them as raw contents, which `form` asks for, and to get them right."""
     (spec,) = model.role.inputs
     tensor = short if spec.datatype == short.datatype else Tensor.of("INPUT", "FP32", short.array.astype("<f4"))
     reply = target.infer(model.request([tensor], send="binary"))
-    expect_right(reply, model, [tensor])
     for output in reply.answer.outputs:
         if output.datatype == short.datatype and not output.binary:
-            raise Unmet(f"{output.datatype} as raw contents", "typed contents", reply)
+            raise Unmet(f"{output.datatype} as raw contents", "typed contents", reply, requirement=form)
+    expect_right(reply, model, [tensor])

@@ -1,0 +1,132 @@
+"""docs/errata.md: where the documents contradict each other, themselves or their examples, or are silent.
+
+Strategy: `errata.toml` has the readings and a wording that would settle them; its head explains the keys. The ledger
+has what the suite decided, and why; reports have what servers do. The page is a pure function of these, and nobody
+edits it.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any
+
+from conformance.pages import pages
+from conformance.pages.servers import Server
+from conformance.report.markdown import text
+from conformance.terms import data, ledger
+from conformance.terms.documents import Document, Sentence, documents, sentence
+from conformance.terms.ledger import Requirement
+
+FILE = "pages/errata.toml"
+EXCUSED = "excused"
+# In the order of the page: title and what is below it.
+KINDS: Mapping[str, tuple[str, str]] = {
+    "contested": ("Contested", "The text has several readings, or two documents say different things."),
+    "example": (
+        "Sentences and examples",
+        "A sentence and an example, or two places of one document, do not fit together.",
+    ),
+    "silence": ("Silence", "No sentence says it, and servers differ, or clients have to guess."),
+}
+SHOWN = 4  # observations of one server
+WIDTH = 90  # characters of each, and of a line of a wording
+FOLDER = "requirements/"
+
+
+@dataclass(frozen=True, slots=True)
+class Erratum:
+    """One place where the documents leave a reader alone; the head of `errata.toml` explains the fields."""
+
+    name: str
+    kind: str
+    title: str
+    sentences: tuple[Sentence, ...]
+    readings: tuple[str, ...]
+    document: Document
+    wording: str
+    requirements: tuple[Requirement, ...] = ()
+    decision: str = ""
+
+
+@cache
+def load() -> tuple[Erratum, ...]:
+    """Return the errata in the order of the page.
+
+    Raises:
+        KeyError: one names a requirement, a sentence or a document that there is not; the message names both.
+    """
+    tables = {name: table for name, table in data.toml(FILE).items() if name != EXCUSED}
+    order = list(KINDS)
+    return tuple(sorted((_erratum(*item) for item in tables.items()), key=lambda found: order.index(found.kind)))
+
+
+def _erratum(name: str, table: Mapping[str, Any]) -> Erratum:
+    try:
+        found = {
+            "sentences": tuple(map(sentence, table["sentences"])),
+            "readings": tuple(table["readings"]),
+            "document": documents()[table["document"]],
+            "requirements": tuple(map(ledger.requirement, table.get("requirements", ()))),
+        }
+    except KeyError as error:
+        raise KeyError(f"[{name}] of {FILE}: {error}") from error
+    return Erratum(name, **{**table, **found})
+
+
+def render(servers: Sequence[Server]) -> str:
+    """Return the page, ending in a newline.
+
+    Args:
+        servers: whose results it shows.
+    """
+    by_kind = {kind: [found for found in load() if found.kind == kind] for kind in KINDS}
+    return pages.rendered(
+        "errata.md.jinja",
+        kinds=KINDS,
+        by_kind=by_kind,
+        numbers={found.name: number for number, found in enumerate(load(), 1)},
+        rows=_rows,
+        servers=servers,
+        decisions=_decisions,
+        words=_words,
+        references=_references,
+        folded=partial(textwrap.wrap, width=WIDTH),
+    )
+
+
+def _words(found: Sentence) -> str:
+    """Return the words by which a sentence is found in its document; nothing for a section with an anchor."""
+    return " ... ".join(filter(None, (found.first, found.last)))
+
+
+def _references(entries: Iterable[Requirement]) -> str:
+    return ", ".join(pages.reference(entry.id, FOLDER) for entry in entries)
+
+
+def _rows(found: Erratum, servers: Sequence[Server]) -> Iterator[list[str]]:
+    """Yield the cells of a table: servers that do the same, and what they do about each requirement."""
+    by_cells: dict[tuple[str, ...], list[str]] = {}
+    for server in servers:
+        cells = tuple(_cell(server, entry) for entry in found.requirements)
+        by_cells.setdefault(cells, []).append(text(server.name))
+    yield from ([", ".join(names), *cells] for cells, names in by_cells.items())
+
+
+def _cell(server: Server, requirement: Requirement) -> str:
+    """Return what a server does about a requirement: what was observed, and the outcome where that says more."""
+    observed = [text(what, WIDTH) for what in server.observed.get(requirement.id, ())[:SHOWN]]
+    word = server.word(requirement)
+    return "<br>".join(observed if observed and word == "observed" else [word, *observed])
+
+
+def _decisions(found: Erratum) -> Iterator[tuple[Sequence[Requirement], str]]:
+    """Yield requirements that say the same over both transports, and their note as Markdown."""
+    by_text: dict[tuple[str, str, str], list[Requirement]] = {}
+    for entry in found.requirements:
+        by_text.setdefault((entry.level, entry.statement, entry.note), []).append(entry)
+    for entries in by_text.values():
+        said = f"{entries[0].statement} {entries[0].note}".strip()
+        yield entries, pages.linked(pages.note(said), entries[0].id, FOLDER)

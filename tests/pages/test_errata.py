@@ -1,0 +1,97 @@
+"""docs/errata.md: fresh, whole, and every erratum of the ledger is told there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from conformance.commands import main
+from conformance.pages import errata, servers
+from conformance.pages.servers import Server
+from conformance.terms import data, ledger
+from tests.support.tables import on_each
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "errata.md"
+NAMES = {found.name: found for found in errata.load()}
+
+
+def test_page_is_fresh() -> None:
+    fresh = errata.render(servers.load(ROOT / "docs" / "results", bundled=True))
+    assert PAGE.read_text(encoding="utf-8") == fresh, (
+        "stale; write it with: oip-conformance sources errata docs/results > docs/errata.md"
+    )
+
+
+def test_every_erratum_of_the_ledger_is_told() -> None:
+    """A note that says `Erratum` or `Contested` has an entry; what has none says why under `excused`."""
+    told = {entry.id for found in errata.load() for entry in found.requirements}
+    excused = set(data.toml(errata.FILE)[errata.EXCUSED])
+    noted = {entry.id for entry in ledger.load().values() if re.search(r"\b(Erratum|Contested): ", entry.note)}
+    assert len(noted) > 20
+    assert sorted(noted - told - excused) == [], f"give each an entry in {errata.FILE}"
+    assert sorted(excused - noted | excused & told) == [], f"take these out of [{errata.EXCUSED}] in {errata.FILE}"
+
+
+def test_the_page_begins_with_what_is_contested() -> None:
+    kinds = [found.kind for found in errata.load()]
+    assert len(kinds) > 20
+    assert kinds == sorted(kinds, key=list(errata.KINDS).index)
+    assert set(kinds) == set(errata.KINDS)
+
+
+@on_each(NAMES)
+def test_an_entry_is_whole(name: str) -> None:
+    found = NAMES[name]
+    assert found.sentences
+    assert found.readings
+    assert found.requirements or found.decision
+    assert len(set(found.sentences)) == len(found.sentences)
+    assert all(text.endswith(".") for text in (*found.readings, found.decision) if text)
+    assert "```" not in found.wording
+    assert "<" not in re.sub(r"`[^`]*`", "", " ".join((found.title, *found.readings)))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"requirements": ["OIP-GONE"]}, "[fish] of pages/errata.toml: unknown requirement 'OIP-GONE'"),
+        ({"sentences": ["fish.red"]}, "[fish] of pages/errata.toml: \"unknown sentence 'fish.red'\""),
+        ({"document": "fish"}, "[fish] of pages/errata.toml: 'fish'"),
+    ],
+)
+def test_an_entry_that_names_what_there_is_not(
+    changes: dict[str, object], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (first, *_) = (table for name, table in data.toml(errata.FILE).items() if name != errata.EXCUSED)
+    monkeypatch.setattr(data, "toml", lambda _: {"fish": {**first, **changes}})
+    with pytest.raises(KeyError) as caught:
+        errata.load.__wrapped__()
+    assert caught.value.args[0].startswith(message)
+
+
+def test_servers_that_do_the_same_stand_together() -> None:
+    def server(name: str, word: str, *observed: str) -> Server:
+        every = frozenset({"binary_tensor_data", "protocol"})
+        verdicts = {"BIN-ALL-TRUE-LISTED": word}
+        return Server(name, every, frozenset({"http"}), verdicts, {"BIN-ALL-TRUE-LISTED": observed})
+
+    page = errata.render([
+        server("a_1", "observed", "JSON"), server("b", "fail", "a|b"), server("c", "observed", "JSON"),
+        Server("d", frozenset(), frozenset({"http"}), {}),
+    ])  # fmt: skip
+    table = page[page.index("| servers | BIN-ALL-TRUE-LISTED |") :].splitlines()[2:6]
+    assert table == ["| a_1, c | JSON |", "| b | fail<br>a\\|b |", "| d | no result yet |", ""]
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main(["sources", "errata", str(tmp_path)]) == 0
+    printed = capsys.readouterr().out
+    assert [found.title for found in errata.load() if f". {found.title}\n" not in printed] == []
+    assert "**Servers**" not in printed
+    (tmp_path / "a.json").write_text("{}")
+    for folder in (tmp_path, tmp_path / "nowhere"):
+        assert main.main(["sources", "errata", str(folder)]) == 2
+        assert capsys.readouterr().err.startswith(f"oip-conformance: error: {folder}: ")
