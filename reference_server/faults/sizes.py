@@ -233,13 +233,13 @@ def minus_sign_of_a_size_dropped(original: Any, model: Model, spec: TensorSpec, 
 
 
 @fault("request.parse_input", breaks="BIN-SIZE-FALSE-SAFE")
-def input_of_negative_size_is_zero(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
-    """The elements of a numeric input of a negative size are zero, and its bytes are passed over."""
+def input_of_negative_size_is_ones(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
+    """The elements of a numeric input of a negative size are ones, and its bytes are passed over."""
     size = declared(entry)
     if rest is None or type(size) is not int or size >= 0 or spec.datatype == "BYTES":
         return original(model, spec, entry, rest)
     tensor = original(model, spec, resized(entry, native(spec.datatype, entry["shape"])), rest)
-    return replace(tensor, elements=np.zeros_like(tensor.elements))
+    return replace(tensor, elements=np.ones_like(tensor.elements))
 
 
 @fault("request.parse_input", breaks="BIN-SIZE-TYPE")

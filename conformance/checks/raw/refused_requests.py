@@ -56,7 +56,6 @@ REFUSALS: tuple[Refusal, ...] = (
     Refusal("two-inputs-bytes-of-both", "RAW-SEVERAL-INPUTS", "raw_two_inputs", _body(_COUNTING[:16])),
     Refusal("four-inputs", "RAW-SEVERAL-INPUTS", "multi", _body(_COUNTING[:16])),
     Refusal("two-variable-dimensions", "RAW-TWO-VARIABLES", "raw_two_variable", _body(_COUNTING[:16])),
-    Refusal("two-variable-dimensions-one-element", "RAW-TWO-VARIABLES", "raw_two_variable", _body(_COUNTING[:4])),
     Refusal("four-variable-dimensions", "RAW-TWO-VARIABLES", "rank4", _body(_COUNTING[:64])),
     *[Refusal(fault, "RAW-BYTES-SHAPE", role, _body(body)) for fault, role, body, _ in OF_BYTES],
     *[
