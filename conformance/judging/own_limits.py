@@ -3,8 +3,9 @@
 No document says how many elements, how large a batch or how long an id a server has to take, or an id of which
 characters. Where it refuses more than
 every example has, a plain request of the same size tells: refused as well, and so is one that is a little larger, it is
-the size that is refused. What it refuses in one form alone, or in one size alone, is judged. Likewise the documents
-name no datatype whose outputs have to be ranked: a server that ranks some of them, and declines the others, may.
+the size that is refused. So it is with tensors without elements, which no example has. What it refuses in one form
+alone, or in one size alone, is judged. Likewise the documents name no datatype whose outputs have to be ranked: a
+server that ranks some of them, and declines the others, may.
 """
 
 from __future__ import annotations
@@ -67,6 +68,7 @@ class OwnLimits:
             return (
                 self._of_size(found, reply, model)
                 or self._of_id(found, reply, model)
+                or self._of_emptiness(found, reply, model)
                 or self._of_datatype(found, reply, model)
                 or self._of_count(found, reply, model)
             )
@@ -133,6 +135,16 @@ class OwnLimits:
         named, unnamed = (self._answer(_message(replace(plain, id=identity), reply)) for identity in (found.id, None))
         is_limit = _is_declined(named) and unnamed.succeeded
         return f"the target takes no ids with such characters: {safe(reply.outcome())}" if is_limit else ""
+
+    def _of_emptiness(self, found: Asked, reply: Reply, model: Model) -> str:
+        """Say that tensors without elements are refused in a plain request, too, though others are taken."""
+        plain = twin(found, self._target, model) if found.is_empty else None
+        if plain is None or not _is_declined(self._answer(_message(plain, reply))):
+            return ""
+        takes_others = any(
+            self._answer(self._target.message(request)).succeeded for request in self._target.good_requests(model)
+        )
+        return f"the target takes no tensors without elements: {safe(reply.outcome())}" if takes_others else ""
 
     # --- classes ---
 

@@ -40,6 +40,7 @@ class Asked:
         classified: the outputs that are asked for as classes, and of how many.
         size: of the body in bytes.
         yields: how many elements the model is told to make; 0 where it makes as many as it gets.
+        yields_none: it is told to make a tensor without elements.
     """
 
     tensors: tuple[Tensor, ...]
@@ -47,6 +48,12 @@ class Asked:
     classified: Mapping[str, int]
     size: int
     yields: int = 0
+    yields_none: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is a tensor without elements, here or in what the model is told to make."""
+        return self.yields_none or any(not tensor.elements for tensor in self.tensors)
 
     @property
     def elements(self) -> int:
@@ -82,7 +89,8 @@ def asked(message: Message, model: Model) -> Asked | None:
         found = _of_call(message, model) if message.method == GRPC_METHOD else _of_message(message, model)
         if model.role.compute != "emit":
             return found
-        return replace(found, yields=max(int(tensor.array.max(initial=0)) for tensor in found.tensors))
+        counts = [int(count) for tensor in found.tensors for count in tensor.array.reshape(-1)]
+        return replace(found, yields=max(counts, default=0), yields_none=0 in counts)
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError, zlib.error):
         return None
 

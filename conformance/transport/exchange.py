@@ -157,11 +157,6 @@ class Reply:
         return self.exchange.message.method == GRPC_METHOD
 
     @property
-    def is_http_1_0(self) -> bool:
-        """Whether the answer is one of HTTP/1.0, which knows no chunks and closes the connection."""
-        return self.exchange.version == "HTTP/1.0"
-
-    @property
     def status_line(self) -> str:
         """The status for a person: `HTTP 200`, or a gRPC code."""
         return self.exchange.code or f"HTTP {self.status}"

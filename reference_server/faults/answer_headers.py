@@ -177,7 +177,7 @@ def content_length_counts_an_end_of_line(original: Any, protocol: Any, transport
     original(protocol, Rewriting(transport, change))
 
 
-@fault("http_protocol.OipHttpProtocol.connection_made", breaks="BIN-CONTENT-LENGTH")
+@fault("http_protocol.OipHttpProtocol.connection_made", breaks="BIN-NOT-CHUNKED")
 def binary_answer_ends_with_the_connection(original: Any, protocol: Any, transport: Any) -> None:
     """An answer with binary data has no Content-Length and ends where the connection does."""
 

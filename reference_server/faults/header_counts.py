@@ -63,7 +63,7 @@ def answer_header_counts_surrogates_for_three_bytes_each(original: Any, head: by
 # --- numbers ---------------------------------------------------------------------------------------------------------
 
 
-@fault("request.parse", breaks="BIN-HEADER-TOO-LONG")
+@fault("request.parse", breaks="BIN-HEADER-WRONG-ON-JSON")
 def header_past_the_end_of_json_alone_cut_down(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
     """A header that is larger than a body of JSON alone is taken for the length of that body."""
     length = number(values)

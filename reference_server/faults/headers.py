@@ -34,7 +34,7 @@ def number(values: Sequence[str]) -> int | None:
 # --- where the JSON of a request ends ------------------------------------------------------------------------------
 
 
-@fault("request.parse", breaks=("BIN-HEADER-I", "OIP-ANSWER", "BIN-HEADER-TOO-LONG"))
+@fault("request.parse", breaks=("BIN-HEADER-I", "OIP-ANSWER", "BIN-HEADER-WRONG-ON-JSON"))
 def request_header_counts_characters(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
     """The inference header of a request is taken for a number of characters, not of bytes."""
     length = number(values)
@@ -142,37 +142,52 @@ def header_compared_in_turkish_capitals(original: Any, protocol: Any, name: byte
         original(protocol, name, value)
 
 
-@fault("framing.json_length", breaks=("BIN-HEADER-TOO-LONG", "BIN-HEADER-NEGATIVE"))
+@fault("framing.json_length", breaks=("BIN-HEADER-TOO-LONG", "BIN-HEADER-SPELLING", "BIN-HEADER-WRONG-ON-JSON"))
 def request_header_of_thirty_two_bits(original: Any, values: Sequence[str], body_length: int) -> Any:
     """The inference header of a request is kept in 32 bits without a sign."""
     length = number(values)
     return original(values if length is None else [str(length % 2**32)], body_length)
 
 
-@fault("framing.json_length", breaks="BIN-HEADER-TOO-LONG")
+@fault("framing.json_length", breaks=("BIN-HEADER-TOO-LONG", "BIN-HEADER-WRONG-ON-JSON"))
 def request_header_wraps_at_sixty_four_bits(original: Any, values: Sequence[str], body_length: int) -> Any:
     """An inference header of more than 64 bits loses the upper ones."""
     length = number(values)
     return original([str(length % 2**64)] if length and length > 0 else values, body_length)
 
 
-@fault("request.parse", breaks="BIN-HEADER-TOO-LONG")
+@fault("request.parse", breaks=("BIN-HEADER-TOO-LONG", "BIN-HEADER-WRONG-ON-JSON"))
 def header_too_large_for_an_int_ignored(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
     """An inference header that does not fit 31 bits is ignored, and the end of the JSON looked for."""
     large = (number(values) or 0) >= 2**31
     return original(model, [str(json_end(body))] if large else values, body)
 
 
-@fault("framing.json_length", breaks="BIN-HEADER-NEGATIVE")
+@fault("request.parse", breaks="BIN-HEADER-WRONG-ON-JSON-SAFE")
+def header_past_json_alone_makes_its_data_zero(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
+    """A header that exceeds a body of JSON alone asks for tensors that are not there, and they count as zeros."""
+    if (number(values) or 0) <= len(body) or json_end(body) != len(body) or b'"data":[' not in body:
+        return original(model, values, body)
+    body = re.sub(rb'(?<="data":)\[[-0-9,]*\]', lambda found: re.sub(rb"-?[0-9]+", b"0", found[0]), body)
+    return original(model, [str(len(body))], body)
+
+
+@fault("framing.json_length", breaks="BIN-HEADER-SPELLING")
 def minus_sign_of_the_header_dropped(original: Any, values: Sequence[str], body_length: int) -> Any:
     """The sign of the inference header is dropped."""
     return original([value.removeprefix("-") for value in values], body_length)
 
 
-@fault("request.parse", breaks="BIN-HEADER-NEGATIVE")
+@fault("request.parse", breaks="BIN-HEADER-SPELLING")
 def header_of_minus_one_stands_for_unknown(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
     """An inference header of -1 asks the server to find the end of the JSON."""
     return original(model, [str(json_end(body))] if number(values) == -1 else values, body)
+
+
+@fault("framing.json_length", breaks="BIN-HEADER-SPELLING-SAFE")
+def negative_header_is_zero(original: Any, values: Sequence[str], body_length: int) -> Any:
+    """A negative inference header is raised to 0, which makes the request a raw one."""
+    return original(["0" if value.startswith("-") else value for value in values], body_length)
 
 
 @fault("framing.json_length", breaks=("BIN-HEADER-SPELLING-SAFE", "BIN-HEADER-SPELLING"))
@@ -187,7 +202,7 @@ def empty_header_is_zero(original: Any, values: Sequence[str], body_length: int)
     return original([value or "0" for value in values], body_length)
 
 
-@fault("request.parse", breaks="BIN-HEADER-WRONG")
+@fault("request.parse", breaks=("BIN-HEADER-WRONG", "BIN-HEADER-WRONG-ON-JSON"))
 def header_inside_the_json_moved_to_its_end(original: Any, model: Model, values: Sequence[str], body: bytes) -> Any:
     """An inference header that ends inside the JSON is moved to the closing brace."""
     length, end = number(values), json_end(body)

@@ -14,14 +14,14 @@ Described = dict[str, Any]
 # --- the server ------------------------------------------------------------------------------------------------------
 
 
-@fault("metadata.server", breaks=("BIN-LISTED", "BIN-LISTED-ALONE"))
+@fault("metadata.server", breaks="BIN-LISTED")
 def binary_extension_not_listed(original: Any) -> Described:
     """Server metadata leave out binary_tensor_data, which the server offers."""
     document: Described = original()
     return document | {"extensions": ["classification"]}
 
 
-@fault("metadata.server", breaks=("BIN-LISTED", "BIN-LISTED-ALONE"))
+@fault("metadata.server", breaks="BIN-LISTED")
 def extension_names_with_hyphens(original: Any) -> Described:
     """Server metadata write the names of extensions with hyphens."""
     document: Described = original()
@@ -35,14 +35,14 @@ def list_of_extensions_without_its_last(original: Any) -> Described:
     return document | {"extensions": document["extensions"][:-1]}
 
 
-@fault("metadata.server", breaks=("OIP-SERVER-METADATA", "BIN-LISTED", "BIN-LISTED-ALONE", "CLS-LISTED"))
+@fault("metadata.server", breaks=("OIP-SERVER-METADATA", "BIN-LISTED", "CLS-LISTED"))
 def extensions_as_one_string(original: Any) -> Described:
     """Server metadata give the extensions as one string with commas."""
     document: Described = original()
     return document | {"extensions": ",".join(document["extensions"])}
 
 
-@fault("metadata.server", breaks=("OIP-SERVER-METADATA", "BIN-LISTED", "BIN-LISTED-ALONE", "CLS-LISTED"))
+@fault("metadata.server", breaks=("OIP-SERVER-METADATA", "BIN-LISTED", "CLS-LISTED"))
 def extensions_as_objects(original: Any) -> Described:
     """Server metadata give each extension as an object with a name."""
     document: Described = original()

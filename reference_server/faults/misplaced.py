@@ -13,18 +13,19 @@ from reference_server.tensors import Tensor
 Answer = dict[str, Any]
 
 
-def _parameters(owner: object) -> Object:
+def parameters_of(owner: object) -> Object:
     """Return the parameters of an object; empty where there are none."""
     found = owner.get("parameters") if isinstance(owner, dict) else None
     return found if isinstance(found, dict) else {}
 
 
-def _by_default(request: Object, value: object) -> Object:
+def by_default(request: Object, value: object) -> Object:
     """Return a request with another value of binary_data_output."""
-    return request | {"parameters": {**_parameters(request), "binary_data_output": value}}
+    return request | {"parameters": {**parameters_of(request), "binary_data_output": value}}
 
 
-def _entries(request: Object, name: str) -> list[Object]:
+def entries_of(request: Object, name: str) -> list[Object]:
+    """Return the objects of an array; none where there is no array."""
     entries = request.get(name)
     return [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
 
@@ -32,69 +33,37 @@ def _entries(request: Object, name: str) -> list[Object]:
 # --- the form of outputs ---------------------------------------------------------------------------------------------
 
 
-@fault("request.parse_outputs", breaks=("BIN-ALL-UNSET", "BIN-OUTPUT-UNSET", "BIN-ALL-TRUE"))
+@fault("request.parse_outputs", breaks="BIN-ALL-TRUE")
 def binary_data_on_the_request_taken_for_all(original: Any, model: Model, request: Object) -> Any:
     """`binary_data` on the request is taken for `binary_data_output`."""
-    value = _parameters(request).get("binary_data")
-    return original(model, request if value is None else _by_default(request, value))
+    value = parameters_of(request).get("binary_data")
+    return original(model, request if value is None else by_default(request, value))
 
 
-@fault("request.parse_outputs", breaks="BIN-ALL-UNSET")
-def parameters_of_inputs_taken_for_outputs(original: Any, model: Model, request: Object) -> Any:
-    """`binary_data` or `binary_data_output` on an input asks for all outputs as binary data."""
-    given = [_parameters(entry) for entry in _entries(request, "inputs")]
-    asked = any(found.get(name) is True for found in given for name in ("binary_data", "binary_data_output"))
-    return original(model, _by_default(request, True) if asked else request)
-
-
-@fault("request.parse_outputs", breaks=("BIN-OUTPUT-UNSET", "BIN-OUTPUT-TRUE"))
+@fault("request.parse_outputs", breaks="BIN-OUTPUT-TRUE")
 def binary_data_output_on_an_output_taken(original: Any, model: Model, request: Object) -> Any:
     """`binary_data_output` on an output is taken for its `binary_data`."""
     outputs = [
         entry | {"parameters": {**found, "binary_data": found["binary_data_output"]}}
-        if "binary_data_output" in (found := _parameters(entry))
+        if "binary_data_output" in (found := parameters_of(entry))
         else entry
-        for entry in _entries(request, "outputs")
+        for entry in entries_of(request, "outputs")
     ]
     return original(model, request | {"outputs": outputs} if outputs else request)
-
-
-@fault("request.parse_outputs", breaks=("BIN-OUTPUT-UNSET", "BIN-ALL-UNSET"))
-def forms_beside_the_parameters_taken(original: Any, model: Model, request: Object) -> Any:
-    """`binary_data` and `binary_data_output` are taken beside the parameters as in them."""
-    outputs = [
-        entry | {"parameters": {"binary_data": entry.get("binary_data"), **_parameters(entry)}}
-        for entry in _entries(request, "outputs")
-    ]
-    request = request | {"outputs": outputs} if outputs else request
-    default = request.get("binary_data_output")
-    return original(model, request if default is None else _by_default(request, default))
 
 
 # --- classes ---------------------------------------------------------------------------------------------------------
 
 
 @fault("request.parse_outputs", breaks="CLS-ONLY")
-def classification_on_the_request_taken_for_each(original: Any, model: Model, request: Object) -> Any:
-    """`classification` on the request classifies every output."""
-    count = _parameters(request).get("classification")
-    if count is None:
+def classification_on_the_request_counted_from_0(original: Any, model: Model, request: Object) -> Any:
+    """`classification` on the request classifies every output, and returns one class more than it says."""
+    count = parameters_of(request).get("classification")
+    if not isinstance(count, int):
         return original(model, request)
-    outputs = _entries(request, "outputs") or [{"name": spec.name} for spec in model.outputs]
-    classified = [entry | {"parameters": {"classification": count, **_parameters(entry)}} for entry in outputs]
-    return original(model, request | {"outputs": classified})
-
-
-@fault("request.parse_outputs", breaks="CLS-ONLY")
-def classification_beside_the_parameters_taken(original: Any, model: Model, request: Object) -> Any:
-    """`classification` is taken beside the parameters of an output as in them."""
-    outputs = [
-        entry | {"parameters": {"classification": entry["classification"], **_parameters(entry)}}
-        if "classification" in entry
-        else entry
-        for entry in _entries(request, "outputs")
-    ]
-    return original(model, request | {"outputs": outputs} if outputs else request)
+    outputs = entries_of(request, "outputs") or [{"name": spec.name} for spec in model.outputs]
+    more = [entry | {"parameters": {"classification": count + 1, **parameters_of(entry)}} for entry in outputs]
+    return original(model, request | {"outputs": more})
 
 
 # --- members ---------------------------------------------------------------------------------------------------------
@@ -104,7 +73,7 @@ def classification_beside_the_parameters_taken(original: Any, model: Model, requ
 def ids_of_inputs_taken_for_the_request(original: Any, data: Any) -> Any:
     """The id of an input is taken for that of the request."""
     found = original(data)
-    ids = [entry["id"] for entry in _entries(found, "inputs") if "id" in entry]
+    ids = [entry["id"] for entry in entries_of(found, "inputs") if "id" in entry]
     return found | {"id": ids[-1]} if ids else found
 
 
@@ -112,7 +81,9 @@ def ids_of_inputs_taken_for_the_request(original: Any, data: Any) -> Any:
 def undefined_arrays_refused(original: Any, data: Any) -> Any:
     """A member of a requested output that is an array is refused."""
     found = original(data)
-    arrays = [entry for entry in _entries(found, "outputs") if any(isinstance(value, list) for value in entry.values())]
+    arrays = [
+        entry for entry in entries_of(found, "outputs") if any(isinstance(value, list) for value in entry.values())
+    ]
     return original(b"[]") if arrays else found
 
 

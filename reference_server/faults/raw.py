@@ -151,3 +151,12 @@ def raw_bytes_are_split_by_their_prefixes(original: Any, model: Model, body: byt
     if len(model.inputs) > 1 or spec.datatype != "BYTES" or spec.shape != (2,):
         return dict(original(model, body))
     return {spec.name: Tensor("BYTES", (2,), tensors.split_elements(memoryview(body), 2))}
+
+
+@fault("raw.parse_body", breaks="RAW-BYTES-SHAPE-SAFE")
+def raw_bytes_of_two_filled_up(original: Any, model: Model, body: bytes) -> Inputs:
+    """A raw body for BYTES of two elements is the first, and the second is empty."""
+    spec = model.inputs[0]
+    if len(model.inputs) > 1 or spec.datatype != "BYTES" or spec.shape != (2,):
+        return dict(original(model, body))
+    return {spec.name: Tensor("BYTES", (2,), tensors.objects([body, b""]))}

@@ -35,7 +35,7 @@ def raw_models_need_one_output(original: Any, model: Model, body: bytes) -> Inpu
     return dict(original(model, body))
 
 
-@fault("raw.parse_body", breaks="RAW-ONE-INPUT")
+@fault("raw.parse_body", breaks="RAW-SEVERAL-INPUTS")
 def raw_body_fills_the_first_of_several_inputs(original: Any, model: Model, body: bytes) -> Inputs:
     """The raw body goes to the first input, and the others are given one zero each."""
     if len(model.inputs) == 1:

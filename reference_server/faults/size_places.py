@@ -34,7 +34,7 @@ def _native(entry: Object) -> bool:
     return entry.get("datatype") in NUMPY and isinstance(entry.get("shape"), list)
 
 
-@fault("request.parse_inputs", breaks="BIN-SIZE-WRONG")
+@fault("request.parse_inputs", breaks="BIN-SIZE-FALSE")
 def negative_sizes_behind_the_first_not_seen(original: Any, model: Model, request: Object, rest: Any) -> Any:
     """A negative size of an input that is not the first stands for the one that its shape needs."""
     if is_sound(request):
@@ -48,7 +48,7 @@ def negative_sizes_behind_the_first_not_seen(original: Any, model: Model, reques
     return original(model, request, rest)
 
 
-@fault("request.parse_inputs", breaks=("BIN-BODY-SHORT", "BIN-SIZE-WRONG", "BIN-SIZE-TYPE", "BIN-SIZE-MISSING"))
+@fault("request.parse_inputs", breaks=("BIN-SIZE-FALSE", "BIN-SIZE-TYPE", "BIN-SIZE-MISSING"))
 def size_of_the_last_input_not_read(original: Any, model: Model, request: Object, rest: Any) -> Any:
     """The last of several inputs takes as many bytes as are left, whatever its size says."""
     if is_sound(request) and rest is not None and len(request["inputs"]) > 1 and "data" not in request["inputs"][-1]:

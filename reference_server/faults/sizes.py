@@ -112,7 +112,7 @@ def declared_bytes_without_a_tail_are_zero(
     return original(model, spec, entry, rest)
 
 
-@fault("request.parse_input", breaks="BIN-BODY-SHORT")
+@fault("request.parse_input", breaks="BIN-SIZE-FALSE")
 def size_of_strings_clipped_to_the_body(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """A BYTES input takes what the body has left, when its size says more."""
     size = declared(entry)
@@ -133,14 +133,14 @@ def missing_bytes_are_those_of_the_request_before(original: Any, rest: Any, size
     return original(rest, size)
 
 
-@fault("request.parse_input", breaks=("BIN-BODY-SHORT", "BIN-SIZE-WRONG"))
+@fault("request.parse_input", breaks="BIN-SIZE-FALSE")
 def size_of_thirty_two_bits(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """The size of an input is kept in 32 bits without a sign."""
     size = declared(entry)
     return original(model, spec, resized(entry, size % 2**32) if type(size) is int else entry, rest)
 
 
-@fault("request.parse_input", breaks=("BIN-BODY-SHORT", "BIN-SIZE-WRONG"))
+@fault("request.parse_input", breaks="BIN-SIZE-FALSE")
 def size_wraps_at_sixty_four_bits(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """A size of more than 64 bits loses the upper ones."""
     size = declared(entry)
@@ -194,7 +194,7 @@ def booleans_read_from_bits(original: Any, model: Model, spec: TensorSpec, entry
     return original(model, spec, entry, rest)
 
 
-@fault("request.parse_inputs", breaks="BIN-SIZE-WRONG")
+@fault("request.parse_inputs", breaks="BIN-SIZE-FALSE")
 def sizes_checked_in_sum_alone(original: Any, model: Model, request: Object, rest: Any) -> Any:
     """Only the sum of the sizes is held against the shapes."""
     entries = request.get("inputs") or []
@@ -212,24 +212,34 @@ def native_sizes(entries: list[Object], total: int) -> list[Object]:
     return [resized(e, size) for e, size in zip(entries, plain, strict=True)] if sum(plain) == total else entries
 
 
-@fault("request.parse_input", breaks="BIN-SIZE-WRONG")
+@fault("request.parse_input", breaks="BIN-SIZE-FALSE")
 def fraction_of_a_size_dropped(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """A size that is no integer is rounded down."""
     size = declared(entry)
     return original(model, spec, resized(entry, int(size)) if type(size) is float else entry, rest)
 
 
-@fault("request.parse_input", breaks="BIN-SIZE-WRONG")
+@fault("request.parse_input", breaks="BIN-SIZE-FALSE")
 def size_of_minus_one_takes_the_rest(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """A size of -1 stands for all bytes that are left."""
     return original(model, spec, resized(entry, len(left_of(rest))) if declared(entry) == -1 else entry, rest)
 
 
-@fault("request.parse_input", breaks="BIN-SIZE-WRONG")
+@fault("request.parse_input", breaks="BIN-SIZE-FALSE")
 def minus_sign_of_a_size_dropped(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
     """The sign of a size is dropped."""
     size = declared(entry)
     return original(model, spec, resized(entry, abs(size)) if type(size) is int and size < 0 else entry, rest)
+
+
+@fault("request.parse_input", breaks="BIN-SIZE-FALSE-SAFE")
+def input_of_negative_size_is_ones(original: Any, model: Model, spec: TensorSpec, entry: Object, rest: Any) -> Any:
+    """The elements of a numeric input of a negative size are ones, and its bytes are passed over."""
+    size = declared(entry)
+    if rest is None or type(size) is not int or size >= 0 or spec.datatype == "BYTES":
+        return original(model, spec, entry, rest)
+    tensor = original(model, spec, resized(entry, native(spec.datatype, entry["shape"])), rest)
+    return replace(tensor, elements=np.ones_like(tensor.elements))
 
 
 @fault("request.parse_input", breaks="BIN-SIZE-TYPE")

@@ -40,6 +40,7 @@ MISSED = {
     "BIN-PARAMETER-TYPE": "PARAMETERS",
     "BIN-SIZE-TYPE": "PARAMETERS",
     "BIN-SIZE-MISSING": "PARAMETERS",
+    "BIN-SIZE-FALSE": "SIZE",
     "BIN-SIZE-WRONG": "SIZE",
     "CLS-COUNT-WRONG": "CLASSIFICATION",
     "OIP-DIMENSION-NEGATIVE": "MEMBERS",
@@ -48,8 +49,6 @@ MISSED = {
 
 # Cases whose requirement is about another side of the same fault, or is a general one.
 OTHERWISE = {
-    "binary-data-size-2-to-the-32-plus-8": "SIZE",
-    "binary-data-size-2-to-the-64-plus-8": "SIZE",
     "binary-data-size-fraction": "PARAMETERS",
     "data-beside-binary-data-size": "DATA-OR-SIZE",
     "datatype-byte": "MEMBERS",

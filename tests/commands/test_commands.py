@@ -37,7 +37,7 @@ def test_explain_prints_a_requirement_a_check_or_a_fault(
 def test_explain_lists_all(capsys: pytest.CaptureFixture[str]) -> None:
     assert main.main(["explain"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split() == ["BIN-LISTED", "MUST", "metadata"]
+    assert lines[0].split() == ["BIN-LISTED", "SHOULD", "metadata"]
     assert [line.split()[0] for line in lines] == list(ledger.load())
     assert {len(line.split()) for line in lines} == {3}
 

@@ -268,7 +268,13 @@ def test_a_target_that_never_was(tmp_path: Path) -> None:
 
 
 class Broken(JsonOnly):
-    """Has a model, and answers no request of inference."""
+    """Has a model that is described under another name, and answers no request of inference."""
+
+    def do_GET(self) -> None:  # noqa: N802
+        if self.path == "/v2/models/identity_int32":
+            self._answer(200, {"name": "another", "inputs": [], "outputs": []})
+        else:
+            super().do_GET()
 
     def do_POST(self) -> None:  # noqa: N802
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
@@ -279,7 +285,7 @@ class Broken(JsonOnly):
 def test_junit_of_rows_has_failures_and_no_errors(tmp_path: Path, workers: tuple[str, ...]) -> None:
     with serving(Broken) as url:
         extensions = ("--target-extension=binary_tensor_data", "--target-extension=raw")
-        asked = (*extensions, "-k", "metadata or datatypes", *ROWS)
+        asked = (*extensions, "--target-extension=protocol", "-k", "metadata or datatypes", *ROWS)
         run = judge(tmp_path, f"--target-url={url}", *asked, *workers, *ALL_REPORTS)
     assert run.returncode == 1
     report = check_agreement(tmp_path, run.stdout)
@@ -295,12 +301,16 @@ def test_junit_of_rows_has_failures_and_no_errors(tmp_path: Path, workers: tuple
         assert case.find("error") is None
         assert (case.find("failure") is not None) is (check["outcome"] == "fail")
         assert (case.find("skipped") is not None) is (check["outcome"] in ("blocked", "not_applicable"))
-    failed = by_label["metadata.binary-tensor-data-is-listed [beside-raw-requests]"].find("failure")
+    failed = by_label["metadata.model-metadata-describes-the-model [identity_int32]"].find("failure")
     assert failed is not None
-    assert failed.attrib["message"] == (
-        "MUST BIN-LISTED: expected binary_tensor_data among the extensions in server metadata, got extensions []"
-    )
-    for part in ("Requires", "Source", "Sent      GET /v2", "Repeat    curl", "Rerun     pytest --target-url="):
+    assert failed.attrib["message"].startswith("MUST OIP-MODEL-METADATA: expected ")
+    for part in (
+        "Requires",
+        "Source",
+        "Sent      GET /v2/models/",
+        "Repeat    curl",
+        "Rerun     pytest --target-url=",
+    ):
         assert part in (failed.text or "")
 
 

@@ -174,7 +174,6 @@ def test_the_version_of_an_answer(version: str) -> None:
         replies = [judged.send(POST), judged.send_in_pieces(POST, [1])]
         judged.close()
     assert [reply.exchange.version for reply in replies] == [f"HTTP/{version}"] * 2
-    assert [reply.is_http_1_0 for reply in replies] == [version == "1.0"] * 2
 
 
 def test_interim_answers_are_passed_over_everywhere() -> None:

@@ -6,10 +6,9 @@ from conformance.checks.headers.asked_answers import (
     BINARY_ANSWERS,
     JSON_ANSWERS,
     _has_binary_data,
-    _is_cut,
     _media_type,
 )
-from conformance.checks.support.framing import WRONG_LENGTH
+from conformance.checks.support.framing import WRONG_LENGTH, is_cut
 from conformance.expect.expectation import expect
 from conformance.roles.model import Ask, Model
 from conformance.terms.check import Row, check, rows
@@ -29,7 +28,7 @@ def _content_type(reply: Reply) -> str:
 def binary_answer_has_inference_header(target: Target, model: Model, ask: Ask) -> None:
     """An answer with binary data carries the inference header."""
     reply = target.infer(ask(model))
-    if not _is_cut(reply):
+    if not is_cut(reply):
         expect(reply).free_of("inference-header-missing")
 
 
@@ -38,7 +37,7 @@ def binary_answer_has_inference_header(target: Target, model: Model, ask: Ask) -
 def answer_header_counts_the_bytes_of_the_json(target: Target, model: Model, ask: Ask) -> None:
     """The inference header of an answer counts the bytes of its JSON, not the characters."""
     reply = target.infer(ask(model))
-    if not _is_cut(reply) and expect(reply).answered().reply.answer.document is not None:
+    if not is_cut(reply) and expect(reply).answered().reply.answer.document is not None:
         expect(reply).free_of(*WRONG_LENGTH)
 
 
@@ -59,7 +58,7 @@ def json_answer_has_no_inference_header(target: Target, model: Model, ask: Ask) 
 def binary_answer_is_an_octet_stream(target: Target, model: Model, ask: Ask) -> None:
     """An answer with binary data has Content-Type application/octet-stream."""
     reply = target.infer(ask(model))
-    expectation = expect(reply) if _is_cut(reply) else expect(reply).answered()
+    expectation = expect(reply) if is_cut(reply) else expect(reply).answered()
     if _has_binary_data(reply) and _media_type(reply) != OCTET_STREAM:
         raise expectation.unmet(f"Content-Type: {OCTET_STREAM}", _content_type(reply))
 

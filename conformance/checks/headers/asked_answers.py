@@ -90,14 +90,5 @@ def _has_binary_data(reply: Reply) -> bool:
     return any(output.binary or output.span for output in reply.answer.outputs)
 
 
-def _is_cut(reply: Reply) -> bool:
-    """Whether the head of a good answer came but not its whole body, which is a matter of its length alone."""
-    return reply.exchange.failure is not None and reply.status is not None and 200 <= reply.status < 300
-
-
 def _media_type(reply: Reply) -> str:
     return (reply.header("Content-Type") or "").partition(";")[0].strip().lower()
-
-
-def _is_chunked(reply: Reply) -> bool:
-    return "chunked" in (reply.header("Transfer-Encoding") or "").lower()

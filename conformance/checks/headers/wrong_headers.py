@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from conformance.checks.headers.wrong_header_requests import LAX, NAMELESS, PLAIN, WITHOUT
-from conformance.checks.support.refusals import Refusal, refusal_rows
-from conformance.expect.refusals import expect_refusal, expect_refusal_or_right
+from conformance.checks.headers.wrong_header_requests import LAX, NEEDLESS, PLAIN, WITHOUT
+from conformance.checks.support.refusals import Refusal, expect_refused, refusal_rows
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
+from conformance.terms.check import check, rows
 from conformance.transport.target import Target
 
 # --- refusals ----------------------------------------------------------------------------------------------------
@@ -16,31 +15,21 @@ from conformance.transport.target import Target
 @rows(*refusal_rows(PLAIN))
 def impossible_length_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """A binary request whose inference header is no place where its JSON ends is refused."""
-    expect_refusal(target, model, refusal.message(model), refusal.described)
+    expect_refused(target, model, refusal)
 
 
 # What the sentence asks of the sender alone: who can tell where the binary data begin may answer, and answer right.
-_MUST = {
-    **dict.fromkeys(WITHOUT, "BIN-HEADER-MISSING-SAFE"),
-    **dict.fromkeys((*NAMELESS, *LAX), "BIN-HEADER-SPELLING-SAFE"),
-}
-
-
 @check(
     "headers.request-without-a-length-is-refused-or-right", answers=("BIN-HEADER-MISSING-SAFE", "BIN-HEADER-MISSING")
 )
-@rows(*[Row(refusal.fault, (refusal,), role=refusal.role) for refusal in WITHOUT])
+@rows(*refusal_rows(WITHOUT))
+@check(
+    "headers.wrong-length-of-json-alone-is-refused-or-right",
+    answers=("BIN-HEADER-WRONG-ON-JSON-SAFE", "BIN-HEADER-WRONG-ON-JSON"),
+)
+@rows(*refusal_rows(NEEDLESS))
 @check("headers.odd-spelling-of-the-length-is-refused", answers=("BIN-HEADER-SPELLING-SAFE", "BIN-HEADER-SPELLING"))
-@rows(*[Row(refusal.fault, (refusal,), role=refusal.role) for refusal in (*NAMELESS, *LAX)])
+@rows(*refusal_rows(LAX))
 def odd_spelling_of_the_length_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
-    """A request whose inference header is missing, or not spelled in plain digits, is refused and never misread."""
-    carried = refusal.carried(model)
-    expect_refusal_or_right(
-        target,
-        model,
-        refusal.message(model),
-        carried,
-        refusal.described,
-        must=_MUST[refusal],
-        should=refusal.requirement,
-    )
+    """A request whose inference header is missing, needless and wrong, or not spelled in plain digits, is never misread."""
+    expect_refused(target, model, refusal)

@@ -5,20 +5,13 @@ from __future__ import annotations
 from conformance.checks.support.metadata import expect_document
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import Unmet
-from conformance.terms.check import Row, check, rows
-from conformance.terms.extensions import BINARY, CLASSES, RAW
+from conformance.terms.check import check
 from conformance.transport.target import Target
 from conformance.wire.finding import shown
 from conformance.wire.json_text import parse
 
 
-# Raw requests and classes are in those documents alone which say that the extension is listed.
-@check("metadata.binary-tensor-data-is-listed", answers=("BIN-LISTED", "BIN-LISTED-ALONE"))
-@rows(
-    Row("beside-raw-requests", answers=("BIN-LISTED",), needs=(*BINARY, *RAW)),
-    Row("beside-classes", answers=("BIN-LISTED",), needs=(*BINARY, *CLASSES)),
-    Row("alone", answers=("BIN-LISTED-ALONE",)),
-)
+@check("metadata.binary-tensor-data-is-listed", answers="BIN-LISTED")
 def binary_tensor_data_is_listed(target: Target) -> None:
     """Server metadata lists the extension binary_tensor_data."""
     _expect_listed(target, "binary_tensor_data")

@@ -1,6 +1,7 @@
-"""The two parameters where no document defines them: refused, or without effect on the form of any output.
+"""The two parameters where no document defines them: refused, or right, in the form that is asked for where it belongs.
 
 `binary_data` belongs to a requested output, `binary_data_output` to the request, and both into their `parameters`.
+Elsewhere they may be parameters of the server's own, so that an output for which nothing else is said has either form.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import Any
 
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import is_refused
+from conformance.expect.unmet import blocked_where, holds
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
 from conformance.transport.target import Target
@@ -37,14 +39,14 @@ def _on_output(members: dict[str, Any], **of_request: Any) -> Edit:
     return edit
 
 
-def _row(name: str, edit: Edit, form: str, requirement: str) -> Row:
+def _row(name: str, edit: Edit, form: str | None, requirement: str) -> Row:
     return Row(name, (edit, form), answers=(requirement,))
 
 
 ROWS = (
-    _row("binary-data-on-the-request", _on_request(binary_data=True), "json", "BIN-ALL-UNSET"),
-    _row("binary-data-on-the-request-of-a-listed-output", _on_output({}, binary_data=True), "json", "BIN-OUTPUT-UNSET"),
-    _row("binary-data-on-an-input", _on_input(binary_data=True), "json", "BIN-ALL-UNSET"),
+    _row("binary-data-on-the-request", _on_request(binary_data=True), None, "BIN-ALL-UNSET"),
+    _row("binary-data-on-the-request-of-a-listed-output", _on_output({}, binary_data=True), None, "BIN-OUTPUT-UNSET"),
+    _row("binary-data-on-an-input", _on_input(binary_data=True), None, "BIN-ALL-UNSET"),
     _row(
         "binary-data-false-on-the-request",
         _on_request(binary_data_output=True, binary_data=False),
@@ -54,7 +56,7 @@ ROWS = (
     _row(
         "binary-data-output-on-an-output",
         _on_output({"parameters": {"binary_data_output": True}}),
-        "json",
+        None,
         "BIN-OUTPUT-UNSET",
     ),
     _row(
@@ -63,12 +65,12 @@ ROWS = (
         "binary",
         "BIN-OUTPUT-TRUE",
     ),
-    _row("binary-data-output-on-an-input", _on_input(binary_data_output=True), "json", "BIN-ALL-UNSET"),
-    _row("binary-data-beside-the-parameters", _on_output({"binary_data": True}), "json", "BIN-OUTPUT-UNSET"),
+    _row("binary-data-output-on-an-input", _on_input(binary_data_output=True), None, "BIN-ALL-UNSET"),
+    _row("binary-data-beside-the-parameters", _on_output({"binary_data": True}), None, "BIN-OUTPUT-UNSET"),
     _row(
         "binary-data-output-beside-the-parameters",
         lambda document: document.update(binary_data_output=True),
-        "json",
+        None,
         "BIN-ALL-UNSET",
     ),
 )
@@ -76,10 +78,22 @@ ROWS = (
 
 @check("overrides.parameter-at-another-place-changes-no-form", role=ROLE)
 @rows(*ROWS)
-def parameter_at_another_place_changes_no_form(target: Target, model: Model, edit: Edit, form: str) -> str:
-    """A parameter at a place where no document defines it is refused, or changes the form of no output."""
-    reply = target.send(model.request(send="json").edited(edit), fresh=True)
+def parameter_at_another_place_changes_no_form(target: Target, model: Model, edit: Edit, form: str | None) -> str:
+    """A parameter where no document defines it is refused, or overrides none that is defined and alters no value."""
+    plain = model.request(send="json")
+    reply = target.send(plain.edited(edit), fresh=True)
     if is_refused(target, model, reply):
         return f"refused with {reply.status}"
-    expect(reply).forms({model.role.outputs[0].name: form})
-    return "passed over"
+    name = model.role.outputs[0].name
+    if form is not None:
+        expect(reply).forms({name: form})
+        return "passed over"
+    expected = model.expected(model.sample())
+
+    def is_wrong_without() -> bool:
+        return not holds(lambda: expect(target.send(plain.message(), fresh=True)).tensors(expected))
+
+    with blocked_where(is_wrong_without, "without that parameter the output is wrong, too"):
+        expect(reply).tensors(expected)
+    output = reply.answer.output(name)
+    return "taken as a parameter of the server's own" if output and output.binary else "passed over"

@@ -37,17 +37,27 @@ MISFITS: tuple[tuple[str, tuple[int, ...]], ...] = (
 
 TWO_ITEMS = Refusal("two-items", "RAW-BATCH-OF-ONE", "raw_batching", _body(_COUNTING[:32]))
 
+# Fault, role and body, and what a server may take the body for: split by its lengths, or as one element.
+OF_BYTES: tuple[tuple[str, str, bytes, tuple[list[bytes], ...]], ...] = (
+    ("bytes-2", "raw_bytes_two", b"hello", ()),
+    ("bytes-2-prefixed", "raw_bytes_two", b"\1\0\0\0a\1\0\0\0b", ([b"a", b"b"],)),
+    ("bytes-2-three-prefixed", "raw_bytes_two", b"\1\0\0\0a\1\0\0\0b\1\0\0\0c", ()),
+    ("bytes-variable", "raw_bytes_variable", b"hello", ([b"hello"],)),
+    (
+        "bytes-variable-prefixed",
+        "raw_bytes_variable",
+        b"\5\0\0\0hello",
+        ([b"hello"], [b"\5\0\0\0hello"]),
+    ),
+)
+
 REFUSALS: tuple[Refusal, ...] = (
-    Refusal("two-inputs-bytes-of-one", "RAW-ONE-INPUT", "raw_two_inputs", _body(_COUNTING[:8])),
-    Refusal("two-inputs-bytes-of-both", "RAW-ONE-INPUT", "raw_two_inputs", _body(_COUNTING[:16])),
-    Refusal("four-inputs", "RAW-ONE-INPUT", "multi", _body(_COUNTING[:16])),
+    Refusal("two-inputs-bytes-of-one", "RAW-SEVERAL-INPUTS", "raw_two_inputs", _body(_COUNTING[:8])),
+    Refusal("two-inputs-bytes-of-both", "RAW-SEVERAL-INPUTS", "raw_two_inputs", _body(_COUNTING[:16])),
+    Refusal("four-inputs", "RAW-SEVERAL-INPUTS", "multi", _body(_COUNTING[:16])),
     Refusal("two-variable-dimensions", "RAW-TWO-VARIABLES", "raw_two_variable", _body(_COUNTING[:16])),
-    Refusal("two-variable-dimensions-one-element", "RAW-TWO-VARIABLES", "raw_two_variable", _body(_COUNTING[:4])),
     Refusal("four-variable-dimensions", "RAW-TWO-VARIABLES", "rank4", _body(_COUNTING[:64])),
-    Refusal("bytes-2", "RAW-BYTES-SHAPE", "raw_bytes_two", _body(b"hello")),
-    Refusal("bytes-2-prefixed", "RAW-BYTES-SHAPE", "raw_bytes_two", _body(b"\1\0\0\0a\1\0\0\0b")),
-    Refusal("bytes-variable", "RAW-BYTES-SHAPE", "raw_bytes_variable", _body(b"hello")),
-    Refusal("bytes-variable-prefixed", "RAW-BYTES-SHAPE", "raw_bytes_variable", _body(b"\5\0\0\0hello")),
+    *[Refusal(fault, "RAW-BYTES-SHAPE", role, _body(body)) for fault, role, body, _ in OF_BYTES],
     *[
         Refusal(f"{role.replace('_', '-')}-{size}-bytes", "RAW-SIZE", role, _body(_COUNTING[:size]))
         for role, sizes in MISFITS

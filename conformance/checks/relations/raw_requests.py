@@ -92,7 +92,7 @@ def short_raw_body_is_refused(target: Target, model: Deployed) -> None:
     expect_refusal(target, model, model.raw(raw_body(tensor)[:-1]))
 
 
-@check("relations.raw-request-to-several-inputs-is-refused", answers="RAW-ONE-INPUT")
+@check("relations.raw-request-to-several-inputs-is-refused", answers="RAW-SEVERAL-INPUTS")
 def raw_request_to_several_inputs_is_refused(target: Target, model: Deployed) -> None:
     """A raw request to a model of several inputs is refused, and the next good one answered."""
     if len(model.role.inputs) < 2:

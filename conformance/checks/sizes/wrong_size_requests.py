@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from conformance.checks.support.refusals import Refusal
 from conformance.roles.model import Make, Model
 from conformance.wire.request import INFERENCE_HEADER, OCTET_STREAM, Form, Message
 from conformance.wire.tensor import Tensor
 
 Entry = tuple[str, Make, str]
+Carried = Callable[[Model], Sequence[Tensor]]
 
 NUMERIC = ("IN_INT64", "IN_BOOL", "IN_FP32")
 
@@ -134,11 +137,6 @@ SHORT: tuple[Entry, ...] = (
     ("last-byte-of-four-tensors-missing", cut_short(1), "multi"),
     ("last-of-four-tensors-missing", without_last_tensor, "multi"),
     ("last-byte-of-strings-missing", claims(len(STRINGS), STRINGS[:-1], [2]), "identity_bytes"),
-    ("strings-of-2-to-the-31", claims(2**31, STRINGS, [2]), "identity_bytes"),
-    ("strings-right-in-32-bits", claims(2**32 + len(STRINGS), STRINGS, [2]), "identity_bytes"),
-    ("strings-of-2-to-the-63-less-1", claims(2**63 - 1, STRINGS, [2]), "identity_bytes"),
-    ("strings-right-in-64-bits", claims(2**64 + len(STRINGS), STRINGS, [2]), "identity_bytes"),
-    ("sum-past-2-to-the-63", resized({"IN_BYTES": 2**63 - 32}), "multi"),
 )
 SHAPE: tuple[Entry, ...] = (
     ("one-element-short", claims(8, NUMBERS[:8]), "identity_int32"),
@@ -151,8 +149,17 @@ SHAPE: tuple[Entry, ...] = (
     ("booleans-packed-in-bits", claims(1, b"\1", [8]), "identity_bool"),
     ("booleans-of-four-bytes", claims(12, bytes.fromhex("01000000") * 3), "identity_bool"),
     ("one-item-of-a-batch-of-two", claims(12, NUMBERS, [2, 3]), "batching"),
+)
+# The body of a good request under another size.
+FALSE: tuple[Entry, ...] = (
     ("size-moved-to-the-neighbour", resized({"A": -4, "B": 4}), "add_sub"),
     ("sizes-of-two-inputs-exchanged", resized({"IN_INT64": -21, "IN_BOOL": 21}), "multi"),
+    ("sum-past-2-to-the-63", resized({"IN_BYTES": 2**63 - 32}), "multi"),
+    ("negative-in-a-sum-that-fits", resized({"A": -24, "B": 24}), "add_sub"),
+    *[sized(*place) for place in (("IN_INT64", -1), ("IN_BOOL", -1), ("IN_BYTES", -1), ("A", -1, "add_sub"))],
+    *[sized(*place) for place in (("IN_BOOL", 0), ("IN_FP32", 2**63), ("A", 0, "add_sub"))],
+)
+FALSE_ALONE: tuple[Entry, ...] = (
     ("fraction-of-a-byte", claims(12.5), "identity_int32"),
     ("true-for-twelve-bytes", claims(True), "identity_int32"),
     ("2-to-the-31", claims(2**31), "identity_int32"),
@@ -160,14 +167,15 @@ SHAPE: tuple[Entry, ...] = (
     ("2-to-the-63-less-1", claims(2**63 - 1), "identity_int32"),
     ("2-to-the-63", claims(2**63), "identity_int32"),
     ("right-in-64-bits", claims(2**64 + 12), "identity_int32"),
-)
-SIGN: tuple[Entry, ...] = (
     ("minus-one", claims(-1), "identity_int32"),
     ("minus-the-size", claims(-12), "identity_int32"),
-    ("strings-of-minus-one", claims(-1, STRINGS, [2]), "identity_bytes"),
     ("negative-and-right-in-32-bits", claims(12 - 2**32), "identity_int32"),
     ("least-int64", claims(-(2**63)), "identity_int32"),
-    ("negative-in-a-sum-that-fits", resized({"A": -24, "B": 24}), "add_sub"),
+    ("strings-of-minus-one", claims(-1, STRINGS, [2]), "identity_bytes"),
+    ("strings-of-2-to-the-31", claims(2**31, STRINGS, [2]), "identity_bytes"),
+    ("strings-right-in-32-bits", claims(2**32 + len(STRINGS), STRINGS, [2]), "identity_bytes"),
+    ("strings-of-2-to-the-63-less-1", claims(2**63 - 1, STRINGS, [2]), "identity_bytes"),
+    ("strings-right-in-64-bits", claims(2**64 + len(STRINGS), STRINGS, [2]), "identity_bytes"),
 )
 TYPE: tuple[Entry, ...] = (
     ("size-as-a-string", claims("12"), "identity_int32"),
@@ -193,10 +201,6 @@ NEITHER: tuple[Entry, ...] = (
 )
 # The same wrong sizes for inputs that are not the first, or not alone.
 BESIDE: Mapping[str, tuple[Entry, ...]] = {
-    "BIN-SIZE-WRONG": (
-        *[sized(*place) for place in (("IN_INT64", -1), ("IN_BOOL", -1), ("IN_BYTES", -1), ("A", -1, "add_sub"))],
-        *[sized(*place) for place in (("IN_BOOL", 0), ("IN_FP32", 2**63), ("A", 0, "add_sub"))],
-    ),
     "BIN-SIZE-TYPE": (sized("IN_FP32", "12"), sized("A", "12", "add_sub")),
     "BIN-SIZE-MISSING": tuple(
         sized(*place) for place in (("IN_BOOL", None), ("IN_BYTES", None), ("A", None, "add_sub"))
@@ -221,13 +225,22 @@ def _extra(make: Callable[[Model], tuple[Message, Message]]) -> Make:
 EXTRA: tuple[Entry, ...] = tuple((fault, _extra(make), role) for fault, make, role in LEFT_OVER)
 
 
-def _refusals(requirement: str, entries: Sequence[Entry]) -> list[Refusal]:
-    return [Refusal(fault, requirement, role, make) for fault, make, role in entries]
+def _refusals(requirement: str, entries: Sequence[Entry], tensors: Carried | None = None) -> list[Refusal]:
+    return [Refusal(fault, requirement, role, make, tensors=tensors) for fault, make, role in entries]
+
+
+def _claimed(model: Model) -> list[Tensor]:
+    """Return the tensor whose bytes `claims` sends under any size."""
+    if model.role.inputs[0].datatype == "BYTES":
+        return [model.tensor([b"one", b"three"])]
+    return [model.tensor(np.frombuffer(NUMBERS, "<i4").tolist())]
 
 
 REFUSALS: tuple[Refusal, ...] = (
     *_refusals("BIN-BODY-SHORT", SHORT),
-    *_refusals("BIN-SIZE-WRONG", [*SHAPE, *SIGN]),
+    *_refusals("BIN-SIZE-WRONG", SHAPE),
+    *_refusals("BIN-SIZE-FALSE", FALSE, Model.sample),
+    *_refusals("BIN-SIZE-FALSE", FALSE_ALONE, _claimed),
     *_refusals("BIN-SIZE-TYPE", TYPE),
     *_refusals("BIN-BODY-LONG", EXTRA),
     *_refusals("BIN-DATA-AND-SIZE", BOTH),

@@ -11,9 +11,9 @@ from typing import Any
 
 from conformance.checks.sizes.request_sizes import BOOLEANS
 from conformance.checks.sizes.wrong_size_requests import LEFT_OVER, NUMERIC, REFUSALS, claims
-from conformance.checks.support.refusals import Refusal, refusal_rows
+from conformance.checks.support.refusals import Refusal, expect_refused, refusal_rows
 from conformance.expect.expectation import expect
-from conformance.expect.refusals import expect_alive, expect_refusal
+from conformance.expect.refusals import expect_alive
 from conformance.expect.unmet import Blocked
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
@@ -30,11 +30,14 @@ ASCII = Tensor.of("IN_BYTES", "BYTES", ["one", "", "three"])
 # --- wrong sizes -------------------------------------------------------------------------------------------------
 
 
-@check("sizes.wrong-size-is-refused", answers=tuple({refusal.requirement: None for refusal in REFUSALS}))
-@rows(*refusal_rows(REFUSALS))
+_ROWS = refusal_rows(REFUSALS)
+
+
+@check("sizes.wrong-size-is-refused", answers=tuple({identity: None for row in _ROWS for identity in row.answers}))
+@rows(*_ROWS)
 def wrong_size_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """A request whose sizes do not say, once and rightly, which bytes belong to which input is refused."""
-    expect_refusal(target, model, refusal.message(model), refusal.described)
+    expect_refused(target, model, refusal)
 
 
 @check("sizes.bytes-left-over-alter-no-tensor", answers="BIN-BODY-LONG-SAFE")

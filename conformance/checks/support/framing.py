@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from conformance.expect.expectation import expect
+from conformance.terms.text import safe
 from conformance.transport.exchange import Reply
 
 WRONG_LENGTH = (
@@ -36,3 +37,33 @@ def expect_framed(reply: Reply) -> None:
     for requirement, kinds in FRAMING.items():
         if {"BIN-HEADER-IN-BYTES": bool(binary), "BIN-SIZE-WITHOUT-DATA": both}.get(requirement, True):
             expect(reply, requirement).free_of(*kinds)
+
+
+# --- the length of the whole body -------------------------------------------------------------------------------------
+
+
+def is_cut(reply: Reply) -> bool:
+    """Whether the head of a good answer came but not its whole body, which is a matter of its length alone."""
+    return reply.exchange.failure is not None and reply.status is not None and 200 <= reply.status < 300
+
+
+def expect_length_fits(reply: Reply, least: int) -> None:
+    """Expect that Content-Length, where it measures an answer, is the length of the whole body, `least` bytes or more."""
+    if _ends_without_length(reply):
+        return
+    if len(reply.body) < least:  # a length that is too small cuts the body, one that is too large breaks the reading
+        raise expect(reply).unmet(f"Content-Length: {least}", safe(reply.header("Content-Length") or "", 60))
+    expect(reply).answered()
+
+
+def expect_length_given(reply: Reply) -> None:
+    """Expect that an answer states its length: RFC 9112, 6.3 has two other ends for a body, and this is advice."""
+    if how := _ends_without_length(reply):
+        raise expect(reply).unmet(f"Content-Length: {len(reply.body)}", how)
+
+
+def _ends_without_length(reply: Reply) -> str:
+    """Return what ends the body of an answer, where that is no length; empty where it is one."""
+    if "chunked" in (reply.header("Transfer-Encoding") or "").lower():
+        return "Transfer-Encoding: chunked"
+    return "" if reply.header("Content-Length") else "an answer that ends with its connection"

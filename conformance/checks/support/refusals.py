@@ -6,24 +6,26 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from conformance.expect.refusals import expect_refusal, expect_refusal_or_right
 from conformance.roles.model import Make, Model
 from conformance.terms.check import Row
+from conformance.transport.peer import Peer
 from conformance.wire.tensor import Tensor
 
 # What a request is refused for, by requirement; names of faults say no more than what is wrong with it.
 SUBJECTS: Mapping[str, str] = {
-    "BIN-HEADER-MISSING-SAFE": "binary data without Inference-Header-Content-Length",
+    "BIN-HEADER-MISSING": "binary data without Inference-Header-Content-Length",
     **{
         f"BIN-HEADER-{fault}": "its Inference-Header-Content-Length"
-        for fault in ("TOO-LONG", "NEGATIVE", "SPELLING-SAFE", "SPELLING", "WRONG", "TWICE")
+        for fault in ("TOO-LONG", "SPELLING", "WRONG", "WRONG-ON-JSON", "TWICE")
     },
-    **dict.fromkeys(("BIN-BODY-SHORT", "BIN-SIZE-WRONG", "BIN-SIZE-TYPE"), "its binary_data_size"),
+    **dict.fromkeys(("BIN-BODY-SHORT", "BIN-SIZE-WRONG", "BIN-SIZE-FALSE", "BIN-SIZE-TYPE"), "its binary_data_size"),
     "BIN-BODY-LONG": "bytes behind those that the inputs declare",
     "BIN-DATA-AND-SIZE": "an input with both data and binary_data_size",
     "BIN-SIZE-MISSING": "an input with neither data nor binary_data_size",
     "BIN-BYTES-MISFRAMED": "lengths in front of its BYTES elements",
     "BIN-PARAMETER-TYPE": "a parameter that is no boolean",
-    "RAW-ONE-INPUT": "a raw request to a model of several inputs",
+    "RAW-SEVERAL-INPUTS": "a raw request to a model of several inputs",
     "RAW-TWO-VARIABLES": "a raw request to several variable dimensions",
     "RAW-BYTES-SHAPE": "a raw request to BYTES of a shape other than [1]",
     "RAW-SIZE": "a raw body that does not fit the input",
@@ -45,7 +47,8 @@ class Refusal:
         role: of the model that it goes to.
         message: makes it.
         needs: extensions without which it cannot be told what is refused.
-        tensors: what it carries, where a server that answers nevertheless has to have understood it.
+        tensors: what it carries, where a server that answers nevertheless has to have understood it: to refuse it is
+            advice then, and the requirement of its name with -SAFE is what has to be met.
         unknown: it names what does not exist, or is no message: over gRPC codes other than INVALID_ARGUMENT fit, too.
     """
 
@@ -71,7 +74,19 @@ class Refusal:
 
     def row(self) -> Row:
         """Return the row of a check that sends it."""
-        return Row(self.fault, (self,), role=self.role, answers=(self.requirement,))
+        answers = (f"{self.requirement}-SAFE", self.requirement) if self.tensors else (self.requirement,)
+        return Row(self.fault, (self,), role=self.role, answers=answers)
+
+
+def expect_refused(target: Peer, model: Model, refusal: Refusal) -> None:
+    """Expect that a request is refused, or answered right where that is enough."""
+    message, fault, should = refusal.message(model), refusal.described, refusal.requirement
+    if refusal.tensors is None:
+        expect_refusal(target, model, message, fault)
+    else:
+        expect_refusal_or_right(
+            target, model, message, refusal.tensors(model), fault, must=f"{should}-SAFE", should=should
+        )
 
 
 def refusal_rows(refusals: Iterable[Refusal], *requirements: str) -> list[Row]:

@@ -106,6 +106,16 @@ def answers_end_with_the_connection(original: Any, protocol: Any, *arguments: An
     _ends_each(original, protocol, arguments, _old_without_any_length)
 
 
+def _without_length(head: bytes) -> bytes:
+    return re.sub(rb"\r\ncontent-length: [0-9]+", b"\r\nconnection: close", head, count=1)
+
+
+@variation(*CLOSING, breaks="BIN-NOT-CHUNKED")
+def answers_of_http_1_1_end_with_the_connection(original: Any, protocol: Any, *arguments: Any) -> None:
+    """Answers announce that the connection closes and end where it does, with binary data or without."""
+    _ends_each(original, protocol, arguments, _without_length)
+
+
 @variation("codings.chosen")
 def answers_are_never_compressed(_original: Any, _http: Any) -> None:
     """Answers are not compressed, whatever a client accepts."""

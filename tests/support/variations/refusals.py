@@ -98,6 +98,15 @@ def inputs_without_elements_are_refused(original: Any, model: Any, spec: Any, sh
     original(model, spec, shape)
 
 
+@variation("models.Model.run")
+def outputs_without_elements_are_refused(original: Any, *arguments: Any) -> Any:
+    """Requests for which a model makes a tensor without elements are refused."""
+    found = original(*arguments)
+    if any(0 in tensor.shape for tensor in found.values()):
+        raise InferenceError("an output has no elements")
+    return found
+
+
 KNOWN_PARAMETERS = {"binary_data_size", "binary_data", "binary_data_output", "classification"}
 
 

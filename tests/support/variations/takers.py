@@ -6,8 +6,13 @@ import math
 from dataclasses import replace
 from typing import Any
 
+from reference_server import tensors
 from reference_server.datatypes import NUMPY
+from reference_server.errors import InferenceError
 from reference_server.faults import fault as variation
+from reference_server.faults.misplaced import by_default, entries_of, parameters_of
+from reference_server.members import Object
+from reference_server.models import Model
 from reference_server.signature import TensorSpec
 from reference_server.tensors import Tensor
 
@@ -83,3 +88,88 @@ def last_of_equal_inputs_counts(original: Any, model: Any, request: Any, rest: A
         last = [entry for index, entry in enumerate(inputs) if entry.get("name") not in names[index + 1 :]]
         request = {**request, "inputs": last}
     return original(model, request, rest)
+
+
+# --- parameters of the server's own ----------------------------------------------------------------------------------
+
+
+@variation("request.parse_outputs")
+def parameters_of_inputs_taken_for_outputs(original: Any, model: Model, request: Object) -> Any:
+    """`binary_data` or `binary_data_output` on an input asks for all outputs as binary data."""
+    given = [parameters_of(entry) for entry in entries_of(request, "inputs")]
+    asked = any(found.get(name) is True for found in given for name in ("binary_data", "binary_data_output"))
+    return original(model, by_default(request, True) if asked else request)
+
+
+@variation("request.parse_outputs")
+def forms_beside_the_parameters_taken(original: Any, model: Model, request: Object) -> Any:
+    """`binary_data` and `binary_data_output` are taken beside the parameters as in them."""
+    outputs = [
+        entry | {"parameters": {"binary_data": entry.get("binary_data"), **parameters_of(entry)}}
+        for entry in entries_of(request, "outputs")
+    ]
+    request = request | {"outputs": outputs} if outputs else request
+    default = request.get("binary_data_output")
+    return original(model, request if default is None else by_default(request, default))
+
+
+@variation("request.parse_outputs")
+def classification_on_the_request_taken_for_each(original: Any, model: Model, request: Object) -> Any:
+    """`classification` on the request classifies every output."""
+    count = parameters_of(request).get("classification")
+    if count is None:
+        return original(model, request)
+    outputs = entries_of(request, "outputs") or [{"name": spec.name} for spec in model.outputs]
+    classified = [entry | {"parameters": {"classification": count, **parameters_of(entry)}} for entry in outputs]
+    return original(model, request | {"outputs": classified})
+
+
+@variation("request.parse_outputs")
+def classification_beside_the_parameters_taken(original: Any, model: Model, request: Object) -> Any:
+    """`classification` is taken beside the parameters of an output as in them."""
+    outputs = [
+        entry | {"parameters": {"classification": entry["classification"], **parameters_of(entry)}}
+        if "classification" in entry
+        else entry
+        for entry in entries_of(request, "outputs")
+    ]
+    return original(model, request | {"outputs": outputs} if outputs else request)
+
+
+# --- raw bodies ------------------------------------------------------------------------------------------------------
+
+
+@variation("raw.parse_body", breaks="RAW-BYTES-SHAPE")
+def raw_strings_of_any_shape_are_split(original: Any, model: Model, body: bytes) -> Any:
+    """A raw body for BYTES of another shape than [1] is split by the lengths in it, and has to fill that shape."""
+    spec = model.inputs[0]
+    if len(model.inputs) > 1 or spec.datatype != "BYTES" or spec.shape not in ((2,), (-1,)):
+        return original(model, body)
+    count, at = 0, 0
+    while at < len(body):
+        at += 4 + int.from_bytes(body[at : at + 4], "little")
+        count += 1
+    if at != len(body) or count != max(spec.shape[0], 1) or not count:
+        raise InferenceError("the body does not fill the shape")
+    return {spec.name: Tensor("BYTES", (count,), tensors.split_elements(memoryview(body), count))}
+
+
+# --- sizes -----------------------------------------------------------------------------------------------------------
+
+
+@variation("request.parse_inputs", breaks=("BIN-SIZE-FALSE", "BIN-SIZE-TYPE", "BIN-SIZE-MISSING"))
+def numeric_sizes_are_not_looked_at(original: Any, model: Model, request: Object, rest: Any) -> Any:
+    """The bytes of numeric inputs are worked out from their shapes; a last input of strings takes what is left."""
+    entries = entries_of(request, "inputs")
+    shaped = all("data" not in entry and isinstance(entry.get("shape"), list) for entry in entries)
+    if not (entries and shaped) or rest is None or any(entry.get("datatype") not in NUMPY for entry in entries[:-1]):
+        return original(model, request, rest)
+    left = len(rest._left)
+    sizes: list[int] = []
+    for entry in entries:
+        known = NUMPY.get(str(entry.get("datatype")))
+        sizes.append(math.prod(entry["shape"]) * known.itemsize if known else left - sum(sizes))
+    if sum(sizes) != left or min(sizes) < 0:
+        return original(model, request, rest)
+    sized = [entry | {"parameters": {"binary_data_size": size}} for entry, size in zip(entries, sizes, strict=True)]
+    return original(model, request | {"inputs": sized}, rest)
