@@ -131,6 +131,11 @@ class Reply:
         return take_apart(self.body, self.header(INFERENCE_HEADER)).renamed(self.exchange.message.names)
 
     @property
+    def is_http_1_0(self) -> bool:
+        """Whether the answer is one of HTTP/1.0, which knows no chunks and no interim answers."""
+        return self.exchange.version == "HTTP/1.0"
+
+    @property
     def is_refusal(self) -> bool:
         """Whether a whole answer came, and its status says that the request was refused."""
         return self.exchange.failure is None and self.status is not None and self.status >= 400

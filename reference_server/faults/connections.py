@@ -140,6 +140,15 @@ async def chunked_body_not_implemented(original: Any, http: Request, limit: int)
 
 
 @fault("http_body.read", breaks="HTTP-CHUNKED")
+async def chunked_body_is_a_bad_request(original: Any, http: Request, limit: int) -> bytes:
+    """A chunked body is refused with 400, in whatever form, instead of 411."""
+    if _chunked(http):
+        raise InferenceError("a Content-Length is needed")
+    body: bytes = await original(http, limit)
+    return body
+
+
+@fault("http_body.read", breaks="HTTP-CHUNKED")
 async def sizes_of_chunks_read_as_decimal(original: Any, http: Request, limit: int) -> bytes:
     """The size of a chunk is read as a decimal number up to the first letter."""
     body: bytes = await original(http, limit)
@@ -206,6 +215,15 @@ def pipelined_requests_answered_last_first(original: Any, protocol: Any) -> None
     """Requests that wait on a connection are taken from a stack."""
     protocol.pipeline.reverse()
     original(protocol)
+
+
+@fault("http_protocol.OipHttpProtocol.on_headers_complete", breaks="HTTP-PIPELINE-AFTER-POST")
+def requests_behind_an_inference_forgotten(original: Any, protocol: Any) -> None:
+    """What comes on a connection before a POST is answered is read, and never answered."""
+    before = protocol.cycle
+    original(protocol)
+    if before is not None and not before.response_complete and before.scope["method"] == "POST":
+        protocol.pipeline.popleft()
 
 
 @fault("http_protocol.OipHttpProtocol.on_message_complete", breaks="HTTP-PIPELINE")

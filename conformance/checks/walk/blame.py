@@ -45,7 +45,7 @@ def requirement(found: Shrunk, role: Role) -> str | None:
         return "OIP-ALIVE" if left["before"] in REFUSED and not _is_answered(found.unmet) else ISOLATION
     for axis, named in _REMOTE.items():
         if axis in left:
-            return "HTTP-SEGMENTS" if left[axis] == "segments" else named
+            return _of_framing(left[axis], found.unmet) if axis == "framing" else named
     if "unknown" in left and found.unmet.requirement != ISOLATION:
         return "OIP-MEMBERS"
     return found.unmet.requirement or _of_contents(found, left, role)
@@ -53,8 +53,18 @@ def requirement(found: Shrunk, role: Role) -> str | None:
 
 def _of_what_came_before(step: Step) -> str:
     """Return the requirement that is broken where nothing is answered any more on the connection after a step."""
-    named = [_REMOTE[axis] for axis in remaining(step) if axis in _REMOTE]
-    return named[0] if len(named) == 1 else ISOLATION
+    left = remaining(step)
+    axes = [axis for axis in left if axis in _REMOTE]
+    if len(axes) != 1:
+        return ISOLATION
+    return _of_framing(left["framing"]) if axes == ["framing"] else _REMOTE[axes[0]]
+
+
+def _of_framing(value: str, unmet: Unmet | None = None) -> str:
+    """Return the requirement about a framing: trailers that are answered wrongly are chunks that are read wrongly."""
+    if value == "trailers" and (unmet is None or not _is_answered(unmet)):
+        return "HTTP-CHUNKED-TRAILER"
+    return "HTTP-SEGMENTS" if value == "segments" else _REMOTE["framing"]
 
 
 def remaining(step: Step) -> dict[str, str]:
@@ -125,7 +135,7 @@ def _encoding(tensors: tuple[object, ...]) -> str:
 
 # With these left, a refusal is an answer: no document makes a server take them.
 _REFUSABLE = ("coding", "unknown", "http")
-_NO_CHUNKS = (411, 501)  # a length is required; this transfer coding is not implemented
+_LENGTH_REQUIRED = 411  # for JSON; binary data want a length, so that in chunks they may be refused anyhow
 _TOO_MUCH = (413, 429, 503)
 _LARGE = 64 * 1024  # bytes
 
@@ -137,7 +147,9 @@ def is_declined(found: Shrunk, role: Role) -> bool:
         return False
     if any(axis in left for axis in _REFUSABLE) or left.keys() - _plainest_forms(role) == {"path"}:
         return True
-    if "framing" in left and reply.status in _NO_CHUNKS:
+    if left.get("framing", "segments") != "segments" and (
+        reply.status == _LENGTH_REQUIRED or found.step["send"] != "json" or reply.is_http_1_0
+    ):
         return True
     return reply.status in _TOO_MUCH and (_is_large(reply) or "beside" in left)
 
