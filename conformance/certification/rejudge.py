@@ -111,7 +111,7 @@ def _compared(again: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator[s
 
 
 def _row(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[str]:
-    label = f"{ours['id']} [{ours['row']}]"
+    label = f"{ours['check']} [{ours['row']}]"
     if ours["outcome"] != theirs["outcome"]:
         yield f"{label} is {ours['outcome']} by its recording, {theirs['outcome']} in the report: {ours['message']}"
         return

@@ -208,7 +208,7 @@ class Judge:
         """Make what is unmet a matter of the client's name where the row is met under the other one; say whether it is.
 
         Only a MUST is: to advise the one client and not the other is a server's right. A row without an answer is not
-        sent again, and may hang again. Met twice under the other name and then unmet again: a server that fails every
+        sent again, and may hang again. Met twice under the other name, then unmet twice: a server that fails every
         second request, or every third, does not look so.
         """
         is_must = is_blocked or ledger.requirement(self._named(check, row, unmet)).level == "MUST"
@@ -216,7 +216,7 @@ class Judge:
         own, other = self._clients(check, row)
         if self.seed is None or is_open or not is_must or _withstands(check, row):
             return False
-        for place, (client, is_met) in enumerate(((other, True), (other, True), (own, False))):
+        for place, (client, is_met) in enumerate(((other, True), (other, True), (own, False), (own, False))):
             with self.target.scope(f"{key(check.id, row.id)}, again {place}", client=client):
                 if self._is_met(check, row) is not is_met:
                     return False
