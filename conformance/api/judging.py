@@ -15,6 +15,7 @@ from conformance.judging.conclusion import Conclusion, concluded, missing_rows
 from conformance.judging.selection import collected_rows, is_named
 from conformance.judging.session import Session
 from conformance.report import json_report
+from conformance.transport import client_names
 from conformance.transport.reference import ReferenceServer
 from conformance.transport.settings import Settings
 from conformance.transport.target import Target
@@ -58,11 +59,12 @@ def judge(
     with _address(arguments) as url:
         settings = arguments.settings(url)
         file = arguments.file
-        with Session(Target(settings), placements=file.roles, strict=strict) as session:
+        seed = client_names.seed_for(profile, settings)
+        with Session(Target(settings), placements=file.roles, strict=strict, seed=seed) as session:
             started = _now()
             subjects, conclusion = begin(session, arguments.extensions, arguments.subjects, file.models)
             arguments = replace(arguments, subjects=subjects)
-            return _report(session, conclusion or _run(session, arguments), arguments, settings, started)
+            return _report(session, conclusion or _run(session, arguments), arguments, settings, started, seed)
 
 
 @contextmanager
@@ -93,7 +95,9 @@ def _run(session: Session, arguments: Arguments) -> Conclusion:
     return concluded(results, missing, None, "")
 
 
-def _report(session: Session, conclusion: Conclusion, arguments: Arguments, settings: Settings, started: str) -> Report:
+def _report(
+    session: Session, conclusion: Conclusion, arguments: Arguments, settings: Settings, started: str, seed: int | None
+) -> Report:
     options = json_report.asked(
         profile=arguments.profile,
         dangerous=False,
@@ -111,7 +115,7 @@ def _report(session: Session, conclusion: Conclusion, arguments: Arguments, sett
             url=settings.url,
             grpc=settings.grpc.url if settings.grpc else "",
             options=options,
-            seed=None,
+            seed=seed,
             started=started,
             finished=_now(),
             complete=conclusion.is_complete,

@@ -10,6 +10,8 @@ from conformance.certification.manifest import Manifest
 from conformance.report import markdown
 from conformance.roles.placement import Placement
 from conformance.survey.target_tables import roles_table
+from conformance.terms.check import key
+from conformance.transport import client_names
 
 USUAL_TIMEOUT = 10.0
 
@@ -24,6 +26,10 @@ Judged by oip-conformance {version} under the profile `{profile}`. Contact: {con
     oip-conformance verify .
 
 Every exchange of the run is in `run.har.xz`. `verify` judges it again, without the server, and compares.
+
+## Under which names
+
+{names}
 
 ## Make the run again
 
@@ -49,8 +55,23 @@ def text(made: Manifest, report: Mapping[str, Any]) -> str:
         version=made.suite["version"],
         extras="grpc,signing" if "grpc" in report["target"] else "signing",
         product="".join(f"{line}\n" for line in _product(made)),
+        names=_names(report),
         command=shlex.join(_command(made, report)),
         placements=_PLACEMENTS.format(table=_table(made)) if made.placements is not None else "",
+    )
+
+
+def _names(report: Mapping[str, Any]) -> str:
+    """Return which part of the rows named other clients than the suite, and whether that changed an answer."""
+    sent = [row for row in report["rows"] if row["exchanges"]]
+    chosen = [client_names.choose(report["seed"], key(row["check"], row["row"]))[0] for row in sent]
+    usual = [client for client in chosen if client is not client_names.OWN]
+    differing = [row for row in sent if (row["failure"] or {}).get("requirement", "").startswith("OIP-CLIENT-NAME")]
+    found = f"of {len(differing)} the answers were others than under {client_names.OWN.http}" if differing else ""
+    return (
+        f"{len(usual)} of {len(sent)} rows went out under the names of usual clients"
+        f" ({', '.join(client.http for client in client_names.USUAL.values())}, and theirs of gRPC), chosen by the seed"
+        f" {report['seed']}: {found or 'no answer rested on the name'}."
     )
 
 

@@ -46,7 +46,8 @@ def differences(recording: Recording, report: Mapping[str, Any], made: Manifest)
         yield f"the recording is not of such a run: {error}"
         return
     again = json_report.build(
-        results, found, conclude(results), url=target["url"], grpc=recording.grpc, options=report["options"], seed=None,
+        results, found, conclude(results), url=target["url"], grpc=recording.grpc, options=report["options"],
+        seed=report["seed"],
         started=report["started"], finished=report["finished"], complete=True,
         about={name: target[name] for name in NOT_RECORDED if name in target},
     )  # fmt: skip
@@ -85,7 +86,7 @@ def judged(target: Replayed, report: Mapping[str, Any], made: Manifest) -> tuple
     """
     roles = made.placements
     placements = None if roles is None else {role: Placement.of_dict(entry) for role, entry in roles.items()}
-    session = Session(target, placements=placements, strict=report["options"]["strict"])
+    session = Session(target, placements=placements, strict=report["options"]["strict"], seed=report["seed"])
     survey = session.take_survey(report["options"]["extensions"])
     rows = collected_rows("certify", transports=target.settings.transports)
     return survey, [session.judge(check, row) for check, row in rows]
@@ -110,7 +111,7 @@ def _compared(again: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator[s
 
 
 def _row(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[str]:
-    label = f"{ours['id']} [{ours['row']}]"
+    label = f"{ours['check']} [{ours['row']}]"
     if ours["outcome"] != theirs["outcome"]:
         yield f"{label} is {ours['outcome']} by its recording, {theirs['outcome']} in the report: {ours['message']}"
         return

@@ -121,8 +121,10 @@ def _report(report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
     if not report["footer"]["complete"]:
         yield "the run was not complete"
     yield from _options(report["options"], made)
-    if report["seed"] is not None or "gate" in report:
-        yield "the run explored, or knew failures from a baseline"
+    if report["seed"] is None:
+        yield "the run has no seed: every row named the same client"
+    if "gate" in report:
+        yield "the run knew failures from a baseline"
     if report["verdict"] != "conformant":
         yield f"the verdict is {report['verdict']}: {'; '.join(report['why'])}"
     yield from profiles.unmet(made.profile, report)

@@ -22,7 +22,7 @@ from conformance.commands import certify_options, certify_run
 from conformance.judging.session import Session
 from conformance.report import json_report
 from conformance.terms import ledger
-from conformance.transport import config, har, settings
+from conformance.transport import client_names, config, har, settings
 from conformance.transport.config import TargetConfig
 from conformance.transport.grpc_packages import expect_grpc
 from conformance.transport.header_values import from_command_line
@@ -127,6 +127,9 @@ def _target_file(options: argparse.Namespace) -> TargetConfig:
     if file.models:  # they would be judged beside the roles, and no reviewer could judge them again
         tables = ", ".join(f"[models.{name}]" for name in file.models)
         raise CertificationError(f"{options.target_config}: roles are certified, not models: take out {tables}")
+    names = (line.partition(":")[0].strip().lower() for line in (*file.headers, *options.target_header))
+    if client_names.HEADER.lower() in names:
+        raise CertificationError(f"{client_names.HEADER}: a certification chooses by itself which client a row names")
     return file
 
 

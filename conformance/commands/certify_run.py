@@ -7,11 +7,13 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from random import SystemRandom
 from typing import Any
 
 from conformance.certification import profiles
 from conformance.certification.manifest import CertificationError
 from conformance.report.reading import ReportError, read
+from conformance.transport import client_names
 
 # Variables of the environment by which a user's own runs are shaped; others may hold what a header is made of.
 OF_THE_USER = ("PYTEST", "OIP_TARGET_", "OIP_CLIENT_")
@@ -34,7 +36,9 @@ def judge(options: argparse.Namespace, empty: Path) -> dict[str, Any]:
     left = [f"--conformance-report={empty / REPORT}", f"--conformance-evidence={empty / EVIDENCE}"]
     secrets = [f"--target-header={header}" for header in options.target_header]
     workers = ["-p", "xdist", "-n", str(options.workers)] if options.workers else []
-    arguments = [*isolated, *workers, "--conformance-profile=certify", *_arguments(options), *left, *secrets]
+    # Drawn for this run, so that nobody knows beforehand which row names which client.
+    seed = f"--conformance-seed={SystemRandom().randint(0, client_names.MAX_SEED)}"
+    arguments = [*isolated, *workers, "--conformance-profile=certify", seed, *_arguments(options), *left, *secrets]
     kept = {name: value for name, value in os.environ.items() if not name.startswith(OF_THE_USER)}
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", *arguments],

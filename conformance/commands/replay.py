@@ -117,7 +117,8 @@ def _session(options: argparse.Namespace, about: dict[str, Any]) -> Session:
     except SettingsError as error:
         raise ReplayError(str(error)) from error
     placements = {role: Placement.of_dict(entry) for role, entry in about["placements"].items()}
-    return _asked_anew(Session(Target(made), Survey(**about["survey"]), placements=placements))
+    survey, seed = Survey(**about["survey"]), about.get("seed")
+    return _asked_anew(Session(Target(made), survey, placements=placements, seed=seed))
 
 
 def _asked_anew(session: Session) -> Session:

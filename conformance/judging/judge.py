@@ -30,6 +30,8 @@ from conformance.terms.extensions import GRPC, HTTP, OVER_HTTP, PROTOCOL, ROBUST
 from conformance.terms.outcome import UNMET, Outcome, Reason, ReasonKind
 from conformance.terms.result import CheckResult, Failure
 from conformance.terms.text import safe
+from conformance.transport import client_names
+from conformance.transport.client_names import ClientName
 from conformance.transport.credentials import hide
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.transport.replay import NotKeptError, NotRecordedError
@@ -40,6 +42,8 @@ from conformance.transport.unreachable import TargetLost
 _SENT = (Outcome.PASS, Outcome.ADVISORY, Outcome.OBSERVED, Outcome.BLOCKED)
 # What is about requests that came before, on whatever connection.
 _OF_STATE = ("OIP-ISOLATION", "OIP-ISOLATION/grpc")
+# That it does not matter which client a request names.
+_CLIENT_NAME = "OIP-CLIENT-NAME"
 OPTION_OF = {HTTP: "--target-url", GRPC: "--target-grpc"}
 
 
@@ -52,6 +56,7 @@ class Judge:
         evidence: where a failed check leaves its request and answer, or None.
         is_one_of_several: see `Ends.is_one_of_several`.
         bodies: keeps what is too long for a command, where no evidence is left; None keeps nothing.
+        seed: chooses the client that a row names; None leaves the suite's own name to all.
     """
 
     target: Target
@@ -60,6 +65,7 @@ class Judge:
     evidence: Path | None = None
     is_one_of_several: bool = False
     bodies: KeptBodies | None = None
+    seed: int | None = None
     _deployed: dict[str, Deployed] = field(default_factory=dict)
     _limits: OwnLimits = field(init=False)
     _readings: RawReadings = field(init=False)
@@ -73,7 +79,7 @@ class Judge:
     def __call__(self, check: Check, row: Row) -> CheckResult:
         """Return the result of a check on one row. Raises nothing but what stops a run (`KeyboardInterrupt`)."""
         started = time.monotonic()
-        with self.target.scope(key(check.id, row.id)):
+        with self.target.scope(key(check.id, row.id), client=self._clients(check, row)[0]):
             said = self._absent(check, row) or self._run(check, row)
             said = self._with_what_broke(check, row, said)
             entry = ledger.requirement(check.requirements(row)[0])
@@ -134,8 +140,13 @@ class Judge:
         try:
             return self._judged(check, row)
         except Unmet as unmet:
-            return self._unmet(check, row, self._ends.of_several(unmet))
+            found = self._ends.of_several(unmet)
+            self._note_other_name(check, row, found)
+            return self._unmet(check, row, found)
         except Blocked as blocked:
+            cause = blocked.cause or Unmet("an answer that lets the row be judged", safe(str(blocked)))
+            if self._note_other_name(check, row, cause, is_blocked=True):
+                return self._unmet(check, row, cause)
             # What is not to be said of an answer is said of none that the target had no room for.
             return self._beyond(check, row, blocked.cause) or _blocked(ReasonKind.SIMPLER_IS_WRONG, safe(str(blocked)))
         except NotApplicable as reason:
@@ -187,6 +198,45 @@ class Judge:
                     model.answer(self.target, name)
         return safe(model.trouble, 800)
 
+    # --- the client that a row names ---
+
+    def _clients(self, check: Check, row: Row) -> tuple[ClientName, ClientName]:
+        """Return the name that a row goes out under, and the other one; see `client_names.choose`."""
+        return client_names.choose(None if _withstands(check, row) else self.seed, key(check.id, row.id))
+
+    def _note_other_name(self, check: Check, row: Row, unmet: Unmet, *, is_blocked: bool = False) -> bool:
+        """Make what is unmet a matter of the client's name where the row is met under the other one; say whether it is.
+
+        Only a MUST is: to advise the one client and not the other is a server's right. A row without an answer is not
+        sent again, and may hang again. Met twice under the other name, then unmet twice: a server that fails every
+        second request, or every third, does not look so.
+        """
+        is_must = is_blocked or ledger.requirement(self._named(check, row, unmet)).level == "MUST"
+        is_open = any(one.status is None for one in self.target.exchanges)
+        own, other = self._clients(check, row)
+        if self.seed is None or is_open or not is_must or _withstands(check, row):
+            return False
+        for place, (client, is_met) in enumerate(((other, True), (other, True), (own, False), (own, False))):
+            with self.target.scope(f"{key(check.id, row.id)}, again {place}", client=client):
+                if self._is_met(check, row) is not is_met:
+                    return False
+        is_call = unmet.reply.is_over_grpc if unmet.reply else check.is_over_grpc
+        ours, theirs = (client.grpc if is_call else client.http for client in (own, other))
+        unmet.expected = f"what the same request gets as {theirs}, where it is met: {unmet.expected}"
+        unmet.actual = f"as {ours}: {unmet.actual}"
+        unmet.requirement = _CLIENT_NAME
+        return True
+
+    def _is_met(self, check: Check, row: Row) -> bool | None:
+        """Say whether a row is met when it is sent again; None where that says nothing."""
+        try:
+            self._judged(check, row)
+        except (Unmet, Blocked):
+            return False
+        except Exception:  # the row has its outcome already, and needs no other reason
+            return None
+        return True
+
     # --- a target that breaks, or is gone ---
 
     def _with_what_broke(self, check: Check, row: Row, said: Said) -> Said:
@@ -223,7 +273,7 @@ class Judge:
 
     def _beyond(self, check: Check, row: Row, unmet: Unmet | None) -> Said | None:
         """Say that what is unmet is beyond a limit that the target has for itself, or None."""
-        if unmet is None or unmet.reply is None or _withstands(check, row):
+        if unmet is None or unmet.reply is None or unmet.requirement == _CLIENT_NAME or _withstands(check, row):
             return None
         if reading := self._readings.keep_from_judging(unmet.reply, unmet.requirement or check.requirements(row)[0]):
             return _absence(ReasonKind.NOT_FOR_THIS_TARGET, reading)
@@ -233,8 +283,7 @@ class Judge:
     def _unmet(self, check: Check, row: Row, unmet: Unmet) -> Said:
         if beyond := self._beyond(check, row, unmet):
             return beyond
-        named = over_grpc(unmet.requirement) if check.is_over_grpc else unmet.requirement
-        requirement = self._readings.named(named or check.requirements(row)[0])
+        requirement = self._named(check, row, unmet)
         if _withstands(check, row):  # whatever is missed for it
             requirement = check.requirements(row)[0]
         unmet.actual += given_before(unmet, self.target.exchanges)
@@ -245,6 +294,11 @@ class Judge:
         message = f"expected {failure.expected}, got {failure.actual}"
         observation = failure.actual if outcome is Outcome.OBSERVED else ""
         return Said(outcome, message, observation, failure)
+
+    def _named(self, check: Check, row: Row, unmet: Unmet) -> str:
+        """Return the requirement that is unmet."""
+        named = over_grpc(unmet.requirement) if check.is_over_grpc else unmet.requirement
+        return self._readings.named(named or check.requirements(row)[0])
 
     def _failure(self, check: Check, row: Row, unmet: Unmet, requirement: str) -> Failure:
         """Describe what is unmet, and leave the evidence where that is asked for."""
@@ -261,6 +315,7 @@ class Judge:
             **({"grpc": settings.grpc.url} if settings.grpc else {}),
             "placements": placements,
             "survey": self.survey.to_dict(),
+            **({} if self.seed is None else {"seed": self.seed}),
         }
         is_of_state = requirement in _OF_STATE
         steps = course(unmet.reply.exchange, self.target.exchanges, since=unmet.since, is_of_state=is_of_state)

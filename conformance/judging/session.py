@@ -49,6 +49,7 @@ class Session:
         evidence: Path | None = None,
         is_one_of_several: bool = False,
         bodies: KeptBodies | None = None,
+        seed: int | None = None,
     ) -> None:
         """Put a session together.
 
@@ -60,11 +61,12 @@ class Session:
             evidence: see `Judge.evidence`.
             is_one_of_several: see `Judge.is_one_of_several`.
             bodies: see `Judge.bodies`.
+            seed: see `Judge.seed`.
         """
         self.target = target
         self.survey = Survey()
         self._placements = placements
-        self._judge = Judge(target, self.survey, strict, evidence, is_one_of_several, bodies)
+        self._judge = Judge(target, self.survey, strict, evidence, is_one_of_several, bodies, seed)
         if survey is not None:
             self._use(survey)
 

@@ -33,7 +33,7 @@ class BaseRun(ABC):
         options: what the user asks.
         extensions: those that the user names; empty where none are.
         never: patterns of rows that are kept back.
-        seed: of Hypothesis, where it explores.
+        seed: of Hypothesis, where it explores; else that by which rows name clients, where they do.
         results: in the order in which they came.
         conclusion: None until the run is finished, or there is nothing to judge.
         stopped: why pytest ended the run before its end, in its own words; else empty.

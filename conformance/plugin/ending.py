@@ -77,7 +77,8 @@ def _conclude(run: BaseRun) -> Conclusion:
 
 def _merge_recordings(run: BaseRun, folder: Path) -> None:
     order = {key(check, row): place for (check, row), place in places_of_rows(run.subjects).items()}
-    journal.merge(folder, run.url, order, run.grpc_url, run.party)
+    seed = None if run.options.profile == "explore" else run.seed
+    journal.merge(folder, run.url, order, run.grpc_url, run.party, seed)
 
 
 def _write_reports(run: BaseRun, conclusion: Conclusion) -> dict[str, Any] | None:

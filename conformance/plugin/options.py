@@ -113,6 +113,13 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "help": "certify: every row, the same requests each time (default); quick: without the large and the many "
         "alike; explore: certify, and Hypothesis on top",
     },
+    "--conformance-seed": {
+        "dest": "conformance_seed",
+        "metavar": "N",
+        "type": int,
+        "help": "choose by this number which row names which client in its User-Agent, under certify (default: 0; "
+        "`oip-conformance certify` draws one); a User-Agent of --target-header goes out with every row instead",
+    },
     "--conformance-dangerous": {
         "dest": "conformance_dangerous",
         "action": "store_true",

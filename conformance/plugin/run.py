@@ -26,6 +26,7 @@ from conformance.terms.check import Check, Row
 from conformance.terms.extensions import GRPC, HTTP
 from conformance.terms.ledger import Party
 from conformance.terms.result import CheckResult
+from conformance.transport import client_names
 from conformance.transport.credentials import shown_values
 from conformance.transport.grpc_packages import INSTALL_GRPC, has_grpc
 from conformance.transport.journal import Journal
@@ -60,8 +61,8 @@ class Run(BaseRun):
         super().__init__(config)
         self._from_controller = from_controller or {}
         self.options = run_options.read(config, self._from_controller)
-        explores = self.options.profile == "explore"
-        self.seed = choose_seed(config, self._from_controller.get("seed")) if explores else None
+        if self.explores:
+            self.seed = choose_seed(config, self._from_controller.get("seed"))
         self.extensions, self.never = self.options.extensions, self.options.file.never
         self.addresses = (self.options.url, self.options.grpc)
         self.session: Session | None = None
@@ -73,6 +74,11 @@ class Run(BaseRun):
     def has_started(self) -> bool:
         """Whether the target was reached, or tried to be."""
         return self.session is not None
+
+    @property
+    def explores(self) -> bool:
+        """Whether Hypothesis draws requests, by a seed of its own."""
+        return self.options.profile == "explore"
 
     @property
     def subjects(self) -> Subjects:
@@ -121,6 +127,12 @@ class Run(BaseRun):
         options = self.options
         self.addresses = self._find_addresses()
         settings = options.settings(*self.addresses)
+        if not self.explores:
+            self.seed = (
+                client_names.seed_for(options.profile, settings, options.seed)
+                if options.recording is None
+                else options.recording.seed
+            )
         target = Target(settings) if options.recording is None else Replayed(settings, options.recording.calls)
         if options.evidence is not None:
             target.journal = Journal(options.evidence, process_of(self._config), settings)
@@ -133,6 +145,7 @@ class Run(BaseRun):
             evidence=options.evidence,
             is_one_of_several=bool(self._from_controller),
             bodies=KeptBodies() if options.recording is None else None,
+            seed=self._seed_of_names,
         )
         target.has_answered = taken is not None  # the controller had its answers
         if taken is None:
@@ -144,12 +157,16 @@ class Run(BaseRun):
             self._ahead = Ahead(self.session, [self._other_session() for _ in range(self.connections)])
         self._select(self.session.judge if self._ahead is None else self._ahead.judge)
 
+    @property
+    def _seed_of_names(self) -> int | None:
+        return None if self.explores else self.seed
+
     def _chosen_connections(self, target: Target) -> int:
         """Return on how many connections to ask: what is asked for, or what the latency is worth.
 
         Processes of pytest-xdist ask on one each. A recording has no latency, and Hypothesis is for one thread.
         """
-        if self.options.recording is not None or self.options.profile == "explore":
+        if self.options.recording is not None or self.explores:
             return 1
         is_one_of_several = bool(self._from_controller) or self._config.getoption("numprocesses", None)
         return self.options.connections or (1 if is_one_of_several else connections_for(target.latency))
@@ -159,7 +176,14 @@ class Run(BaseRun):
         target = Target(self._settings)
         target.has_answered = True
         placements = self.options.file.roles
-        return Session(target, self.survey, placements=placements, strict=self.options.strict, is_one_of_several=True)
+        return Session(
+            target,
+            self.survey,
+            placements=placements,
+            strict=self.options.strict,
+            is_one_of_several=True,
+            seed=self._seed_of_names,
+        )
 
     def expect(self, rows: Sequence[tuple[Check, Row]]) -> None:
         """Learn which rows will be judged, in order."""
@@ -224,6 +248,8 @@ class Run(BaseRun):
             parts.append("--conformance-dangerous")
         if self.subjects.robustness:
             parts.append("--conformance-robustness")
+        if self.options.seed is not None:
+            parts.append(f"--conformance-seed={self.options.seed}")
         return shlex.join(parts)
 
     def _address_options(self) -> list[str]:

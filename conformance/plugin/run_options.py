@@ -19,9 +19,9 @@ from conformance.plugin.common_options import CommonOptions
 from conformance.plugin.options import REFERENCE, given
 from conformance.terms import extras
 from conformance.terms.extensions import OVER_GRPC
+from conformance.transport import client_names, settings
 from conformance.transport import config as target_files
 from conformance.transport import recording as recordings
-from conformance.transport import settings
 from conformance.transport.config import TargetConfig
 from conformance.transport.grpc_packages import EXTRA, has_grpc
 from conformance.transport.har import HarError
@@ -49,6 +49,7 @@ class RunOptions(CommonOptions):
         recording: what is judged instead of a server, or None.
         rate: at most so many requests a second; None: as fast as the target answers.
         connections: on how many the target is asked at once; None chooses by its latency.
+        seed: by which rows name clients; None: the usual one.
     """
 
     url: str
@@ -64,6 +65,7 @@ class RunOptions(CommonOptions):
     subjects: Subjects
     recording: Recording | None
     connections: int | None
+    seed: int | None
 
     @property
     def is_bundled(self) -> bool:
@@ -131,6 +133,7 @@ def read(config: pytest.Config, from_controller: Mapping[str, Any]) -> RunOption
         ),
         recording=recording,
         connections=_connections(option.conformance_concurrency),
+        seed=_seed(option.conformance_seed, option.conformance_profile),
         **common_options.fields(option),
     )
     _check_addresses(found)
@@ -210,6 +213,14 @@ def _timeout(config: pytest.Config, file: TargetConfig) -> float:
 def _connections(given: int | None) -> int | None:
     if given is not None and not 1 <= given <= MOST_CONNECTIONS:
         raise pytest.UsageError(f"--conformance-concurrency {given}: give a number from 1 to {MOST_CONNECTIONS}")
+    return given
+
+
+def _seed(given: int | None, profile: str) -> int | None:
+    if given is not None and profile != "certify":
+        raise pytest.UsageError(f"--conformance-seed: rows name other clients under the profile certify, not {profile}")
+    if given is not None and not 0 <= given <= client_names.MAX_SEED:
+        raise pytest.UsageError(f"--conformance-seed {given}: give a number from 0 to {client_names.MAX_SEED}")
     return given
 
 

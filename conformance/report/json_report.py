@@ -89,7 +89,7 @@ def build(
         url: of the target, without credentials.
         grpc: where it was judged over gRPC; else empty.
         options: what shaped the verdict.
-        seed: of Hypothesis, where it explored.
+        seed: of Hypothesis, where it explored; else that by which rows name clients.
         started: a UTC time in ISO 8601; so is `finished`.
         finished: when the last check was.
         complete: whether all was run that should be.

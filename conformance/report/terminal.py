@@ -45,9 +45,16 @@ def header(
         *[f"            {name} is not offered: {safe(survey.refusals[name], 120)}" for name in survey.refusals],
         *([f"roles       {len(survey.roles)} of {len(roles.load())} filled"] if survey.roles else []),
         *deployed_models.header(survey),
-        f"profile     {profile}{'' if seed is None else f', seed {seed} (repeat with --hypothesis-seed={seed})'}",
+        f"profile     {profile}{_shown_seed(profile, seed)}",
         *([f"connections {connections} at once (--conformance-concurrency=1 for one)"] if connections > 1 else []),
     ]
+
+
+def _shown_seed(profile: str, seed: int | None) -> str:
+    """Return the seed and the option that repeats it; empty for that of every run."""
+    if profile == "explore":
+        return f", seed {seed} (repeat with --hypothesis-seed={seed})"
+    return f", seed {seed} (repeat with --conformance-seed={seed})" if seed else ""
 
 
 def suffering(row: str, connections: int) -> Iterator[str]:

@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from conformance.transport.broken import Broken, is_broken
 from conformance.transport.call import Call
+from conformance.transport.client_names import OWN, ClientName
 from conformance.transport.exchange import Exchange, Reply
 from conformance.transport.grpc_client import GrpcClient
 from conformance.transport.har_bodies import JUDGED, shortened
@@ -49,6 +50,7 @@ class Calls:
         last: the last exchange of all, or None; `has_answered`: whether anything ever came.
         latency: seconds to the quickest answer of the survey, over any transport; None before.
         broken: what broke beside rows, as long as nobody has judged it.
+        client: the name under which messages go out in the scope.
         journal: keeps every call, where there is one.
     """
 
@@ -61,6 +63,7 @@ class Calls:
         self.last: Exchange | None = None
         self.latency: float | None = None
         self.broken: list[Broken] = []
+        self.client = OWN
         self.journal: Callable[[Call], None] | None = None
         self._scope, self._calls, self._beside = "", 0, False
         self._patience = Patience(settings.timeout)
@@ -79,19 +82,19 @@ class Calls:
         return GrpcClient(self.settings)
 
     @contextmanager
-    def scope(self, name: str, *, beside: bool = False) -> Iterator[None]:
+    def scope(self, name: str, *, beside: bool = False, client: ClientName = OWN) -> Iterator[None]:
         """Keep a record of exchanges of its own: for a row of a check, say, or for the survey.
 
-        What is sent inside is numbered from 0 and recorded under this name; afterwards the record before goes on.
-        `beside` is for what no row judges: what is neither answered nor refused there is asked again, once, and noted
-        in `broken`.
+        What is sent inside is numbered from 0, recorded under this name and signed by `client`; afterwards the record
+        before goes on. `beside` is for what no row judges: what is neither answered nor refused there is asked again,
+        once, and noted in `broken`.
         """
-        before = self.exchanges, self._scope, self._calls, self._beside
-        self.exchanges, self._scope, self._calls, self._beside = [], name, 0, beside
+        before = self.exchanges, self._scope, self._calls, self._beside, self.client
+        self.exchanges, self._scope, self._calls, self._beside, self.client = [], name, 0, beside, client
         try:
             yield
         finally:
-            self.exchanges, self._scope, self._calls, self._beside = before
+            self.exchanges, self._scope, self._calls, self._beside, self.client = before
 
     @contextmanager
     def losing_patience(self) -> Iterator[None]:
@@ -122,6 +125,10 @@ class Calls:
         """Keep a call in the journal, where there is one."""
         if self.journal:
             self.journal(call)
+
+    def _signed(self, message: Message) -> Message:
+        """Return a message under the client's name of the scope; the suite's own is added by what sends it."""
+        return message if self.client is OWN else self.client.sign(message)
 
     def _send(self, message: Message, *, fresh: bool = False) -> Exchange:
         client = self._grpc if message.method == GRPC_METHOD else self._http

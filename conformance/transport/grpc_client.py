@@ -113,7 +113,7 @@ class GrpcClient:
             (":authority", host),
             ("te", "trailers"),
             ("content-type", "application/grpc"),
-            ("user-agent", USER_AGENT),
+            ("user-agent", message.header("User-Agent") or USER_AGENT),
             ("grpc-timeout", f"{max(int(self.settings.deadline * 1000), 1)}m"),
             *[(name.lower(), value) for name, value in given if name.lower() != "host"],
         ]

@@ -118,7 +118,14 @@ class _StoredBodies:
                 file.writelines(new)
 
 
-def merge(folder: Path, url: str, order: Mapping[str, int], grpc: str = "", party: Party = Party.SERVER) -> None:
+def merge(
+    folder: Path,
+    url: str,
+    order: Mapping[str, int],
+    grpc: str = "",
+    party: Party = Party.SERVER,
+    seed: int | None = None,
+) -> None:
     """Make one archive of the files of all journals in a folder, and take them away.
 
     Args:
@@ -127,6 +134,7 @@ def merge(folder: Path, url: str, order: Mapping[str, int], grpc: str = "", part
         order: scope -> its place in the run; what is not there comes first.
         grpc: where gRPC was judged, as a URL; empty where it was not.
         party: who was judged; a recording of a client says so.
+        seed: by which rows name clients; None where they do not.
 
     Raises:
         OSError: it cannot be written; the parts are left as they are, and nothing else.
@@ -138,6 +146,7 @@ def merge(folder: Path, url: str, order: Mapping[str, int], grpc: str = "", part
         "_target": url,
         **({"_grpc": grpc} if grpc else {}),
         **({"_party": str(party)} if party is not Party.SERVER else {}),
+        **({} if seed is None else {"_seed": seed}),
     }
     partial = folder / f"{har.NAME}.partial"
     try:

@@ -27,12 +27,14 @@ class Recording:
         calls: by scope and index; of several recordings of one call, by several processes, the first counts.
         times: of the first exchange and of the last.
         grpc: where gRPC was judged, as a URL; empty where it was not.
+        seed: by which rows name clients; None where they do not.
     """
 
     url: str
     calls: Mapping[tuple[str, int], Call]
     times: tuple[datetime, datetime]
     grpc: str = ""
+    seed: int | None = None
 
 
 def load(path: Path) -> Recording:
@@ -47,7 +49,8 @@ def load(path: Path) -> Recording:
             raise HarError(f"{path} is a recording of a client, and no server can be judged by it")
         url = str(log["_target"])
         calls, times = _calls(entries)
-        return Recording(url, calls, times, str(log.get("_grpc", "")))
+        seed = int(log["_seed"]) if "_seed" in log else None
+        return Recording(url, calls, times, str(log.get("_grpc", "")), seed)
     except HarError:
         raise
     except files.NotOpenedError as error:

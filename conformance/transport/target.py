@@ -128,7 +128,7 @@ class Target(Calls):
 
         A kept connection may be closed at any time, so that nothing could be said of a request to which that happens.
         """
-        fresh = fresh or self._beside
+        fresh, message = fresh or self._beside, self._signed(message)
         reply = self._call([message], lambda: [self._patiently(lambda: self._send(message, fresh=fresh))])[0]
         return self._asked_again(reply) if self._beside and is_to_be_asked_again(reply) else reply
 
@@ -151,7 +151,7 @@ class Target(Calls):
 
         The head goes out in one write, and each piece in one of its own; `at_once` makes one write of them all.
         """
-        settings = self.settings
+        settings, message = self.settings, self._signed(message)
         return self._send_bare(
             message, lambda: bare_sending.in_pieces(settings, message, places, chunks, at_once=at_once), chunks
         )
@@ -161,10 +161,12 @@ class Target(Calls):
 
         What came meanwhile is in the exchange. A final answer ends it, the body unsent.
         """
+        message = self._signed(message)
         return self._send_bare(message, lambda: bare_sending.after_go_ahead(self.settings, message, chunks), chunks)
 
     def send_and_read_late(self, message: Message) -> Reply:
         """Send a message, and leave its answer unread for a moment, with little room for it on this side."""
+        message = self._signed(message)
         return self._send_bare(message, lambda: bare_sending.read_late(self.settings, message))
 
     def _send_bare(self, message: Message, exchange: Callable[[], Exchange], chunks: Chunks | None = None) -> Reply:
@@ -177,6 +179,7 @@ class Target(Calls):
 
         A server that closes the connection ends the list early. Bodies at the places `chunked` go out as one chunk.
         """
+        messages = [self._signed(message) for message in messages]
 
         def exchanges() -> list[Exchange]:
             return bare_sending.on_one_connection(self.settings, messages, pipelined=pipelined, chunked=chunked)
@@ -209,6 +212,7 @@ class Target(Calls):
 
         Over HTTP each has a connection of its own; gRPC calls share one, as those of a client do.
         """
+        messages = [self._signed(message) for message in messages]
         if all(message.method == GRPC_METHOD for message in messages):
             return self._call(messages, lambda: self._patiently(lambda: self._called_together(messages)))
         share = len(messages)
@@ -226,6 +230,7 @@ class Target(Calls):
 
     def send_in(self, manner: Manner, message: Message, *, fresh: bool = False) -> Reply:
         """Send a message in a manner, on a line that is kept for such messages; `fresh` opens another one."""
+        message = self._signed(message)
 
         def exchange() -> Exchange:
             if fresh:
@@ -237,6 +242,7 @@ class Target(Calls):
 
     def send_together_in(self, manners: Sequence[Manner], messages: Sequence[Message]) -> list[Reply]:
         """Send all messages at the same time, each in its manner and on a connection of its own; replies in order."""
+        messages = [self._signed(message) for message in messages]
         note = f"one of {len(messages)} in flight"
         settings = replace(self.settings, max_answer=self.settings.max_answer // len(messages))
 

@@ -237,7 +237,8 @@ REPORTS: dict[str, tuple[Callable[[Folder], Any], str]] = {
     "models": (lambda f: only(f.report["options"], models=["m"]), "another option models: ['m']"),
     "dangerous": (lambda f: only(f.report["options"], dangerous=True), "another option dangerous: True"),
     "incomplete": (lambda f: only(f.report["footer"], complete=False), "the run was not complete"),
-    "seed": (lambda f: only(f.report, seed=1), "the run explored"),
+    "no-seed": (lambda f: only(f.report, seed=None), "the run has no seed"),
+    "another-seed": (lambda f: only(f.report, seed=f.report["seed"] ^ 1), "with another header"),
     "gate": (
         lambda f: only(f.report, gate={"passed": True, "known": [], "new": [], "fixed": [], "stale": []}),
         "knew failures from a baseline",

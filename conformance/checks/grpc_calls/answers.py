@@ -2,21 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from conformance.checks.grpc_calls.methods import expect_answer, expect_name_asked
 from conformance.checks.support.answers import expect_only
-from conformance.checks.support.over_grpc import form_of
+from conformance.checks.support.over_grpc import expect_right, form_of
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import Blocked, Unmet
+from conformance.expect.unmet import Blocked, Unmet, about, blocked_where, holds
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
 from conformance.terms.extensions import CLASSES_OVER_GRPC, GRPC
 from conformance.terms.text import safe
+from conformance.transport.client_names import OWN, USUAL, ClientName
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.wire.datatypes import DATATYPES
 from conformance.wire.finding import shown
 from conformance.wire.request import Form, Output
+
+# What a row's id ends with -> the form of its contents.
+FORMS: Mapping[str, Form] = {"": "json", "-raw": "binary"}
+
+# --- the client that a call names --------------------------------------------------------------------------------------
+
+
+@check("grpc.every-client-is-answered-right", answers="OIP-CLIENT-NAME/grpc", role="identity_int32", over=(GRPC,))
+@rows(*[Row(f"{name}{suffix}", (client, send)) for suffix, send in FORMS.items() for name, client in USUAL.items()])
+def every_client_is_answered_right(target: GrpcTarget, model: Model, client: ClientName, send: Form) -> None:
+    """A call that names another client in `user-agent` is answered as it is under the suite's own name."""
+    tensors = model.sample()
+    call = target.message(model.request(tensors, send=send))
+    is_wrong = "under the suite's own name it is wrong, too"
+
+    def expect_answer_as(named: ClientName) -> None:
+        expect_right(target.send(named.sign(call)), model, tensors)
+
+    with blocked_where(lambda: not holds(lambda: expect_answer_as(OWN)), is_wrong), about("OIP-CLIENT-NAME"):
+        expect_answer_as(client)
+
 
 # --- the frame of an answer --------------------------------------------------------------------------------------------
 

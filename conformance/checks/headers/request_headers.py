@@ -1,4 +1,4 @@
-"""Requests: where the inference header says that the JSON ends, and the content type.
+"""Requests: where the inference header says that the JSON ends, the content type, and the client that they name.
 
 Where values are looked at they are UINT8 or BOOL: what a server thinks of byte order is not the header's fault.
 """
@@ -13,12 +13,13 @@ from typing import Any
 from conformance.checks.headers.wrong_header_requests import VALUES
 from conformance.checks.support.json_writing import with_json
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import blocked_where, holds
+from conformance.expect.unmet import about, blocked_where, holds
 from conformance.roles.model import Make, Model
 from conformance.terms.check import Row, check, rows
-from conformance.terms.extensions import RAW
+from conformance.terms.extensions import BINARY, RAW
+from conformance.transport.client_names import OWN, USUAL, ClientName
 from conformance.transport.target import Target
-from conformance.wire.request import ABSENT, INFERENCE_HEADER, JSON, OCTET_STREAM
+from conformance.wire.request import ABSENT, INFERENCE_HEADER, JSON, OCTET_STREAM, Form
 from conformance.wire.tensor import Tensor
 
 FAR = "é猫"  # two characters, five bytes
@@ -162,3 +163,24 @@ def octet_stream_request_is_accepted(target: Target, model: Model, want: Any) ->
 def binary_request_of_another_type_is_accepted(target: Target, model: Model, content_type: str | None) -> None:
     """A binary request with Content-Type application/json, or without any, is accepted."""
     expect(target.infer(model.request().message().with_header("Content-Type", content_type))).answered()
+
+
+# --- requests: the client ----------------------------------------------------------------------------------------
+
+
+@check("headers.every-client-is-answered-right", answers="OIP-CLIENT-NAME", role="identity_int32")
+@rows(
+    *[Row(name, (client, "json")) for name, client in USUAL.items()],
+    *[Row(f"{name}-binary", (client, "binary"), needs=BINARY) for name, client in USUAL.items()],
+)
+def every_client_is_answered_right(target: Target, model: Model, client: ClientName, form: Form) -> None:
+    """A request that names another client in `User-Agent` is answered as it is under the suite's own name."""
+    tensors = model.sample()
+    message = model.request(tensors, send=form).message()
+
+    def expect_answer_as(named: ClientName) -> None:
+        expect(target.infer(named.sign(message))).tensors(model.expected(tensors))
+
+    is_wrong = "under the suite's own name it is wrong, too"
+    with blocked_where(lambda: not holds(lambda: expect_answer_as(OWN)), is_wrong), about("OIP-CLIENT-NAME"):
+        expect_answer_as(client)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from starlette.requests import Request
 from starlette.responses import Response
 
 from reference_server.faults import fault as variation
@@ -42,6 +43,14 @@ def headers_nobody_asked_for(original: Any, head: bytes, binary: Sequence[Any]) 
     """Answers carry headers of proxies and monitors."""
     found: Response = original(head, binary)
     found.headers.update({"Via": "1.1 proxy", "X-Request-Id": "7", "Server": "x", "Cache-Control": "no-store"})
+    return found
+
+
+@variation("app.Service.infer")
+async def answers_name_the_client(original: Any, service: Any, http: Request) -> Response:
+    """An answer says in headers which client was heard, and may be cached for that one alone."""
+    found: Response = await original(service, http)
+    found.headers.update({"X-Client": http.headers.get("User-Agent", ""), "Vary": "User-Agent"})
     return found
 
 

@@ -1,0 +1,67 @@
+"""The names of usual clients: most rows of a run go out under one of them, so that no server can serve the judge alone.
+
+Which row has which name is decided by the run's seed, which the report holds. Source: RFC 9110, 10.1.5 "User-Agent".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Final
+
+from conformance.transport.http_client import USER_AGENT
+from conformance.transport.settings import Settings
+from conformance.wire.grpc_request import GRPC_METHOD
+from conformance.wire.request import Message
+
+HEADER: Final = "User-Agent"
+# Of the runs for which nobody chooses another: they send the same requests each time.
+USUAL_SEED: Final = 0
+MAX_SEED: Final = 2**32 - 1
+# One row in so many goes out under the suite's own name.
+_ONE_IN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class ClientName:
+    """What a client calls itself in `User-Agent`, over HTTP and over gRPC."""
+
+    http: str
+    grpc: str
+
+    def sign(self, message: Message) -> Message:
+        """Return a message under this name, unless it has one."""
+        if message.header(HEADER) is not None:
+            return message
+        return message.with_header(HEADER, self.grpc if message.method == GRPC_METHOD else self.http)
+
+
+OWN: Final = ClientName(USER_AGENT, USER_AGENT)
+# As these libraries call themselves by default; a browser is none of them, to which gateways show pages.
+USUAL: Final[Mapping[str, ClientName]] = {
+    "tritonclient": ClientName("python/gevent-http-client-2.3.9", "grpc-python/1.71.2 grpc-c/46.0.0 (linux; chttp2)"),
+    "requests": ClientName("python-requests/2.32.5", "grpc-python-asyncio/1.71.2 grpc-c/46.0.0 (linux; chttp2)"),
+    "curl": ClientName("curl/8.14.1", "grpc-c++/1.71.0 grpc-c/46.0.0 (linux; chttp2)"),
+    "go": ClientName("Go-http-client/1.1", "grpc-go/1.72.0"),
+    "java": ClientName("Java-http-client/21.0.7", "grpc-java-netty/1.72.0"),
+    "okhttp": ClientName("okhttp/4.12.0", "grpc-java-okhttp/1.72.0"),
+    "node": ClientName("axios/1.9.0", "grpc-node-js/1.13.3"),
+}
+
+
+def choose(seed: int | None, scope: str) -> tuple[ClientName, ClientName]:
+    """Return the name under which a row goes out, and the one under which it goes out again where it is not met.
+
+    One of the two is the suite's own. Without a seed the first is.
+    """
+    number = int.from_bytes(sha256(f"{seed} {scope}".encode()).digest()[:8])
+    usual = tuple(USUAL.values())[number // _ONE_IN % len(USUAL)]
+    return (OWN, usual) if seed is None or number % _ONE_IN == 0 else (usual, OWN)
+
+
+def seed_for(profile: str, settings: Settings, chosen: int | None = None) -> int | None:
+    """Return the seed of a run; None where every row has the suite's name, or one that the user gives by a header."""
+    if profile != "certify" or HEADER.lower() in (name.lower() for name, _ in settings.headers):
+        return None
+    return USUAL_SEED if chosen is None else chosen

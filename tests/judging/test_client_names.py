@@ -1,0 +1,128 @@
+"""Rows that name usual clients: a server that tells them from the judge is found; one that is only flaky is not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from conformance.judging.selection import ROLES, rows_of_area
+from conformance.judging.session import Session
+from conformance.terms.outcome import Outcome
+from conformance.terms.result import CheckResult
+from conformance.transport import client_names, settings
+from conformance.transport.call import Call
+from conformance.transport.client_names import OWN, USUAL, choose, seed_for
+from conformance.transport.settings import Settings
+from conformance.transport.target import Target
+from reference_server import faults
+from reference_server.errors import InferenceError
+from reference_server.faults import Fault, fault, switched_on
+from tests.support.seeing import Server
+from tests.support.seeing import serving as in_process
+
+ROWS = [case for case in rows_of_area("ordering", ROLES) if not case[1].thorough][:60]
+SEED = 7
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with in_process() as started:
+        yield started
+
+
+class Judged:
+    """What came of rows, and which calls were made for it."""
+
+    def __init__(self, server: Server, seed: int | None, wrong: Fault | None = None) -> None:
+        self.calls: list[Call] = []
+        with switched_on(wrong or Fault("", (), (), lambda: None)):
+            server.replace()
+            target = Target(settings.make(server.url))
+            target.journal = self.calls.append
+            with Session(target, seed=seed) as session:
+                session.take_survey()
+                self.results = [session.judge(check, row) for check, row in ROWS]
+        server.replace()
+
+    @property
+    def failed(self) -> dict[str, str]:
+        """Row -> the requirement that it fails."""
+        return {f"{one.id}[{one.row}]": requirement_of(one) for one in self.results if one.outcome is Outcome.FAIL}
+
+    @property
+    def names(self) -> dict[str, set[str | None]]:
+        """Scope -> the clients that its requests name; None is the suite."""
+        found: dict[str, set[str | None]] = {}
+        for call in self.calls:
+            found.setdefault(call.scope, set()).update(message.header("User-Agent") for message in call.messages)
+        return found
+
+
+def requirement_of(result: CheckResult) -> str:
+    return result.failure.requirement if result.failure else ""
+
+
+def test_each_row_names_the_client_that_the_seed_chooses(server: Server) -> None:
+    honest = Judged(server, SEED)
+    assert not honest.failed
+    assert not [scope for scope in honest.names if ", again " in scope]
+    for scope, found in honest.names.items():
+        client = choose(SEED, scope)[0]
+        is_row = scope.endswith("]") and scope in {f"{check.id}[{row.id}]" for check, row in ROWS}
+        assert found == ({client.http} if is_row and client is not OWN else {None}), scope
+    assert set().union(*Judged(server, None).names.values()) == {None}
+
+
+def test_one_row_in_four_keeps_the_name_of_the_suite() -> None:
+    chosen = [choose(SEED, f"row {k}") for k in range(4000)]
+    assert 900 < sum(first is OWN for first, _ in chosen) < 1100
+    assert {first for first, _ in chosen} == {OWN, *USUAL.values()}
+    assert all((first is OWN) is (second is not OWN) for first, second in chosen)
+    assert chosen != [choose(SEED + 1, f"row {k}") for k in range(4000)]
+
+
+def test_who_serves_the_judge_alone_fails_by_that(server: Server) -> None:
+    wrong = Judged(server, SEED, faults.load()["numbers-are-right-for-the-judge-alone"])
+    assert set(wrong.failed.values()) == {"OIP-CLIENT-NAME"}
+    assert all(choose(SEED, scope)[0] is not OWN for scope in wrong.failed)
+    message = next(one.message for one in wrong.results if one.outcome is Outcome.FAIL)
+    assert f"what the same request gets as {OWN.http}, where it is met" in message
+
+
+def test_who_serves_everybody_but_the_judge_fails_by_that(server: Server) -> None:
+    async def refuse_the_judge(original: Any, service: Any, http: Any) -> Any:
+        is_plain = b"outputs" not in await http.body()
+        if http.headers["User-Agent"] == OWN.http and not is_plain:
+            raise InferenceError("this client is not served", status=403)
+        return await original(service, http)
+
+    wrong = Judged(server, SEED, fault("app.Service.infer")(refuse_the_judge))
+    assert set(wrong.failed.values()) == {"OIP-CLIENT-NAME"}
+    assert all(choose(SEED, scope)[0] is OWN for scope in wrong.failed)
+
+
+@pytest.mark.parametrize("period", [2, 3, 4, 5, 7])
+def test_who_fails_now_and_then_fails_by_something_else(server: Server, period: int) -> None:
+    seen = []
+
+    async def refuse_some(original: Any, service: Any, http: Any) -> Any:
+        seen.append(1)
+        if len(seen) > 40 and len(seen) % period == 0:
+            raise InferenceError("not now", status=400)
+        return await original(service, http)
+
+    assert "OIP-CLIENT-NAME" not in Judged(server, SEED, fault("app.Service.infer")(refuse_some)).failed.values()
+
+
+def test_what_a_server_misses_for_everybody_keeps_its_requirement(server: Server) -> None:
+    wrong = faults.load()["binary-outputs-in-reverse"]
+    assert Judged(server, SEED, wrong).failed == Judged(server, None, wrong).failed
+
+
+def test_who_names_the_client_himself_has_that_name_in_every_row() -> None:
+    plain, named = Settings("http://h"), Settings("http://h", headers=(("user-agent", "mine"),))
+    assert (seed_for("certify", plain), seed_for("certify", plain, 5), seed_for("quick", plain)) == (0, 5, None)
+    assert seed_for("certify", named, 5) is None
+    assert client_names.USUAL_SEED == 0
