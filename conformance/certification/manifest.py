@@ -16,10 +16,11 @@ from typing import Any
 import jsonschema
 
 from conformance.terms import data, files
+from conformance.terms.outcome import CONFORMANT
 from conformance.terms.text import safe
 from conformance.terms.user_error import UserError
 
-NAME, SCHEMA = "manifest.json", 2
+NAME, SCHEMA = "manifest.json", 3
 REPORT, RECORDING, NOTE = "report.json.xz", "run.har.xz", "REPRODUCE.md"
 # Made of the report alone, so that they can be made again to see whether they are what it says.
 PAGES = ("report.html", "report.md", "badge.svg")
@@ -35,6 +36,7 @@ class Manifest:
 
     Attributes:
         profile: what is certified: a key of `profiles.PROFILES`.
+        standing: as what: `conformant` or `interoperable`.
         suite: `version` and `digest` of the suite, and `ledger`, the version of its requirements.
         key: of the signature: `id`, `public_key`, and whether it is `lasting`.
         alias_of: `name` and `version` that the server reports where the label has others, and the `reason`.
@@ -54,6 +56,7 @@ class Manifest:
     alias_of: Mapping[str, str] | None = None
     self_test: bool = False
     profile: str
+    standing: str = CONFORMANT
     suite: Mapping[str, str]
     started: str
     finished: str

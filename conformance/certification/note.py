@@ -11,6 +11,7 @@ from conformance.report import markdown
 from conformance.roles.placement import Placement
 from conformance.survey.target_tables import roles_table
 from conformance.terms.check import key
+from conformance.terms.outcome import CONFORMANT, INTEROPERABLE
 from conformance.transport import client_names
 
 USUAL_TIMEOUT = 10.0
@@ -18,7 +19,7 @@ USUAL_TIMEOUT = 10.0
 _TEXT = """\
 # {label} by {vendor}
 
-Judged by oip-conformance {version} under the profile `{profile}`. Contact: {contact}
+Judged by oip-conformance {version} under the profile `{profile}`{standing}. Contact: {contact}
 
 ## Verify this folder
 
@@ -38,6 +39,9 @@ Every exchange of the run is in `run.har.xz`. `verify` judges it again, without 
     {command}
 {placements}"""
 
+_INTEROPERABLE = """, and certified as interoperable: every MUST about
+exchanges and the transport is met, and one about refusals is not"""
+
 _PLACEMENTS = """
 `target.toml` says under which names this server has them:
 
@@ -52,6 +56,7 @@ def text(made: Manifest, report: Mapping[str, Any]) -> str:
         vendor=markdown.text(made.vendor),
         contact=markdown.text(made.contact),
         profile=made.profile,
+        standing=_INTEROPERABLE if made.standing == INTEROPERABLE else "",
         version=made.suite["version"],
         extras="grpc,signing" if "grpc" in report["target"] else "signing",
         product="".join(f"{line}\n" for line in _product(made)),
@@ -95,6 +100,7 @@ def _command(made: Manifest, report: Mapping[str, Any]) -> list[str]:
         "--target-config": "target.toml" if made.placements is not None else None,
         "--target-timeout": f"{timeout:g}" if timeout != USUAL_TIMEOUT else None,
         "--profile": made.profile,
+        "--conformance-gate": made.standing if made.standing != CONFORMANT else None,
     }
     headers = [f"--target-header={name}: ..." for name in options["headers"]]
     who = ["--self-test"] if made.self_test else []

@@ -1,4 +1,7 @@
-"""What can be certified, and what each demands: these extensions, every MUST of them judged and met."""
+"""What can be certified, and what each demands: these extensions, every MUST of them judged and met.
+
+A server that meets every MUST of exchange and transport, and not all of the others, can be certified as interoperable.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,8 @@ from typing import Any
 
 from conformance.report.findings import missing_role
 from conformance.roles import roles
-from conformance.terms.outcome import ReasonKind
+from conformance.terms.outcome import CONFORMANT, INTEROPERABLE, ReasonKind
+from conformance.terms.verdict import OF_INTEROPERABILITY
 
 PROFILES: Mapping[str, tuple[str, ...]] = {
     "binary": ("binary_tensor_data",),
@@ -26,7 +30,14 @@ def extensions(profile: str, *, grpc: bool) -> list[str]:
     return [*PROFILES[profile], *([OVER_GRPC] if grpc else [])]
 
 
-def unmet(profile: str, report: Mapping[str, Any]) -> list[str]:
+def standing(profile: str, report: Mapping[str, Any]) -> str | None:
+    """Return the most that a report can be certified as: conformant, or else interoperable; None: as neither."""
+    if report["verdict"] == CONFORMANT and not unmet(profile, report):
+        return CONFORMANT
+    return INTEROPERABLE if report["interoperable"] and not unmet(profile, report, INTEROPERABLE) else None
+
+
+def unmet(profile: str, report: Mapping[str, Any], standing: str = CONFORMANT) -> list[str]:
     """Return what a profile demands and a report does not show: roles that no model fills, MUSTs that were not met.
 
     A role counts because what it alone would show is otherwise unseen: who leaves out a model hides what it gets wrong.
@@ -35,8 +46,9 @@ def unmet(profile: str, report: Mapping[str, Any]) -> list[str]:
     Args:
         profile: a key of `PROFILES`.
         report: of a run, as `schemas/report.schema.json` has it.
+        standing: what is to be certified; `interoperable` demands the MUSTs of exchange and transport alone.
     """
-    return [*_missing_roles(report), *_unmet_musts(profile, report)]
+    return [*_missing_roles(report), *_unmet_musts(profile, report, standing)]
 
 
 def _missing_roles(report: Mapping[str, Any]) -> list[str]:
@@ -45,7 +57,7 @@ def _missing_roles(report: Mapping[str, Any]) -> list[str]:
     return [f"no model fills the role {name}" for name in missing if name not in optional]
 
 
-def _unmet_musts(profile: str, report: Mapping[str, Any]) -> list[str]:
+def _unmet_musts(profile: str, report: Mapping[str, Any], standing: str) -> list[str]:
     grpc = OVER_GRPC in report["options"]["extensions"]
     demanded = {"protocol", *extensions(profile, grpc=grpc)}
     rows: dict[str, list[Mapping[str, Any]]] = {}
@@ -56,6 +68,7 @@ def _unmet_musts(profile: str, report: Mapping[str, Any]) -> list[str]:
         f"{entry['id']} is {entry['verdict'].replace('_', ' ')}"
         for entry in report["requirements"]
         if entry["level"] == "MUST"
+        and (standing == CONFORMANT or entry["concern"] in OF_INTEROPERABILITY)
         and entry["extension"] in demanded
         and (grpc or entry["area"] != GRPC_AREA)
         and entry["verdict"] != "pass"

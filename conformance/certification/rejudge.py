@@ -105,7 +105,7 @@ def _compared(again: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator[s
     if not differing:  # one exchange more or less changes the numbers of all that follow
         renumbered = (key for key in ours if key in theirs and ours[key]["exchanges"] != theirs[key]["exchanges"])
         yield from (f"{check} [{row}]: exchanges is not what the recording shows" for check, row in renumbered)
-    for name in ("suite", "target", "verdict", "why", "extensions", "requirements", "looks_like"):
+    for name in ("suite", "target", "verdict", "interoperable", "why", "extensions", "requirements", "looks_like"):
         if again.get(name) != report.get(name):
             yield f"the report's {name} is not what its recording shows"
 

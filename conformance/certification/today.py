@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from conformance import __version__
 from conformance.certification import rejudge
@@ -11,7 +12,7 @@ from conformance.certification.verifying import Folder
 from conformance.report.reading import ReportError
 from conformance.terms import files, ledger, verdict
 from conformance.terms.extras import MissingExtraError
-from conformance.terms.outcome import Outcome
+from conformance.terms.outcome import CONFORMANT, Outcome
 from conformance.terms.result import CheckResult
 from conformance.terms.text import safe
 from conformance.transport import recording as recordings
@@ -43,13 +44,20 @@ def _said(folder: Folder) -> Iterator[str]:
     # What was not recorded ends a row in error, as in any replay.
     seen = [result for result in results if result.outcome is not Outcome.ERROR]
     yield f"{len(seen)} of its {len(results)} rows can be judged on this recording"
-    unmet = [entry["id"] for entry in verdict.of_requirements(seen) if _is_unmet_must(entry)]
-    yield f"of the MUSTs that they judge, {'these are not met: ' + _some(unmet) if unmet else 'each is met'}"
+    unmet = [entry for entry in verdict.of_requirements(seen) if _is_unmet_must(entry)]
+    yield f"of the MUSTs that they judge, {_each_or(unmet)}"
+    if made.standing != CONFORMANT and unmet:
+        bearing = [entry for entry in unmet if entry["concern"] in verdict.OF_INTEROPERABILITY]
+        yield f"of those about exchanges and the transport, {_each_or(bearing)}"
     if waiting := _unseen(results, seen):
         yield f"these need a new run: {_some(waiting)}"
 
 
-def _is_unmet_must(entry: dict[str, object]) -> bool:
+def _each_or(unmet: list[dict[str, Any]]) -> str:
+    return f"these are not met: {_some([entry['id'] for entry in unmet])}" if unmet else "each is met"
+
+
+def _is_unmet_must(entry: dict[str, Any]) -> bool:
     return entry["level"] == "MUST" and entry["verdict"] in (Outcome.FAIL, Outcome.BLOCKED)
 
 

@@ -16,7 +16,9 @@ from conformance.certification.manifest import NOTE, PAGES, RECORDING, REPORT, C
 from conformance.report import formats, json_report
 from conformance.report.reading import LARGEST, ReportError, read
 from conformance.terms import files, ledger
+from conformance.terms.outcome import CONFORMANT
 from conformance.terms.text import safe
+from conformance.terms.verdict import in_words
 from conformance.transport import recording as recordings
 from conformance.transport.har import HarError
 
@@ -125,9 +127,18 @@ def _report(report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
         yield "the run has no seed: every row named the same client"
     if "gate" in report:
         yield "the run knew failures from a baseline"
-    if report["verdict"] != "conformant":
-        yield f"the verdict is {report['verdict']}: {'; '.join(report['why'])}"
-    yield from profiles.unmet(made.profile, report)
+    yield from _standing(report, made)
+
+
+def _standing(report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
+    """Hold what is certified against what the report shows: no more than that, and no less."""
+    verdict, is_interoperable = report["verdict"], report["interoperable"]
+    is_shown = verdict == CONFORMANT if made.standing == CONFORMANT else is_interoperable
+    if not is_shown:
+        yield f"the verdict is {in_words(verdict, is_interoperable)}: {'; '.join(report['why'])}"
+    elif made.standing != profiles.standing(made.profile, report) == CONFORMANT:
+        yield "the manifest says interoperable, and the report is conformant"
+    yield from profiles.unmet(made.profile, report, made.standing)
 
 
 def _options(options: Mapping[str, Any], made: Manifest) -> Iterator[str]:

@@ -22,6 +22,8 @@ from conformance.commands import certify_options, certify_run
 from conformance.judging.session import Session
 from conformance.report import json_report
 from conformance.terms import ledger
+from conformance.terms.outcome import CONFORMANT, INTEROPERABLE
+from conformance.terms.verdict import EXIT_STATUS, Verdict
 from conformance.transport import client_names, config, har, settings
 from conformance.transport.config import TargetConfig
 from conformance.transport.grpc_packages import expect_grpc
@@ -77,7 +79,7 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
         except OSError as error:
             raise CertificationError(f"cannot write {folder}: {error.strerror or error}") from error
     problems = _problems(made, report)
-    return _result(made, problems, folder), _status(report, problems)
+    return _result(made, report, problems, folder), _status(made, report, problems)
 
 
 def _expect_usable(options: argparse.Namespace) -> None:
@@ -168,7 +170,9 @@ def _draft(
 def _dated(made: Manifest, options: argparse.Namespace, report: dict[str, Any]) -> Manifest:
     started, finished = report["started"], report["finished"]
     expires = options.expires or str(validity.latest(finished))
-    return replace(made, started=started, finished=finished, expires=expires)
+    shown = profiles.standing(made.profile, report) if options.conformance_gate == INTEROPERABLE else None
+    standing = shown or options.conformance_gate
+    return replace(made, standing=standing, started=started, finished=finished, expires=expires)
 
 
 def _expect_label(made: Manifest, options: argparse.Namespace, file: TargetConfig) -> None:
@@ -206,22 +210,25 @@ def _asked(options: argparse.Namespace, file: TargetConfig) -> Reported | None:
 
 
 def _problems(made: Manifest, report: dict[str, Any]) -> Sequence[str]:
-    unmet = profiles.unmet(made.profile, report)
-    found = [] if report["verdict"] == "conformant" and not unmet else [*report["why"], *unmet]
+    is_shown = profiles.standing(made.profile, report) == made.standing
+    found = [] if is_shown else [*report["why"], *profiles.unmet(made.profile, report, made.standing)]
     named = report["target"]["name"] is not None  # else it said nothing at all, and that is among the rest
     return [*found, *(label.faults(made, label.reported(report)) if named else [])]
 
 
-def _status(report: dict[str, Any], problems: Sequence[str]) -> int:
+def _status(made: Manifest, report: dict[str, Any], problems: Sequence[str]) -> int:
     if not problems:
         return 0
-    return 1 if report["verdict"] == "nonconformant" else 6
+    verdict = Verdict(report["verdict"], interoperable=report["interoperable"])
+    return verdict.exit_status(made.standing) or EXIT_STATUS["incomplete"]
 
 
-def _result(made: Manifest, problems: Sequence[str], folder: Path) -> str:
-    profile = made.profile
+def _result(made: Manifest, report: dict[str, Any], problems: Sequence[str], folder: Path) -> str:
+    profile = f"{'as interoperable ' if made.standing == INTEROPERABLE else ''}for the profile {made.profile}"
     if not problems:
-        return f"{made.label} is certified for the profile {profile}. Check it with: oip-conformance verify {folder}"
+        return f"{made.label} is certified {profile}. Check it with: oip-conformance verify {folder}"
     more = f" and {len(problems) - SHOWN} more" if len(problems) > SHOWN else ""
     why = "; ".join(problems[:SHOWN]) + more
-    return f"{made.label} is not certified for the profile {profile}: {why}. See {folder}/report.html"
+    is_less = made.standing == CONFORMANT and profiles.standing(made.profile, report) == INTEROPERABLE
+    hint = f" It can be certified as interoperable: --conformance-gate={INTEROPERABLE}" if is_less else ""
+    return f"{made.label} is not certified {profile}: {why}. See {folder}/report.html.{hint}"

@@ -9,6 +9,7 @@ from typing import Any
 
 from conformance.certification import profiles
 from conformance.commands.connection_options import add_header
+from conformance.terms.outcome import CONFORMANT, GATES
 
 NEEDED: Mapping[str, str] = {
     "vendor": "who certifies",
@@ -54,6 +55,13 @@ def _add_server(parser: argparse.ArgumentParser) -> None:
 def _add_product(parser: Any) -> None:
     parser.add_argument(
         "--profile", choices=profiles.PROFILES, default="full", help="what to certify (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--conformance-gate",
+        choices=GATES,
+        default=CONFORMANT,
+        help="interoperable: certify one that meets every MUST about exchanges and the transport, and not every "
+        "one about refusals (default: %(default)s)",
     )
     for name, what in NEEDED.items():
         parser.add_argument(f"--{name}", required=True, metavar="TEXT", help=what)

@@ -15,7 +15,7 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "name", nargs="?", metavar="NAME",
         help="id of a requirement (BIN-ORDER-O) or of a check (ordering.response-follows-its-json), or name of a fault "
-        "of the reference server (binary-outputs-in-reverse); without it, all requirements with their levels",
+        "of the reference server (binary-outputs-in-reverse); without it, all requirements with level and concern",
     )  # fmt: skip
 
 
@@ -27,5 +27,8 @@ def run(options: argparse.Namespace) -> str:
     """
     if options.name is None:
         width = max(map(len, ledger.load())) + 2
-        return "\n".join(f"{entry.id:<{width}}{entry.level:<9}{entry.area}" for entry in ledger.load().values())
+        return "\n".join(
+            f"{entry.id:<{width}}{entry.level:<9}{entry.concern or '-':<11}{entry.area}"
+            for entry in ledger.load().values()
+        )
     return explanations.explain(options.name.partition("[")[0].strip())  # a row is named behind its check

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance import __version__
-from conformance.certification import manifest, signature, today, validity, with_suite
+from conformance.certification import manifest, profiles, signature, today, validity, with_suite
 from conformance.certification.manifest import NOTE, CertificationError, Manifest
 from conformance.certification.verifying import Folder, Keys, beside, reasons
 from conformance.terms import files
@@ -93,10 +93,17 @@ def _accepted(folder: Folder, key: Path | None) -> str:
     made = folder.made
     finished = datetime.fromisoformat(made.finished)
     verified = (
-        f"verified: {safe(made.label)} by {safe(made.vendor)} is conformant under the profile {made.profile}, "
+        f"verified: {safe(made.label)} by {safe(made.vendor)} is {made.standing} under the profile {made.profile}, "
         f"judged on {finished:%Y-%m-%d} by oip-conformance {__version__}"
     )
-    return "\n".join([verified, beside(folder), *_signers(made, key), _validity(made)])
+    return "\n".join([verified, *_unmet(folder), beside(folder), *_signers(made, key), _validity(made)])
+
+
+def _unmet(folder: Folder) -> Iterator[str]:
+    """Say what an interoperable server does not meet."""
+    if found := profiles.unmet(folder.made.profile, folder.report):
+        more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+        yield f"every MUST about exchanges and the transport is met; of the others: {', '.join(found[:SHOWN])}{more}"
 
 
 def _signers(made: Manifest, key: Path | None) -> Iterator[str]:

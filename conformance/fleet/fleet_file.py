@@ -12,6 +12,7 @@ from typing import Any, Final
 from conformance.fleet import addresses
 from conformance.fleet.fleet_error import FleetError
 from conformance.terms import data, files
+from conformance.terms.outcome import CONFORMANT
 from conformance.terms.text import safe
 from conformance.transport import config
 from conformance.transport.settings import SettingsError
@@ -64,6 +65,7 @@ class Fleet:
     """What a fleet file says.
 
     Attributes:
+        gate: what decides the exit status of each run, `conformant` or `interoperable`.
         workers: how many targets are judged at once; None: as many as the machine is good for.
         keep: how many runs keep their reports.
         evidence: whether bytes of requests and answers are kept.
@@ -74,6 +76,7 @@ class Fleet:
     targets: tuple[FleetTarget, ...]
     profile: str = "certify"
     strict: bool = False
+    gate: str = CONFORMANT
     workers: int | None = None
     keep: int = 10
     evidence: bool = True
@@ -95,7 +98,9 @@ def load(path: Path) -> Fleet:
     if not targets:
         raise FleetError(f"{path}: names no target: give [targets.NAME] with a url, or [discover] with urls or a file")
     _expect_distinct(path, targets)
-    given = {name: entries[name] for name in ("profile", "strict", "workers", "keep", "evidence") if name in entries}
+    given = {
+        name: entries[name] for name in ("profile", "strict", "gate", "workers", "keep", "evidence") if name in entries
+    }
     return Fleet(path, targets, baselines=_beside(path, entries.get("baselines")), **given)
 
 

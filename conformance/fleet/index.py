@@ -118,6 +118,7 @@ def _judged(report: Report) -> Index:
         "product": target["name"],
         "version": target["version"],
         "musts": _counts(of_report(report)),
+        "interoperable": report["interoperable"],
         "extensions": {name: entry["verdict"] for name, entry in report["extensions"].items()},
         "areas": _areas(report),
         "unmet": list(_unmet(report)),

@@ -37,7 +37,7 @@ def _link(target: Index) -> str:
 
 def _look(index: Index) -> list[str]:
     lines = [
-        f"- {_link(target)}: {words.WORDS[target['verdict']]}: {text(words.why(target), 400)}"
+        f"- {_link(target)}: {words.verdict_of(target)}: {text(words.why(target), 400)}"
         for target in words.unwell(index)
     ]
     return lines or [words.ALL_WELL]
@@ -66,7 +66,7 @@ def _matrix(index: Index) -> list[str]:
         own = target.get("areas", {})
         cells = [words.SHORT.get(target.get("extensions", {}).get(name, ""), "") for name in extensions]
         cells += [f"{own[area]['met']}/{words.applying(own[area])}" if area in own else "" for area in areas]
-        rows.append([_link(target), words.WORDS[target["verdict"]], *cells])
+        rows.append([_link(target), words.verdict_of(target), *cells])
     return table(["target", "verdict", *extensions, *areas], rows)
 
 

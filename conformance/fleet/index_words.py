@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from conformance import checks
 from conformance.terms.extensions import EXTENSIONS, PROTOCOL
+from conformance.terms.verdict import in_words
 
 Entry = Mapping[str, Any]
 
@@ -78,6 +79,11 @@ def unmet(index: Entry) -> list[tuple[str, str, list[Entry]]]:
             found.setdefault((entry["level"], entry["id"]), []).append(target)
     ordered = sorted(found.items(), key=lambda item: (item[0][0] != "MUST", -len(item[1]), item[0][1]))
     return [(name, level, targets) for (level, name), targets in ordered]
+
+
+def verdict_of(target: Entry) -> str:
+    """Return the verdict of a target: one that is not conformant may be interoperable."""
+    return in_words(WORDS[target["verdict"]], target.get("interoperable"))
 
 
 def named(targets: Sequence[Entry]) -> str:

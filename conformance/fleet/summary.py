@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from conformance.fleet.index import VERDICTS
 from conformance.fleet.index_files import PAGE
-from conformance.fleet.index_words import WORDS, gone_on
+from conformance.fleet.index_words import WORDS, gone_on, verdict_of
 from conformance.fleet.unit import Outcome, Unit
 from conformance.terms.text import safe
 from conformance.terms.verdict import EXIT_STATUS
@@ -23,7 +23,8 @@ def line(unit: Unit, outcome: Outcome, count: int, total: int) -> str:
     said = (
         f": {safe(outcome.said, LONGEST)}" if outcome.said else "" if outcome.is_reached else ": could not be reached"
     )
-    return f"[{count:{len(str(total))}}/{total}] {unit.name}  {_OF_STATUS[outcome.status]}  {outcome.seconds:g} s{said}"
+    verdict = outcome.verdict or _OF_STATUS[outcome.status]
+    return f"[{count:{len(str(total))}}/{total}] {unit.name}  {verdict}  {outcome.seconds:g} s{said}"
 
 
 def lines(folder: Path, index: Mapping[str, Any]) -> list[str]:
@@ -36,7 +37,7 @@ def _unwell(index: Mapping[str, Any]) -> Iterator[str]:
     found.sort(key=lambda target: (target["status"], target["name"]))
     for target in found[:NAMED]:
         why = f": {safe('; '.join(target['why']), LONGEST)}" if target["why"] else ""
-        yield f"{target['name']} is {target['verdict']}{why}"
+        yield f"{target['name']} is {verdict_of(target)}{why}"
     if len(found) > NAMED:
         yield f"and {len(found) - NAMED} more; the index has them all"
 

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from conformance.terms.outcome import CONFORMANT
+
 
 @dataclass(frozen=True, slots=True)
 class Unit:
@@ -21,6 +23,7 @@ class Unit:
         headers: each as "Name: value", as they were written.
         url: with user and password; empty where the target file has it.
         models: judged by relations.
+        gate: what decides its exit status, `conformant` or `interoperable`.
         connections: on how many to ask at once; None: as a run chooses by itself.
         seconds: that the run may take.
         baseline: text of a baseline, empty where one is to be written; None without one.
@@ -36,6 +39,7 @@ class Unit:
     models: tuple[str, ...] = field(default=(), repr=False)
     profile: str = field(default="certify", repr=False)
     strict: bool = field(default=False, repr=False)
+    gate: str = field(default=CONFORMANT, repr=False)
     connections: int | None = field(default=None, repr=False)
     seconds: float = field(default=3600.0, repr=False)
     baseline: str | None = field(default=None, repr=False)
@@ -65,6 +69,7 @@ class Outcome:
         seconds: that the run took.
         trouble: None where the run ended by itself and left a report.
         said: about the trouble, in one line.
+        verdict: of the report, as a sentence has it; empty without one.
         folder: where the run has left what it wrote; empty where it was given none, and `files` has it: name -> bytes.
     """
 
@@ -74,5 +79,6 @@ class Outcome:
     seconds: float = field(default=0.0, repr=False)
     trouble: Trouble | None = field(default=None, repr=False)
     said: str = field(default="", repr=False)
+    verdict: str = field(default="", repr=False)
     folder: str = field(default="", repr=False)
     files: Mapping[str, bytes] = field(default_factory=dict, repr=False)

@@ -71,6 +71,7 @@ def _unit(fleet: Fleet, target: FleetTarget, *, here: bool, updates_baselines: b
         target.relations,
         fleet.profile,
         fleet.strict,
+        fleet.gate,
         target.limits.connections,
         target.limits.time,
         baseline,

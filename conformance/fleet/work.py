@@ -15,7 +15,7 @@ from conformance.fleet.unit import Outcome, Trouble, Unit
 from conformance.report.json_report import suite_digest
 from conformance.report.reading import ReportError, read
 from conformance.terms.text import safe
-from conformance.terms.verdict import EXIT_STATUS
+from conformance.terms.verdict import EXIT_STATUS, Verdict, in_words
 
 REPORT: Final = "report.json"
 PAGE: Final = "report.html"
@@ -69,7 +69,7 @@ def _arguments(unit: Unit, folder: Path) -> list[str]:
     """Write what the run reads, and return pytest's arguments."""
     (folder / _INI).write_text("[pytest]\n", encoding="utf-8")
     (folder / TARGET).write_text(unit.target, encoding="utf-8")
-    given = [f"--target-config={TARGET}", f"--conformance-profile={unit.profile}"]
+    given = [f"--target-config={TARGET}", f"--conformance-profile={unit.profile}", f"--conformance-gate={unit.gate}"]
     if unit.baseline is not None:
         given.append(f"--conformance-baseline={BASELINE}")
         if unit.baseline or not unit.updates_baseline:
@@ -96,7 +96,9 @@ def _outcome(unit: Unit, folder: Path, ended: Ended, seconds: float) -> Outcome:
     trouble, said = _trouble(unit, folder, ended, report)
     is_reached = report is None or not report["target"].get("unreachable", False)
     kept = {} if unit.folder or trouble is Trouble.STOPPED else _files(folder)
-    return Outcome(unit.name, _status(ended, report), is_reached, round(seconds, 1), trouble, said, unit.folder, kept)
+    status = _status(unit, ended, report)
+    verdict = in_words(report["verdict"], report["interoperable"]) if report else ""
+    return Outcome(unit.name, status, is_reached, round(seconds, 1), trouble, said, verdict, unit.folder, kept)
 
 
 def _trouble(unit: Unit, folder: Path, ended: Ended, report: Mapping[str, Any] | None) -> tuple[Trouble | None, str]:
@@ -111,14 +113,15 @@ def _trouble(unit: Unit, folder: Path, ended: Ended, report: Mapping[str, Any] |
     return None, ""
 
 
-def _status(ended: Ended, report: Mapping[str, Any] | None) -> int:
+def _status(unit: Unit, ended: Ended, report: Mapping[str, Any] | None) -> int:
     """Return the status of a run: its own, or what the rules of one run make of a report that is cut short."""
     if report is None:
         return EXIT_STATUS["incomplete"]
     if ended.status in _OWN_STATUS and not ended.was_late:
         return ended.status
     gate = report.get("gate")
-    is_worse = report["verdict"] == "nonconformant" if gate is None else not gate["passed"]
+    verdict = Verdict(report["verdict"], interoperable=report["interoperable"])
+    is_worse = verdict.exit_status(unit.gate) == EXIT_STATUS["nonconformant"] if gate is None else not gate["passed"]
     return EXIT_STATUS["nonconformant" if is_worse else "incomplete"]
 
 

@@ -12,7 +12,7 @@ from conformance.pages import subjects
 from conformance.terms import data, ledger
 from conformance.terms.check import Check, Row
 from conformance.terms.extensions import EXTENSIONS, GRPC, HTTP, ROBUSTNESS
-from conformance.terms.ledger import Requirement
+from conformance.terms.ledger import Concern, Requirement
 from conformance.terms.user_error import UserError
 from conformance.transport import reference_faults
 from conformance.transport.reference_faults import Fault
@@ -22,6 +22,12 @@ LABEL_WIDTH = 11
 SHOWN = 8  # of many names
 WHOLE = ("Page", "Run", "Serve", "Judge")  # what is copied, and so never broken into lines
 Lines = Iterator[tuple[str, str]]
+CONCERNS: Mapping[Concern, str] = {
+    Concern.EXCHANGE: "a request that a conforming client may send gets its right answer, or a well-formed error",
+    Concern.REFUSAL: "a request that the protocol's own documents call wrong is refused, and nothing comes of it",
+    Concern.TRANSPORT: "HTTP, gRPC and JSON, as far as they decide whether a legal request is understood and an answer "
+    "can be read",
+}
 
 
 class UnknownNameError(UserError):
@@ -75,6 +81,8 @@ def near(known: Iterable[str], name: str) -> list[str]:
 def of_requirement(entry: Requirement) -> Lines:
     """Yield a label and a text for each thing to say of a requirement."""
     yield "Level", f"{entry.level}, {entry.basis}"
+    if entry.concern:
+        yield "Concern", f"{entry.concern}: {CONCERNS[entry.concern]}"
     yield "Extension", f"{entry.extension}, area {entry.area}"
     yield "Statement", entry.statement
     yield from (("Source", text) for source in entry.sources for text in (str(source), source.url))

@@ -16,7 +16,7 @@ from typing import Any
 import jinja2
 
 from conformance.pages import examples, recorded, subjects
-from conformance.pages.explanations import renamed
+from conformance.pages.explanations import CONCERNS, renamed
 from conformance.pages.servers import Server, by_word
 from conformance.terms import data, ledger
 from conformance.terms.documents import Sentence
@@ -88,6 +88,8 @@ def index() -> str:
         questions=data.toml("pages/questions.toml")["subject"],
         meanings=MEANINGS,
         counts=Counter(entry.level for entry in entries),
+        concerns=CONCERNS,
+        musts=Counter(entry.concern for entry in entries if entry.level is Level.MUST),
     )
 
 

@@ -34,7 +34,8 @@ def _items(entry: Shown, policy: Policy) -> Iterator[Item]:
     made = entry.made
     what = f"{made.label} by {made.vendor}, profile {made.profile}"
     summary = f"{entry.musts.sentence}. Valid until {made.expires}."
-    yield Item("certified", entry.page, made.finished, f"Certified: {what}", made.vendor, summary)
+    said = "Certified as interoperable" if entry.is_interoperable else "Certified"
+    yield Item("certified", entry.page, made.finished, f"{said}: {what}", made.vendor, summary)
     if entry.notice:
         is_revoked = entry.status is Status.REVOKED
         kind, word = ("revoked", "Revoked") if is_revoked else ("disputed", "In dispute")

@@ -38,6 +38,7 @@ class Policy:
         vendors: name -> ids of the keys that they sign with; `third_parties` likewise.
         demands: of `DEMANDS`.
         most_bytes: of a folder.
+        interoperable: whether servers are taken that are interoperable, and not conformant.
         self_tests: whether certifications of the suite's own server are taken.
     """
 
@@ -48,6 +49,7 @@ class Policy:
     third_parties: Mapping[str, tuple[str, ...]]
     demands: tuple[str, ...] = DEMANDS
     most_bytes: int = MOST_BYTES
+    interoperable: bool = False
     self_tests: bool = False
 
 
@@ -92,6 +94,7 @@ def read(root: Path) -> Policy:
         third_parties={name: tuple(entry["keys"]) for name, entry in document.get("third_parties", {}).items()},
         demands=tuple(document.get("demands", DEMANDS)),
         most_bytes=document.get("most_bytes", MOST_BYTES),
+        interoperable=document.get("interoperable", False),
         self_tests=document.get("self_tests", False),
     )
 

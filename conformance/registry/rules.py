@@ -12,6 +12,7 @@ from conformance.certification import label, manifest, validity
 from conformance.certification.manifest import RECORDING, CertificationError, Manifest
 from conformance.registry.entries import Entry, folders
 from conformance.registry.policy import Policy
+from conformance.terms.outcome import CONFORMANT, INTEROPERABLE
 from conformance.terms.text import safe
 
 # How long before a certification expires the next one of the same product and version is taken.
@@ -89,6 +90,8 @@ def _product(made: Manifest, policy: Policy) -> Iterator[str]:
 
 def _demanded(made: Manifest, policy: Policy) -> Iterator[str]:
     yield from _product(made, policy)
+    if made.standing == INTEROPERABLE and not policy.interoperable:
+        yield "the server is certified as interoperable, and this registry takes conformant ones alone"
     for name in () if made.self_test else policy.demands:
         is_met, what_to_do = MEETS[name]
         if not is_met(made):
@@ -145,6 +148,7 @@ def _unlike(entry: Entry, others: Sequence[Known], day: date) -> Iterator[str]:
         elif (
             not known_one.is_revoked
             and subject(other) == subject(made)
+            and (made.standing, other.standing) != (CONFORMANT, INTEROPERABLE)
             and date.fromisoformat(other.expires) - day > RENEWAL
         ):
             yield (

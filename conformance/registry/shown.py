@@ -17,7 +17,7 @@ from conformance.registry.entries import Entry, Status
 from conformance.registry.policy import Notice
 from conformance.report.badge import COLORS
 from conformance.terms import ledger
-from conformance.terms.outcome import Outcome
+from conformance.terms.outcome import INTEROPERABLE, Outcome
 from conformance.terms.tally import Tally, of_report
 from conformance.terms.text import safe
 
@@ -99,8 +99,28 @@ class Shown:
         return of_report(self.report, "SHOULD")
 
     @property
+    def is_interoperable(self) -> bool:
+        """Whether it is of a server that is interoperable, and not conformant."""
+        return self.made.standing == INTEROPERABLE
+
+    @property
+    def color(self) -> str:
+        """Of its badge."""
+        is_valid = self.status is Status.VALID
+        return COLORS[INTEROPERABLE] if is_valid and self.is_interoperable else STATUS_COLORS[self.status]
+
+    @property
+    def unmet(self) -> list[dict[str, str]]:
+        """The MUSTs that an interoperable server does not meet."""
+        return self._requirements(Outcome.FAIL)
+
+    @property
     def unheeded(self) -> list[dict[str, str]]:
-        """The advice that was not followed; statements are those of this suite's ledger."""
+        """The advice that was not followed."""
+        return self._requirements(Outcome.ADVISORY)
+
+    def _requirements(self, outcome: Outcome) -> list[dict[str, str]]:
+        """Return the requirements that came to an outcome; statements are those of this suite's ledger."""
         known = ledger.load()
         return [
             {
@@ -109,7 +129,7 @@ class Shown:
                 "statement": known[each["id"]].statement if each["id"] in known else "",
             }
             for each in self.report["requirements"]
-            if each["verdict"] == Outcome.ADVISORY
+            if each["verdict"] == outcome
         ]
 
     @property
@@ -126,6 +146,7 @@ class Shown:
         key = made.key["id"] + ("" if made.key["lasting"] else " (made for this folder alone)")
         given = [
             ("profile", made.profile),
+            ("certified as", made.standing),
             ("suite", f"{made.suite['version']}, requirements {made.suite['ledger']}"),
             ("judged", f"{made.started} to {made.finished}"),
             ("valid until", made.expires),
@@ -142,7 +163,9 @@ class Shown:
     def message(self) -> str:
         """What a badge says."""
         version = safe(self.made.product_version, 30)
-        return f"{self.made.profile} {version}" if self.status is Status.VALID else f"{self.status} {version}"
+        if self.status is not Status.VALID:
+            return f"{self.status} {version}"
+        return f"{f'{INTEROPERABLE}, ' if self.is_interoperable else ''}{self.made.profile} {version}"
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from conformance.certification.profiles import PROFILES
 from conformance.registry import entries, feed, policy, rules
 from conformance.registry.entries import Entry, Status
 from conformance.registry.policy import Policy, RegistryError
-from conformance.registry.shown import STATUS_COLORS, Product, Shown, products
+from conformance.registry.shown import Product, Shown, products
 from conformance.report import badge, formats
 from conformance.report.html_environment import environment
 from conformance.report.leaving import write_whole
@@ -102,12 +102,12 @@ def _badges(product: Product) -> Iterator[tuple[str, str]]:
 def _badge(name: str, entry: Shown) -> Iterator[tuple[str, str]]:
     is_valid = entry.status is Status.VALID
     yield f"{name}.svg", _drawn(entry)
-    yield f"{name}.json", badge.endpoint(entry.message, STATUS_COLORS[entry.status], is_error=not is_valid)
+    yield f"{name}.json", badge.endpoint(entry.message, entry.color, is_error=not is_valid)
 
 
 def _drawn(entry: Shown) -> str:
-    title = f"{safe(entry.made.label)}, {entry.made.profile}: {entry.status}"
-    return badge.drawn(entry.message, STATUS_COLORS[entry.status], title)
+    title = f"{safe(entry.made.label)}, {entry.made.profile}: {entry.made.standing}, {entry.status}"
+    return badge.drawn(entry.message, entry.color, title)
 
 
 def _index(listed: Sequence[Product], refused: Sequence[Entry], demanded: Policy) -> dict[str, Any]:
@@ -139,6 +139,7 @@ def _indexed(entry: Shown, product: Product) -> dict[str, Any]:
     return {
         "id": entry.id,
         "status": str(entry.status),
+        "standing": entry.made.standing,
         "notice": said,
         "folder": entry.place,
         "page": entry.page,

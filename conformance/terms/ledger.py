@@ -148,11 +148,14 @@ def of_party(party: Party) -> list[Requirement]:
 
 @cache
 def version() -> str:
-    """Return the version of what servers are judged by: of each requirement the id, level, extension and statement.
+    """Return the version of what servers are judged by: of each requirement id, level, concern, extension, statement.
 
     Suites of one version have the same requirements, whatever else changed between them.
     """
-    rows = [(entry.id, entry.level, entry.extension, entry.statement) for entry in of_party(Party.SERVER)]
+    rows = [
+        (entry.id, entry.level, str(entry.concern), entry.extension, entry.statement)
+        for entry in of_party(Party.SERVER)
+    ]
     return sha256(json.dumps(sorted(rows)).encode()).hexdigest()[:16]
 
 

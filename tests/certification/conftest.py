@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from conformance.certification import profiles
-from tests.support.certifying import PRODUCT, SCORING, certified
+from tests.support.certifying import MISSES_A_REFUSAL, PRODUCT, SCORING, certified
 from tests.support.forging import Folder, load
 from tests.support.servers import bundled
 
@@ -52,6 +52,15 @@ def failing(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("failing") / "c"
     with few_models(), bundled("--fault", "first-label-is-taken-for-a-heading", SCORING, program=PRODUCT) as url:
         assert certified(folder, f"--target-url={url}") == 1
+    return folder
+
+
+@pytest.fixture(scope="session")
+def interoperable(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a product that misses a refusal alone, certified as interoperable."""
+    folder = tmp_path_factory.mktemp("interoperable") / "c"
+    with few_models(), bundled(*MISSES_A_REFUSAL, program=PRODUCT) as url:
+        assert certified(folder, f"--target-url={url}", "--conformance-gate=interoperable") == 0
     return folder
 
 

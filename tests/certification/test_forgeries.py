@@ -166,9 +166,23 @@ def only(members: Document, **changes: Any) -> None:
     members.update(changes)
 
 
+def call_interoperable(found: Folder) -> None:
+    found.report["interoperable"] = True
+    found.manifest["standing"] = "interoperable"
+
+
+def call_all_refusals(found: Folder) -> None:
+    """Make what is not met a matter of refusals."""
+    call_interoperable(found)
+    for requirement in found.report["requirements"]:
+        requirement["concern"] = "refusal"
+
+
 # Edits of the folder of a server that fails; the recording is as it was.
 WHITEWASHED: dict[str, tuple[Callable[[Folder], Any], str]] = {
     "verdict": (lambda f: only(f.report, verdict="conformant", why=[]), "CLS-LABEL is fail"),
+    "interoperable": (call_interoperable, "CLS-LABEL is fail"),
+    "concern": (call_all_refusals, "the report's interoperable is not what its recording shows"),
     "failures-passed": (lambda f: set_outcomes(f, Outcome.PASS), "is fail by its recording, pass in the report"),
     "failures-left-out": (lambda f: set_outcomes(f, Outcome.NOT_APPLICABLE), "by its recording, not_applicable in the"),
     "failures-observed": (lambda f: set_outcomes(f, Outcome.OBSERVED), "by its recording, observed in the report"),
@@ -270,6 +284,11 @@ REPORTS: dict[str, tuple[Callable[[Folder], Any], str]] = {
         lambda f: only(f.manifest["suite"], version="9.9"),
         "names another suite than the report",
     ),
+    "standing": (
+        lambda f: only(f.manifest, standing="interoperable"),
+        "the manifest says interoperable, and the report is conformant",
+    ),
+    "interoperable": (lambda f: only(f.report, interoperable=False), "the report's interoperable is not what"),
     "ledger": (lambda f: only(f.manifest["suite"], ledger="0" * 16), "names another suite than the report"),
     "finished-of-the-manifest": (
         lambda f: only(f.manifest, finished="2100-01-01T00:00:00+00:00"),

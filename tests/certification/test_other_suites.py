@@ -94,15 +94,15 @@ def test_with_its_own_suite_a_folder_is_verified_as_ever(honest: Path, capsys: p
 @pytest.mark.parametrize("version", ["", "1; true", "--help", "1.0\n", "../x"])
 def test_a_version_is_a_version(version: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It becomes a part of a command."""
-    (tmp_path / "manifest.json").write_text(json.dumps({"schema": 3, "suite": {"version": version}}))
+    (tmp_path / "manifest.json").write_text(json.dumps({"schema": 4, "suite": {"version": version}}))
     assert main(["verify", str(tmp_path), "--with-suite"]) == 2
     assert "its manifest names no suite" in capsys.readouterr().err
 
 
 def test_the_folder_of_a_suite_to_come_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "manifest.json").write_text(json.dumps({"schema": 3, "suite": {"version": "9.0"}}))
+    (tmp_path / "manifest.json").write_text(json.dumps({"schema": 4, "suite": {"version": "9.0"}}))
     assert main(["verify", str(tmp_path)]) == 1
-    assert "has schema 3, and this suite reads 2: verify it with the suite that made it" in capsys.readouterr().out
+    assert "has schema 4, and this suite reads 3: verify it with the suite that made it" in capsys.readouterr().out
 
 
 # --- registries ------------------------------------------------------------------------------------------------------

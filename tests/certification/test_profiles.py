@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from conformance.certification.profiles import unmet
-from conformance.terms.outcome import ReasonKind
+from conformance.certification.profiles import standing, unmet
+from conformance.terms.outcome import CONFORMANT, INTEROPERABLE, ReasonKind
 from conformance.transport.reference import ReferenceServer
 from tests.support.certifying import certified
 
@@ -16,11 +16,15 @@ Document = dict[str, Any]
 
 
 def report(verdict: str, reason: ReasonKind | None = None, subject: str = "", *, level: str = "MUST",
-           extension: str = "protocol", area: str = "json", judged: tuple[str, ...] = ()) -> Document:  # fmt: skip
+           extension: str = "protocol", area: str = "json", judged: tuple[str, ...] = (),
+           concern: str = "exchange") -> Document:  # fmt: skip
     """Return a report of one requirement with one row."""
+    requirement = {
+        "id": "A", "level": level, "concern": concern, "extension": extension, "area": area, "verdict": verdict
+    }  # fmt: skip
     return {
         "options": {"extensions": list(judged)},
-        "requirements": [{"id": "A", "level": level, "extension": extension, "area": area, "verdict": verdict}],
+        "requirements": [requirement],
         "rows": [{"requirements": ["A"], "reason": reason and {"kind": reason, "subject": subject}}],
     }
 
@@ -53,6 +57,25 @@ NO_MODEL, NOT_OFFERED = ReasonKind.NO_MODEL, ReasonKind.NOT_OFFERED
 )
 def test_what_a_profile_demands(profile: str, given: Document, expected: list[str]) -> None:
     assert unmet(profile, given) == expected
+
+
+@pytest.mark.parametrize(
+    ("verdict", "interoperable", "given", "expected"),
+    [
+        ("conformant", True, report("pass"), CONFORMANT),
+        ("nonconformant", True, report("fail", concern="refusal"), INTEROPERABLE),
+        ("incomplete", True, report("blocked", concern="refusal"), INTEROPERABLE),
+        ("conformant", True, report("not_applicable", ReasonKind.TOO_LARGE, concern="refusal"), INTEROPERABLE),
+        ("conformant", True, report("not_applicable", ReasonKind.TOO_LARGE, concern="transport"), None),
+        ("nonconformant", False, report("fail"), None),
+        ("nonconformant", None, report("fail", concern="refusal"), None),
+        ("nonconformant", True, report("fail", NO_MODEL, "fixed", concern="refusal"), None),
+    ],
+)
+def test_as_what_a_server_can_be_certified(
+    verdict: str, interoperable: bool | None, given: Document, expected: str | None
+) -> None:
+    assert standing("full", given | {"verdict": verdict, "interoperable": interoperable}) == expected
 
 
 def test_a_requirement_without_any_row_is_demanded() -> None:

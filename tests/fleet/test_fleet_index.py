@@ -91,6 +91,14 @@ def test_the_summary_names_what_needs_a_look(tmp_path: Path) -> None:
     ]
 
 
+def test_who_is_interoperable_is_called_that(tmp_path: Path) -> None:
+    refusing = failing(requirements=[requirement("OIP-REFUSAL", "MUST", "fail")]) | {"interoperable": True}
+    lines, _, _ = judged(tmp_path, of("a"), {"a": refusing})
+    assert lines[0].startswith("a is nonconformant but interoperable")
+    for page in ("index.html", "index.md"):
+        assert "nonconformant but interoperable" in (tmp_path / "out" / page).read_text()
+
+
 def test_pages_show_what_a_server_says_as_text(tmp_path: Path) -> None:
     hostile = failing(requirements=[requirement(HOSTILE, "MUST", "fail", area=HOSTILE)], name=HOSTILE, version=HOSTILE)
     hostile["rows"] = [check("ordering.x", "r", "fail", HOSTILE, HOSTILE)]

@@ -36,6 +36,7 @@ RULES: dict[str, tuple[str, dict[str, Any], str]] = {
     "no-provenance": (POLICY, {"container": None, "version_command": None}, "say what was judged: --container or"),
     "no-lasting-key": (POLICY, {"key": THROWAWAY}, "sign with a key that you keep: --sign"),
     "self-test": (POLICY, SELF_TEST, "it is a self-test, of the suite's own server"),
+    "interoperable": (POLICY, {"standing": "interoperable"}, "the server is certified as interoperable, and this"),
     "another-suite": (
         POLICY.replace('"0.1.0"', '"0.2.0"'),
         {},
@@ -69,6 +70,7 @@ def test_what_is_not_taken(name: str, tmp_path: Path) -> None:
     [
         (POLICY, {}),
         (POLICY, {"container": None}),
+        (f"interoperable = true\n{POLICY}", {"standing": "interoperable"}),
         (POLICY, {"third_party": None}),
         (f"demands = []\n{POLICY}", {"product_url": None, "licence": None, "key": THROWAWAY}),
         (f"self_tests = true\n{POLICY}", SELF_TEST | {"product_url": None, "vendor": "W", "key": THROWAWAY}),
@@ -90,6 +92,16 @@ def test_one_certification_at_a_time(tmp_path: Path) -> None:
     assert problems(root, folder(tmp_path / "other", product_version="2")) == [()]
     assert problems(root, folder(tmp_path / "profile", profile="binary")) == [()]
     assert problems(root, again) == [()], "40 days before the other ends"
+
+
+@pytest.mark.usefixtures("believed")
+def test_a_conformant_one_follows_an_interoperable_one(tmp_path: Path) -> None:
+    root = registry(tmp_path / "registry", f"interoperable = true\n{POLICY}")
+    folder(root / "there", standing="interoperable")
+    other = folder(tmp_path / "other", standing="interoperable", contact="other")
+    found = checking.check([folder(tmp_path / "conformant"), other], root, date(2026, 6, 1))
+    assert found[0].is_taken
+    assert "has a certification for full: there" in found[1].problems[0]
 
 
 @pytest.mark.usefixtures("believed")

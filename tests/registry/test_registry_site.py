@@ -30,6 +30,10 @@ ATOM = "{http://www.w3.org/2005/Atom}"
 ADVISED = CONFORMANT | {
     "requirements": [*CONFORMANT["requirements"], requirement("BIN-LENGTH", "SHOULD", "advisory", url="https://u")]
 }
+INTEROPERABLE = CONFORMANT | {
+    "verdict": "nonconformant",
+    "requirements": [*CONFORMANT["requirements"], requirement("OIP-REFUSAL", "MUST", "fail", url="https://u")],
+}
 
 
 def the_id(path: Path) -> str:
@@ -45,6 +49,9 @@ def root(tmp_path: Path) -> Path:
     folder(root / "a/old", product_version="0.9", finished="2025-01-01T00:00:00+00:00", expires="2026-01-01")
     revoked = folder(root / "a/revoked", product_version="2", contact=hostile, product=hostile)
     disputed = folder(root / "a/disputed", product_version="3", profile="binary+raw")
+    folder(
+        root / "a/interoperable", INTEROPERABLE, product_version="4", profile="classification", standing="interoperable"
+    )
     folder(root / "forged")
     folder(root / "stranger", vendor="W")
     return registry(
@@ -83,7 +90,13 @@ def test_each_is_shown_as_what_it_is(built: Path) -> None:
     form = json.loads((data.folder("schemas") / "registry_index.schema.json").read_text())
     Draft202012Validator(form).validate(index)
     statuses = {entry["folder"]: entry["status"] for entry in index["certifications"]}
-    assert statuses == {"a/valid": "valid", "a/old": "expired", "a/revoked": "revoked", "a/disputed": "disputed"}
+    assert statuses == {
+        "a/valid": "valid",
+        "a/old": "expired",
+        "a/revoked": "revoked",
+        "a/disputed": "disputed",
+        "a/interoperable": "valid",
+    }
     assert [entry["folder"] for entry in index["not_verified"]] == ["forged", "stranger"]
     shown = text_of(built / "index.html")
     for status in statuses.values():
@@ -91,7 +104,7 @@ def test_each_is_shown_as_what_it_is(built: Path) -> None:
     assert "Not verified These folders do not hold, and certify nothing. forged: " in shown
     for entry in index["certifications"]:
         page = text_of(built / entry["page"])
-        assert f"{entry['status']} Profile {entry['manifest']['profile']}" in page
+        assert f"{entry['status']} Profile {entry['manifest']['profile']}, certified as {entry['standing']}" in page
         assert entry["id"] in page
         assert (built / entry["page"]).with_name("report.html").is_file()
 
@@ -104,6 +117,12 @@ def test_what_became_of_one_is_said_with_the_reason(built: Path) -> None:
     assert "Advice that was not followed BIN-LENGTH: " in pages["valid"]
 
 
+def test_an_interoperable_one_is_shown_as_that(built: Path) -> None:
+    (entry,) = (each for each in index_of(built)["certifications"] if each["standing"] == "interoperable")
+    assert "4 interoperable valid" in text_of(built / "index.html")
+    assert "Refusals that were not met OIP-REFUSAL: " in text_of(built / entry["page"])
+
+
 def test_badges_say_what_is_valid(built: Path) -> None:
     badge = json.loads((built / "badges/v/p/full.json").read_text())
     assert badge == {
@@ -112,6 +131,8 @@ def test_badges_say_what_is_valid(built: Path) -> None:
     disputed = json.loads((built / "badges/v/p/binary+raw.json").read_text())
     assert (disputed["message"], disputed["isError"]) == ("disputed 3", True)
     assert "full 1" in (built / "badges/v/p/full.svg").read_text()
+    interoperable = json.loads((built / "badges/v/p/classification.json").read_text())
+    assert (interoperable["message"], interoperable["isError"]) == ("interoperable, classification 4", False)
     for entry in index_of(built)["certifications"]:
         assert (built / entry["badge"]).is_file()
         assert (built / entry["badge"]).with_suffix(".svg").is_file()
@@ -120,7 +141,9 @@ def test_badges_say_what_is_valid(built: Path) -> None:
 def test_the_feed_tells_of_certifications_and_of_their_end(built: Path) -> None:
     feed = ElementTree.fromstring((built / "feed.xml").read_bytes())  # noqa: S314 - our own
     titles = [entry.findtext(f"{ATOM}title") or "" for entry in feed.findall(f"{ATOM}entry")]
-    assert [title.partition(":")[0] for title in titles] == ["In dispute", "Revoked", *["Certified"] * 4]
+    kinds = [title.partition(":")[0] for title in titles]
+    assert kinds[:2] == ["In dispute", "Revoked"]
+    assert sorted(kinds[2:]) == [*["Certified"] * 4, "Certified as interoperable"]
     assert feed.findtext(f"{ATOM}updated") == "2026-11-02T00:00:00+00:00"
     places = [link.get("href") or "" for link in feed.iter(f"{ATOM}link")]
     assert all(place.startswith("https://registry.example/site/") for place in places)

@@ -9,6 +9,8 @@ from conformance.commands.main import main
 WHO = ("--vendor=V", "--product=P", "--product-version=1", "--contact=c", "--profile=classification")
 
 SCORING = "--model=scores_labelled"  # of a reference server
+# What makes it miss a refusal, and nothing else.
+MISSES_A_REFUSAL = ("--fault=error-of-unknown-outputs-with-status-200", SCORING, "--model=identity_int32")
 PRODUCT = (str(Path(__file__).with_name("product_server.py")),)  # one that calls itself as WHO does
 
 
