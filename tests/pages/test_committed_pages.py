@@ -114,4 +114,4 @@ def test_questions_are_questions_and_answered_by_known_requirements() -> None:
 
 def test_tables_are_no_wider_than_needed() -> None:
     rows = [line for text in rendered().values() for line in text.splitlines() if line.startswith("| ")]
-    assert max(row.replace("\\|", "").count("|") for row in rows) == 5
+    assert max(row.replace("\\|", "").count("|") for row in rows) == 6

@@ -24,7 +24,8 @@ def labelled(text: str) -> dict[str, str]:
 def test_a_requirement() -> None:
     text = explain("bin-order-i")
     found = labelled(text)
-    assert text.startswith("BIN-ORDER-I\n  Level      MUST, literal\n  Extension  binary_tensor_data, area ordering\n")
+    assert text.startswith("BIN-ORDER-I\n  Level      MUST, literal\n  Concern    exchange: ")
+    assert found["Extension"] == "binary_tensor_data, area ordering"
     assert found["Statement"] == ledger.requirement("BIN-ORDER-I").statement
     assert found["Source"].startswith('Triton, Binary Tensor Data Extension, "Binary Tensor Request": JSON first')
     assert [source.url in text for source in ledger.requirement("BIN-ORDER-I").sources] == [True, True]

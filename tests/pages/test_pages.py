@@ -153,6 +153,7 @@ def test_reports_are_read_without_that_of_the_bundled_server(tmp_path: Path) -> 
         "target": {"name": None, "version": None},
         "extensions": {"raw": {"offered": True}, "classification": {"offered": False}},
         "requirements": [{"id": "RAW-A", "verdict": "fail"}],
+        "rows": [],
     }
     for name in ("b", "reference"):
         (tmp_path / f"{name}.json").write_text(json.dumps(report))

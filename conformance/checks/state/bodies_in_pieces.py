@@ -61,7 +61,7 @@ SPELLINGS: Mapping[str, Chunks] = {
     "leading-zeros": Chunks(zeros=6),
     "all-at-once": Chunks(";name=value", capitals=True, zeros=6),
 }
-TRAILERS = Chunks(trailers=(("X-Checksum", "5f3a"), ("X-Note", "behind the body")))
+TRAILERS = Chunks(trailers=(("X-Sum", "5f3a"),))
 # Where a body is cut: both chunks have a size with a letter in it, whatever the form.
 PLACE, LENGTH = 0xAB, 200
 
