@@ -22,7 +22,7 @@ PROGRAM = "oip-conformance"
 EXAMPLES = """examples:
   oip-conformance run http://host:8000             a server judged; the same as pytest --target-url=http://host:8000
   oip-conformance doctor http://host:8000          what it is, what it offers, and what to run next
-  oip-conformance explain                          every requirement with its level
+  oip-conformance explain                          every requirement with its level and concern
   oip-conformance explain BIN-ORDER-O              one requirement: statement, sources, checks, faults
   oip-conformance explain golden.valid-case-is-answered    one check; likewise a fault of the reference server
   oip-conformance requirements -o docs/requirements    a page for each area, with an index and a glossary
@@ -31,7 +31,7 @@ EXAMPLES = """examples:
   oip-conformance walk                             what requests are crossed with what, and how completely
   oip-conformance init --target-url http://host:8000 -o target.toml    a role map of that server
   oip-conformance models export --format triton DIR    all roles as models of a real server
-  oip-conformance replay evidence                  the failed checks of a run, judged again
+  oip-conformance replay evidence                  the failed rows of a run, judged again
   oip-conformance client run -- python adapter.py    a client led through scenarios; docs/clients.md
   oip-conformance client watch -- pytest tests/integration    what these tests send, judged; serves on port 8000
   oip-conformance compare a.json b.json -o all.html    what their servers meet, side by side

@@ -1,4 +1,4 @@
-"""`oip-conformance replay DIR`: judges failed checks again, from what --conformance-evidence left of them.
+"""`oip-conformance replay DIR`: judges failed rows again, from what --conformance-evidence left of them.
 
 A check sends the same requests each time, so it is run again on its row, on the models that the survey of the failed
 run found. Nothing of the old answers is used. A client is asked for the same inferences again, through its adapter. Of
@@ -47,12 +47,12 @@ def add(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "replay",
-        help="judge failed checks again, from a folder of evidence",
-        description="Run the checks again that --conformance-evidence left a folder of, and say of each: fixed, "
+        help="judge failed rows again, from a folder of evidence",
+        description="Judge the rows again that --conformance-evidence left a folder of, and say of each: fixed, "
         "failed or error. Exit status 0 when all are fixed, 1 when one still fails, 6 when one cannot be judged. What "
         "`client watch` left is judged as it was recorded, and has a verdict.",
     )
-    parser.add_argument("folder", type=Path, metavar="DIR", help="a check's folder, or the folder of all of them")
+    parser.add_argument("folder", type=Path, metavar="DIR", help="a row's folder, or the folder of all of them")
     parser.add_argument("--target-url", metavar="URL", help="the server (default: the one that was judged)")
     parser.add_argument("--target-grpc", metavar="HOST:PORT", help="where it listens for gRPC (default: where it was)")
     parser.add_argument("--client-adapter", metavar="COMMAND", help="of the client, where one was judged")
@@ -83,7 +83,7 @@ def _results(options: argparse.Namespace) -> Iterator[CheckResult]:
     own = options.folder / ABOUT
     files = [own] if own.exists() else sorted(options.folder.glob(f"*/{ABOUT}"))
     if not files:
-        raise ReplayError(f"{options.folder}: no evidence of a failed check there")
+        raise ReplayError(f"{options.folder}: no evidence of a failed row there")
     if evidence_reading.are_of_client(files):
         yield from client_replay.results(files, options.client_adapter)
         return

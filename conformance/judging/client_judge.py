@@ -40,7 +40,7 @@ class ClientJudge:
         adapter: of the client, which `client` describes.
         peer: answers it.
         strict: advice counts as failure.
-        evidence: where a failed check leaves request and answer, or None.
+        evidence: where a failed row leaves request and answer, or None.
         journal: is told every exchange, or None.
     """
 

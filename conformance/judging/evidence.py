@@ -1,4 +1,4 @@
-"""The evidence of one failed check, as files: what was sent, what came, and two programs that send it again.
+"""The evidence of one failed row, as files: what was sent, what came, and two programs that send it again.
 
 CHECK-ROW/
   request.bin response.bin     the bodies; of a very long answer head and tail, and its length and digest

@@ -53,7 +53,7 @@ class Judge:
 
     Attributes:
         strict: advice counts as failure.
-        evidence: where a failed check leaves its request and answer, or None.
+        evidence: where a failed row leaves its request and answer, or None.
         is_one_of_several: see `Ends.is_one_of_several`.
         bodies: keeps what is too long for a command, where no evidence is left; None keeps nothing.
         seed: chooses the client that a row names; None leaves the suite's own name to all.

@@ -12,7 +12,7 @@ from conformance.pages import subjects
 from conformance.terms import data, ledger
 from conformance.terms.check import Check, Row
 from conformance.terms.extensions import EXTENSIONS, GRPC, HTTP, ROBUSTNESS
-from conformance.terms.ledger import Concern, Requirement
+from conformance.terms.ledger import CONCERNS, Requirement
 from conformance.terms.user_error import UserError
 from conformance.transport import reference_faults
 from conformance.transport.reference_faults import Fault
@@ -22,12 +22,6 @@ LABEL_WIDTH = 11
 SHOWN = 8  # of many names
 WHOLE = ("Page", "Run", "Serve", "Judge")  # what is copied, and so never broken into lines
 Lines = Iterator[tuple[str, str]]
-CONCERNS: Mapping[Concern, str] = {
-    Concern.EXCHANGE: "a request that a conforming client may send gets its right answer, or a well-formed error",
-    Concern.REFUSAL: "a request that the protocol's own documents call wrong is refused, and nothing comes of it",
-    Concern.TRANSPORT: "HTTP, gRPC and JSON, as far as they decide whether a legal request is understood and an answer "
-    "can be read",
-}
 
 
 class UnknownNameError(UserError):

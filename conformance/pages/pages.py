@@ -16,11 +16,11 @@ from typing import Any
 import jinja2
 
 from conformance.pages import examples, recorded, subjects
-from conformance.pages.explanations import CONCERNS, renamed
+from conformance.pages.explanations import renamed
 from conformance.pages.servers import Server, by_word
 from conformance.terms import data, ledger
 from conformance.terms.documents import Sentence
-from conformance.terms.ledger import Level, Requirement
+from conformance.terms.ledger import CONCERNS, Level, Requirement
 from conformance.terms.links import page_name
 
 NOTICE = (

@@ -184,7 +184,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "--conformance-evidence": {
         "dest": "conformance_evidence",
         "metavar": "DIR",
-        "help": "write run.har.xz, a recording of every exchange, and a folder for each check that is not met: bytes, "
+        "help": "write run.har.xz, a recording of every exchange, and a folder for each row that is not met: bytes, "
         "and programs that send them again",
     },
     "--target-replay": {

@@ -25,7 +25,7 @@ from conformance.report import bar, places
 from conformance.report.findings import brief, missing_role
 from conformance.report.view import NOT_RUN, TITLES, Requirement, View, gate_sentence
 from conformance.terms.extensions import GRPC, transport_of
-from conformance.terms.ledger import Concern
+from conformance.terms.ledger import CONCERNS
 from conformance.terms.links import is_url
 from conformance.terms.outcome import WORDS as OUTCOME_WORDS
 from conformance.terms.outcome import Outcome
@@ -54,13 +54,6 @@ MARKS: Mapping[str, str] = {
     "nonconformant": "\u2717",
     "incomplete": "!",
     "not_applicable": "\u2013",
-}
-
-
-CONCERNS: Mapping[str, str] = {
-    Concern.EXCHANGE: "a request that a conforming client may send gets its right answer, or a well-formed error",
-    Concern.REFUSAL: "a request that the protocol's documents call wrong is refused, and nothing comes of it",
-    Concern.TRANSPORT: "HTTP, gRPC and JSON, as far as legal requests and readable answers need them",
 }
 
 

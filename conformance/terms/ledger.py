@@ -51,9 +51,17 @@ class Basis(StrEnum):
 class Concern(StrEnum):
     """What a requirement is about, which bounds the warrant of a MUST."""
 
-    EXCHANGE = "exchange"  # a request that a conforming client may send gets its right answer, or a well-formed error
-    REFUSAL = "refusal"  # a request that the protocol's documents call wrong is refused, and nothing comes of it
-    TRANSPORT = "transport"  # HTTP, gRPC and JSON, as far as legal requests and readable answers need them
+    EXCHANGE = "exchange"
+    REFUSAL = "refusal"
+    TRANSPORT = "transport"
+
+
+CONCERNS: Mapping[Concern, str] = {
+    Concern.EXCHANGE: "a request that a conforming client may send gets its right answer, or a well-formed error",
+    Concern.REFUSAL: "a request that the protocol's own documents call wrong is refused, and nothing comes of it",
+    Concern.TRANSPORT: "HTTP, gRPC and JSON, as far as they decide whether a legal request is understood and an answer "
+    "can be read",
+}
 
 
 class Party(StrEnum):

@@ -56,7 +56,7 @@ WORDS: Mapping[Outcome, Wording] = {
     Outcome.ERROR: Wording(
         "error", "error", "the suite could not judge: the target was gone, or a fault of the suite's own"
     ),
-    Outcome.BLOCKED: Wording("blocked", "blocked", "what the check rests on fails already, so nothing can be said"),
+    Outcome.BLOCKED: Wording("blocked", "blocked", "what the row rests on fails already, so nothing can be said"),
     Outcome.ADVISORY: Wording("advice", "advice", "a SHOULD is not met"),
     Outcome.OBSERVED: Wording("observed", "observed", "the documents leave it open; what the server does is recorded"),
     Outcome.PASS: Wording("pass", "passed", "judged and met"),

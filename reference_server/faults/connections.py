@@ -86,7 +86,7 @@ async def letters_decoded_segment_by_segment(_original: Any, http: Request, _lim
     return b"".join(piece.decode("utf-8", "replace").encode() for piece in pieces)
 
 
-@fault("http_body.read", breaks=("HTTP-SEGMENTS", "HTTP-CHUNKED"))
+@fault("http_body.read", breaks="HTTP-SEGMENTS")
 async def binary_data_not_waited_for(_original: Any, http: Request, _limit: int) -> bytes:
     """When a segment ends with the JSON, what is there is taken for the whole body."""
     pieces = await _pieces(http)
@@ -94,7 +94,7 @@ async def binary_data_not_waited_for(_original: Any, http: Request, _limit: int)
     return pieces[0] if pieces and ends_with_the_json else b"".join(pieces)
 
 
-@fault("http_body.read", breaks=("HTTP-SEGMENTS", "HTTP-CHUNKED"))
+@fault("http_body.read", breaks="HTTP-SEGMENTS")
 async def short_read_taken_for_the_end(_original: Any, http: Request, _limit: int) -> bytes:
     """A read that brings fewer than four bytes is taken for the end of the body."""
     pieces = await _pieces(http)

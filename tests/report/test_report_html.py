@@ -257,7 +257,7 @@ def test_what_was_not_judged_over_grpc_does_not_count_over_http() -> None:
     assert "2 of 2 MUSTs that apply are met." in summary
     assert "MUST 2 passed Rows" in summary
     assert "1 of transports and extensions that this run is not about" in summary
-    assert "Every check was judged." in text(by_id(page, "unjudged"))
+    assert "Every row was judged." in text(by_id(page, "unjudged"))
     assert text(by_id(page, "req-OIP-ENDPOINTS/grpc")).startswith("\u2013 n/a OIP-ENDPOINTS/grpc MUST")
 
 

@@ -199,7 +199,7 @@ def test_the_program_of_the_evidence_sends_at_once_what_was_in_flight(tmp_path: 
 @pytest.mark.parametrize(
     ("prepare", "message"),
     [
-        (lambda _: None, "e: no evidence of a failed check there"),
+        (lambda _: None, "e: no evidence of a failed row there"),
         (
             lambda folder: (folder / "check.json").write_text("{}"),
             "is no evidence of this suite: $: 'check' is a required",
