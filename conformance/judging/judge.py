@@ -218,7 +218,7 @@ class Judge:
             return False
         for place, (client, is_met) in enumerate(((other, True), (other, True), (own, False), (own, False))):
             with self.target.scope(f"{key(check.id, row.id)}, again {place}", client=client):
-                if self._is_met(check, row) is not is_met:
+                if self._judge_again(check, row) is not is_met:
                     return False
         is_call = unmet.reply.is_over_grpc if unmet.reply else check.is_over_grpc
         ours, theirs = (client.grpc if is_call else client.http for client in (own, other))
@@ -227,7 +227,7 @@ class Judge:
         unmet.requirement = _CLIENT_NAME
         return True
 
-    def _is_met(self, check: Check, row: Row) -> bool | None:
+    def _judge_again(self, check: Check, row: Row) -> bool | None:
         """Say whether a row is met when it is sent again; None where that says nothing."""
         try:
             self._judged(check, row)
