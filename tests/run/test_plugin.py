@@ -37,7 +37,7 @@ def test_two_workers_reach_the_same_verdicts(tmp_path: Path, small: str) -> None
         wanted = ("-k", "ordering or state", "--conformance-profile=quick", f"--conformance-report={name}.json")
         judge(tmp_path, f"--target-url={small}", *wanted, "-q", *workers)
     one, two = (valid_report(tmp_path / f"{name}.json") for name in ("one", "two"))
-    keys = ("id", "row", "outcome", "message", "observation", "exchanges")
+    keys = ("check", "row", "outcome", "message", "observation", "exchanges")
     assert [[c[k] for k in keys] for c in one["rows"]] == [[c[k] for k in keys] for c in two["rows"]]
     assert (one["verdict"], one["requirements"]) == (two["verdict"], two["requirements"])
 
