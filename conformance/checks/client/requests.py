@@ -113,6 +113,19 @@ def uses_one_form(client: Client, inference: Inference, own: Sequence[str]) -> N
     expect_sent(client.infer(inference, small_answer(inference)), own)
 
 
+def byte_order_row(datatype: str) -> Row:
+    """Return a row over gRPC of elements longer than a byte in raw contents."""
+    made = asking(f"byte-order-{datatype}", [tensor(datatype, "IN0", datatype, (5,))])
+    return bare_row(datatype, made, "CLIENT-SENDS-LITTLE-ENDIAN")
+
+
+@check("client-grpc.sends-little-endian", answers="CLIENT-SENDS-LITTLE-ENDIAN", over=(GRPC,))
+@rows(*map(byte_order_row, ("INT16", "UINT32", "INT64", "FP16", "FP64")))
+def sends_little_endian(client: Client, inference: Inference, own: Sequence[str]) -> None:
+    """Elements in raw contents have the least significant byte first."""
+    expect_sent(client.infer(inference, small_answer(inference)), own)
+
+
 @check("client.states-the-content-type", answers="CLIENT-SENDS-CONTENT-TYPE")
 @rows(*[bare_row(form, small(f"type-{form}", form), "CLIENT-SENDS-CONTENT-TYPE") for form in FORMS])
 def states_the_content_type(client: Client, inference: Inference, own: Sequence[str]) -> None:

@@ -159,7 +159,7 @@ def bool_as_255_in_calls(original: Original, tensor: Tensor) -> bytes:
     return made.replace(b"\x01", b"\xff") if tensor.datatype == "BOOL" else made
 
 
-@fault("grpc_request.entry", misses="CLIENT-SENDS-VALUES/grpc")
+@fault("grpc_request.entry", misses="CLIENT-SENDS-LITTLE-ENDIAN")
 def elements_big_endian_in_calls(original: Original, tensor: Tensor) -> bytes:
     """Elements are big-endian in raw_input_contents."""
     made = bytes(original(tensor))
