@@ -74,7 +74,10 @@ def sends_both_forms_at_once(client: Client, inference: Inference, own: Sequence
 # --- the frame --------------------------------------------------------------------------------------------------------
 
 WHOLE = ("CLIENT-SENDS-WHOLE", "CLIENT-SENDS-JSON", "CLIENT-SENDS-MEMBERS", "CLIENT-SENDS-MEMBER-ONCE")
-BINARY = ("CLIENT-SENDS-HEADER", "CLIENT-SENDS-HEADER-LENGTH", "CLIENT-SENDS-PARAMETERS", "CLIENT-SENDS-DATA-OR-SIZE")
+BINARY = (
+    *("CLIENT-SENDS-HEADER", "CLIENT-SENDS-HEADER-LENGTH", "CLIENT-SENDS-DATA-OR-SIZE"),
+    *("CLIENT-SENDS-PARAMETERS", "CLIENT-SENDS-PARAMETERS-PLACE"),
+)
 
 
 def frame_rows() -> Iterator[Row]:
