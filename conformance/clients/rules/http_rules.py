@@ -39,6 +39,7 @@ RULES: Final[tuple[_Rule, ...]] = (
     _Rule("CLIENT-SENDS-CLASSIFICATION", members.classification),
     _Rule("CLIENT-SENDS-CLASSIFICATION-PLACE", members.classification_place),
     _Rule("CLIENT-SENDS-DATA", tensors.data),
+    _Rule("CLIENT-SENDS-DATA-VALUES", tensors.data_values),
     _Rule("CLIENT-SENDS-FP16", tensors.half_precision),
     _Rule("CLIENT-SENDS-HEADER", tensors.header_once),
     _Rule(
