@@ -60,7 +60,7 @@ def _value_findings(request: TakenApart) -> list[Finding]:
 
 def _are_scalars(values: Any) -> bool:
     """Whether values are an array, or arrays in each other, of numbers, strings and booleans."""
-    level = values if isinstance(values, list) else [None]
+    level: list[Any] = values if isinstance(values, list) else [None]
     while level and isinstance(level[0], list):
         if not all(isinstance(one, list) for one in level):
             return False
