@@ -16,10 +16,11 @@ from conformance.checks.support.datatypes import identity
 from conformance.checks.support.json_writing import with_json
 from conformance.checks.support.refusals import Refusal, refusal_rows
 from conformance.expect.expectation import expect
-from conformance.expect.refusals import expect_refusal
-from conformance.expect.unmet import Unmet
+from conformance.expect.refusals import expect_refusal, is_refused
+from conformance.expect.unmet import NotApplicable, Unmet
 from conformance.roles.model import Make, Model
 from conformance.terms.check import Row, check, rows
+from conformance.terms.text import safe
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.datatypes import INTEGERS, lookup
@@ -64,6 +65,8 @@ STRINGS: Mapping[str, Mapping[str, str]] = {
     },
     "empty-and-blank": {'""': "", '" "': " ", '"  a "': "  a ", r'"\u0020"': " ", r'"\t"': "\t"},
 }
+# What a parser may limit: digits beyond those of a double (RFC 8259, 6), and the characters of strings (9).
+LIMITABLE = ("many-digits", "nul")
 # How many elements there are, and which of them are the only ones that are true; None: all.
 TRUTHS: Mapping[str, tuple[int, Sequence[int] | None]] = {
     "all-of-8": (8, None),
@@ -82,7 +85,8 @@ def _bools(count: int, true: Sequence[int] | None) -> list[tuple[str, bool]]:
 
 def _rows_of(datatype: str, groups: Mapping[str, Spelled]) -> list[Row]:
     return [
-        Row(f"{datatype}-{name}", (list(group.items()),), role=identity(datatype)) for name, group in groups.items()
+        Row(f"{datatype}-{name}", (list(group.items()), name in LIMITABLE), role=identity(datatype))
+        for name, group in groups.items()
     ]
 
 
@@ -91,7 +95,7 @@ VALUES: tuple[Row, ...] = (
     *_rows_of("FP32", FLOATS),
     *[row for datatype in INTEGERS for row in _rows_of(datatype, {"limits": _limits(datatype)})],
     *_rows_of("BYTES", STRINGS),
-    *[Row(f"BOOL-{name}", (_bools(*truth),), role="identity_bool") for name, truth in TRUTHS.items()],
+    *[Row(f"BOOL-{name}", (_bools(*truth), False), role="identity_bool") for name, truth in TRUTHS.items()],
 )
 
 
@@ -105,9 +109,12 @@ def spelled(model: Model, elements: Sequence[str]) -> Message:
 
 @check("json.elements-are-what-they-spell", answers="OIP-VALUE")
 @rows(*VALUES)
-def elements_are_what_they_spell(target: Target, model: Model, elements: Sequence[tuple[str, Any]]) -> None:
+def elements_are_what_they_spell(
+    target: Target, model: Model, elements: Sequence[tuple[str, Any]], may_be_limited: bool
+) -> None:
     """Each element of JSON data comes back as the value that its text spells."""
     reply = target.infer(spelled(model, [text for text, _ in elements]))
+    _expect_no_limit(target, model, reply, may_be_limited)
     values = [value for _, value in elements]
     try:
         _expect_values(reply, model, values)
@@ -117,11 +124,24 @@ def elements_are_what_they_spell(target: Target, model: Model, elements: Sequenc
 
 
 @check("json.strings-have-the-length-that-they-spell", answers="OIP-VALUE", role="string_length")
-@rows(*[Row(name, (list(group.items()),)) for name, group in STRINGS.items()])
-def strings_have_the_length_that_they_spell(target: Target, model: Model, elements: Sequence[tuple[str, str]]) -> None:
+@rows(*[Row(name, (list(group.items()), name in LIMITABLE)) for name, group in STRINGS.items()])
+def strings_have_the_length_that_they_spell(
+    target: Target, model: Model, elements: Sequence[tuple[str, str]], may_be_limited: bool
+) -> None:
     """A string in JSON data has the bytes of its text in UTF-8, every character counted."""
     reply = target.infer(spelled(model, [text for text, _ in elements]))
+    _expect_no_limit(target, model, reply, may_be_limited)
     _expect_values(reply, model, [value for _, value in elements])
+
+
+def _expect_no_limit(target: Target, model: Model, reply: Reply, may_be_limited: bool) -> None:
+    """Expect that a text is not refused which a parser may have a limit for.
+
+    Raises:
+        NotApplicable: it is refused, which no sentence forbids.
+    """
+    if may_be_limited and is_refused(target, model, reply):
+        raise NotApplicable(f"the target has a limit for such texts: {safe(reply.outcome())}")
 
 
 def _expect_values(reply: Reply, model: Model, values: Sequence[Any], requirement: str | None = None) -> None:

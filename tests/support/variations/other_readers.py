@@ -26,6 +26,14 @@ def undefined_members_refused_at_each_level(original: Any, data: Any) -> Any:
     return found
 
 
+@variation("strict_json.parse_object")
+def numbers_beyond_doubles_and_nul_are_refused(original: Any, data: Any) -> Any:
+    """JSON with a number of more digits than a double holds, or with NUL in a string, is refused."""
+    if re.search(rb"[0-9]\.[0-9]{17}|\\\\u0000", bytes(data)):
+        raise InferenceError("more than this reader holds")
+    return original(data)
+
+
 @variation("app.Service.find")
 def no_paths_with_a_version(original: Any, service: Any, http: Any) -> Any:
     """There are no paths with a version, though metadata list one."""
