@@ -65,8 +65,8 @@ STRINGS: Mapping[str, Mapping[str, str]] = {
     },
     "empty-and-blank": {'""': "", '" "': " ", '"  a "': "  a ", r'"\u0020"': " ", r'"\t"': "\t"},
 }
-# What a parser may limit: digits beyond those of a double (RFC 8259, 6), and the characters of strings (9).
-LIMITABLE = ("many-digits", "nul")
+# What a parser may limit: digits beyond those of a double (RFC 8259, 6).
+LIMITABLE = ("many-digits",)
 # How many elements there are, and which of them are the only ones that are true; None: all.
 TRUTHS: Mapping[str, tuple[int, Sequence[int] | None]] = {
     "all-of-8": (8, None),
@@ -112,9 +112,14 @@ def spelled(model: Model, elements: Sequence[str]) -> Message:
 def elements_are_what_they_spell(
     target: Target, model: Model, elements: Sequence[tuple[str, Any]], may_be_limited: bool
 ) -> None:
-    """Each element of JSON data comes back as the value that its text spells."""
+    """Each element of JSON data comes back as the value that its text spells.
+
+    Raises:
+        NotApplicable: the target refuses more digits than a double holds, which no sentence forbids.
+    """
     reply = target.infer(spelled(model, [text for text, _ in elements]))
-    _expect_no_limit(target, model, reply, may_be_limited)
+    if may_be_limited and is_refused(target, model, reply):
+        raise NotApplicable(f"the target has a limit for such texts: {safe(reply.outcome())}")
     values = [value for _, value in elements]
     try:
         _expect_values(reply, model, values)
@@ -124,24 +129,11 @@ def elements_are_what_they_spell(
 
 
 @check("json.strings-have-the-length-that-they-spell", answers="OIP-VALUE", role="string_length")
-@rows(*[Row(name, (list(group.items()), name in LIMITABLE)) for name, group in STRINGS.items()])
-def strings_have_the_length_that_they_spell(
-    target: Target, model: Model, elements: Sequence[tuple[str, str]], may_be_limited: bool
-) -> None:
+@rows(*[Row(name, (list(group.items()),)) for name, group in STRINGS.items()])
+def strings_have_the_length_that_they_spell(target: Target, model: Model, elements: Sequence[tuple[str, str]]) -> None:
     """A string in JSON data has the bytes of its text in UTF-8, every character counted."""
     reply = target.infer(spelled(model, [text for text, _ in elements]))
-    _expect_no_limit(target, model, reply, may_be_limited)
     _expect_values(reply, model, [value for _, value in elements])
-
-
-def _expect_no_limit(target: Target, model: Model, reply: Reply, may_be_limited: bool) -> None:
-    """Expect that a text is not refused which a parser may have a limit for.
-
-    Raises:
-        NotApplicable: it is refused, which no sentence forbids.
-    """
-    if may_be_limited and is_refused(target, model, reply):
-        raise NotApplicable(f"the target has a limit for such texts: {safe(reply.outcome())}")
 
 
 def _expect_values(reply: Reply, model: Model, values: Sequence[Any], requirement: str | None = None) -> None:

@@ -27,9 +27,9 @@ def undefined_members_refused_at_each_level(original: Any, data: Any) -> Any:
 
 
 @variation("strict_json.parse_object")
-def numbers_beyond_doubles_and_nul_are_refused(original: Any, data: Any) -> Any:
-    """JSON with a number of more digits than a double holds, or with NUL in a string, is refused."""
-    if re.search(rb"[0-9]\.[0-9]{17}|\\\\u0000", bytes(data)):
+def numbers_of_more_digits_than_doubles_are_refused(original: Any, data: Any) -> Any:
+    """JSON with a fraction of more digits than a double holds is refused."""
+    if re.search(rb"(?=[0-9]*\.)[1-9](?:\.?[0-9]){17,}", bytes(data)):
         raise InferenceError("more than this reader holds")
     return original(data)
 
