@@ -79,7 +79,7 @@ def _unexpected(rows: Sequence[Mapping[str, Any]], known: Sequence[Known]) -> It
     for row in rows:
         if row["outcome"] in UNMET and not any(entry.explains(row) for entry in known):
             requirements = " ".join(unmet_requirements(row))
-            yield f"UNEXPECTED  {row['outcome']} {requirements} {row['id']} [{row['row']}]: {row['message']}"
+            yield f"UNEXPECTED  {row['outcome']} {requirements} {row['check']} [{row['row']}]: {row['message']}"
 
 
 def _not_seen(rows: Sequence[Mapping[str, Any]], known: Sequence[Known]) -> Iterator[str]:
