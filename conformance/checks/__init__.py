@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cache
 from types import ModuleType
 
@@ -60,19 +59,11 @@ def modules_of(package: str) -> Iterator[ModuleType]:
         yield importlib.import_module(f"{__name__}.{package}.{name}")
 
 
-class DuplicateIdError(ValueError):
-    """Two checks have one id, or two rows of a check; a report could not tell them apart."""
-
-
 @cache
-def every(*, of_clients: bool) -> tuple[Check, ...]:
-    """Return every check of servers, or of clients, package by package and in the order of their texts.
-
-    Raises:
-        DuplicateIdError: an id stands twice.
-    """
+def _every(*, of_clients: bool) -> tuple[Check, ...]:
+    """Return every check of servers, or of clients, package by package and in the order of their texts."""
     areas = OF_CLIENTS if of_clients else [area for area in PACKAGES if area not in OF_CLIENTS]
-    loaded = tuple(
+    return tuple(
         value
         for package in dict.fromkeys(PACKAGES[area] for area in areas)
         for module in modules_of(package)
@@ -80,40 +71,29 @@ def every(*, of_clients: bool) -> tuple[Check, ...]:
         if isinstance(found, Check) and found.body.__module__ == module.__name__
         for value in (found, *found.also)
     )
-    expect_unique_ids(loaded)
-    return loaded
-
-
-def expect_unique_ids(checks: Sequence[Check]) -> None:
-    """Expect that no two checks have one id, and no two rows of a check.
-
-    Raises:
-        DuplicateIdError: two have; the message names the check, its modules and the row.
-    """
-    seen: dict[str, Check] = {}
-    for check in checks:
-        other = seen.setdefault(check.id, check)
-        if other is not check:
-            modules = dict.fromkeys((other.body.__module__, check.body.__module__))
-            raise DuplicateIdError(f"two checks have the id {check.id}, in {' and '.join(modules)}")
-        if len({row.id for row in check.rows}) < len(check.rows):
-            counts = Counter(row.id for row in check.rows)
-            twice = ", ".join(repr(row) for row, count in counts.items() if count > 1)
-            raise DuplicateIdError(f"two rows of {check.id}, in {check.body.__module__}, have one id: {twice}")
 
 
 @cache
 def of_area(area: str) -> tuple[Check, ...]:
     """Return the checks of one area, those of its own package first."""
     home = f"{__name__}.{PACKAGES[area]}."
-    found = [check for check in every(of_clients=area in OF_CLIENTS) if check.area == area]
+    found = [check for check in _every(of_clients=area in OF_CLIENTS) if check.area == area]
     return tuple(sorted(found, key=lambda check: not check.body.__module__.startswith(home)))
 
 
 @cache
 def load() -> tuple[Check, ...]:
-    """Return every check that is run on model roles, or without any model."""
-    return tuple(check for area in AREAS for check in of_area(area))
+    """Return every check that is run on model roles, or without any model.
+
+    Raises:
+        ValueError: two checks have one id, or two rows of a check.
+    """
+    checks = tuple(check for area in AREAS for check in of_area(area))
+    for ids in ([check.id for check in checks], *[[row.id for row in check.rows] for check in checks]):
+        twice = sorted({identity for identity in ids if ids.count(identity) > 1})
+        if twice:
+            raise ValueError(f"not unique: {', '.join(twice)}")
+    return checks
 
 
 def answers_by_requirement() -> dict[str, list[str]]:

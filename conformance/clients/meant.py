@@ -26,10 +26,6 @@ from conformance.wire.taken_apart_request import TakenApart
 # Which inputs there are cannot be told.
 _UNNAMED: Final = frozenset({"inputs-missing", "inputs-invalid", "inputs-too-many", "input-invalid"})
 
-_VALUES: Final = "CLIENT-SENDS-VALUES"
-# Over gRPC alone: no sentence names a byte order for raw contents.
-_BYTE_ORDER: Final = "CLIENT-SENDS-LITTLE-ENDIAN"
-
 _Named = tuple[str, Fault]
 
 
@@ -40,7 +36,7 @@ def differences(received: Received, inference: Inference) -> tuple[Miss, ...]:
     """
     if received.is_over_grpc:
         call = taken_apart_call.take_apart(received)
-        found = [] if call is None else list(_of_call(call, inference))
+        found = [] if call is None else [(f"{name}/grpc", fault) for name, fault in _of_call(call, inference)]
     else:
         found = list(_of_request(taken_apart_request.take_apart(received), inference))
     first: dict[str, Fault] = {}
@@ -49,19 +45,14 @@ def differences(received: Received, inference: Inference) -> tuple[Miss, ...]:
     return tuple(Miss(name, *fault) for name, fault in first.items())
 
 
-def _of_tensors(
-    inputs: Sequence[Output], data: bytes, inference: Inference, text: bytes = b"", byte_order: str = _VALUES
-) -> Iterator[_Named]:
-    """Yield how the inputs differ from the caller's; their elements are not said to where their order is wrong.
-
-    `byte_order` is the requirement that elements in the other byte order do not meet.
-    """
+def _of_tensors(inputs: Sequence[Output], data: bytes, inference: Inference, text: bytes = b"") -> Iterator[_Named]:
+    """Yield how the inputs differ from the caller's; their elements are not said to where their order is wrong."""
     displaced = order_fault(data, [one for one in inputs if one.binary], inference)
     if displaced is not None:
         yield "CLIENT-SENDS-ORDER", displaced
     for found in value_faults(inputs, inference, text):
         if displaced is None or not found.is_of_elements:
-            yield byte_order if found.is_of_byte_order else _VALUES, found.fault
+            yield "CLIENT-SENDS-VALUES", found.fault
 
 
 # --- over HTTP -------------------------------------------------------------------------------------------------------
@@ -117,16 +108,11 @@ def _of_raw(request: TakenApart, inference: Inference) -> Iterator[_Named]:
 
 
 def _of_call(call: TakenApartCall, inference: Inference) -> Iterator[_Named]:
-    for name, fault in _differences_of_call(call, inference):
-        yield name if name == _BYTE_ORDER else f"{name}/grpc", fault
-
-
-def _differences_of_call(call: TakenApartCall, inference: Inference) -> Iterator[_Named]:
     message = call.message
     if message.model_name != inference.model:
         yield "CLIENT-SENDS-POST", Fault(f"the model {shown(inference.model)}", shown(message.model_name))
     if inference.version is not None and message.model_version != inference.version:
         yield "CLIENT-SENDS-POST", Fault(f"the version {shown(inference.version)}", shown(message.model_version))
     data = b"".join(call.body[slice(*span)] for span in call.entries)
-    yield from _of_tensors(call.inputs, data, inference, byte_order=_BYTE_ORDER)
+    yield from _of_tensors(call.inputs, data, inference)
     yield from (("CLIENT-SENDS-OUTPUTS", fault) for fault in output_faults(of_call(message), inference))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from conformance.clients.inference import AskedOutput, Inference
-from conformance.clients.rules.members import CLASSIFICATION, is_count
+from conformance.clients.rules.members import CLASSIFICATION, is_count, misplaced
 from conformance.clients.rules.rule import Fault
 from conformance.wire.finding import shown, shown_name
 from conformance.wire.grpc_request import Pb
@@ -28,14 +28,15 @@ class Asked(NamedTuple):
 class Asks(NamedTuple):
     """What a request asks for: the listed outputs by their names, the forms of outputs that are not listed, the id.
 
-    What the rules say of the list is not said again: without `has_names` it is not compared. A parameter in another
-    place than its own asks for nothing.
+    What the rules say of the list, or of where the count of classes stands, is not said again: without `has_names` and
+    `has_counts` these are not compared.
     """
 
     outputs: Mapping[str, Asked]
     rest: frozenset[Form]
     id: Any
     has_names: bool = True
+    has_counts: bool = True
 
 
 _EITHER: frozenset[Form] = frozenset(("binary", "json"))
@@ -43,7 +44,8 @@ _EITHER: frozenset[Form] = frozenset(("binary", "json"))
 
 def of_request(document: Mapping[str, Any]) -> Asks:
     """Return what the JSON of a request asks for."""
-    rest = _form_of(_parameters(document).get("binary_data_output"))
+    astray = misplaced(document)
+    rest = _EITHER if astray - {CLASSIFICATION} else _form_of(_parameters(document).get("binary_data_output"))
     # Whether `binary_data_output` speaks for a listed output without a parameter of its own has two readings.
     unsaid: frozenset[Form] = _EITHER if "binary" in rest else rest
     listed = document.get("outputs") or []
@@ -55,7 +57,7 @@ def of_request(document: Mapping[str, Any]) -> Asks:
         own = given.get("binary_data")
         outputs[item["name"]] = Asked(unsaid if own is None else _form_of(own), given.get(CLASSIFICATION))
     has_names = isinstance(listed, list) and len(named) == len(listed)
-    return Asks(outputs, rest, document.get("id"), has_names)
+    return Asks(outputs, rest, document.get("id"), has_names, CLASSIFICATION not in astray)
 
 
 def of_call(message: Pb) -> Asks:
@@ -66,7 +68,8 @@ def of_call(message: Pb) -> Asks:
         else Asked(_EITHER)
         for entry in message.outputs
     }
-    return Asks(outputs, _EITHER, message.id, all(outputs))
+    has_counts = not any(CLASSIFICATION in owner.parameters for owner in (message, *message.inputs))
+    return Asks(outputs, _EITHER, message.id, all(outputs), has_counts)
 
 
 def _parameters(owner: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -113,7 +116,7 @@ def _of_names(asks: Asks, outputs: tuple[AskedOutput, ...]) -> Iterator[Fault]:
 
 def _of_one(name: str, asks: Asks, form: Form | None, classes: int | None) -> Iterator[Fault]:
     asked = asks.outputs[name]
-    if asked.classes != classes and (asked.classes is None or is_count(asked.classes)):
+    if asks.has_counts and asked.classes != classes and (asked.classes is None or is_count(asked.classes)):
         wanted = "the tensor" if classes is None else f"{classes} classes"
         yield Fault(f"{wanted} of {shown_name(name)}", "the tensor" if asked.classes is None else shown(asked.classes))
     if form is not None and form not in asked.forms:

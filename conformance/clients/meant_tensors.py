@@ -21,15 +21,10 @@ _NEGATIVE_ZERO: Final = re.compile(rb"-0(?![0-9.eE])")
 
 
 class TensorFault(NamedTuple):
-    """A fault, and whether it is about elements; else it is about what the tensor is called or declared.
-
-    Attributes:
-        is_of_byte_order: the elements are those of the caller in the other byte order.
-    """
+    """A fault, and whether it is about elements; else it is about what the tensor is called or declared."""
 
     fault: Fault
     is_of_elements: bool = False
-    is_of_byte_order: bool = False
 
 
 def value_faults(inputs: Sequence[Output], inference: Inference, text: bytes) -> Iterator[TensorFault]:
@@ -66,7 +61,7 @@ def _of_one(one: Output, wanted: Tensor, *, keeps_sign: bool) -> Iterator[Tensor
         if index is not None:
             expected = f"{one.label} element {index}: {_element(wanted.array, index)}"
             fault = Fault(expected, _element(one.array, index), None if one.span is None else one.span[0])
-            yield TensorFault(fault, is_of_elements=True, is_of_byte_order=_is_byte_swapped(one, one.array, wanted))
+            yield TensorFault(fault, is_of_elements=True)
 
 
 def _difference(one: Output, array: Array, wanted: Tensor, *, keeps_sign: bool) -> int | None:
@@ -77,15 +72,6 @@ def _difference(one: Output, array: Array, wanted: Tensor, *, keeps_sign: bool) 
         differs = np.flatnonzero(sent != meant)
         return int(differs[0]) if differs.size else None
     return first_difference(wanted.array, array, wanted.datatype, json=not one.binary and not keeps_sign)
-
-
-def _is_byte_swapped(one: Output, array: Array, wanted: Tensor) -> bool:
-    """Whether binary elements are those of the caller with their bytes in the other order."""
-    if not one.binary or wanted.datatype == "BYTES":
-        return False
-    bits = f"u{wanted.array.dtype.itemsize}"
-    sent, meant = (np.ascontiguousarray(each).reshape(-1).view(bits) for each in (array, wanted.array))
-    return bool(np.array_equal(sent.byteswap(), meant))
 
 
 def _element(array: Array, index: int) -> str:

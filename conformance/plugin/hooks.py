@@ -12,14 +12,12 @@ from typing import Any
 
 import pytest
 
-from conformance import checks
 from conformance.judging.conclusion import nothing_judged
 from conformance.plugin import collection, junit, keywords, loading, markers, printing, pytest_reports, signals
 from conformance.plugin.base_run import BaseRun
 from conformance.plugin.options import names_client
 from conformance.plugin.progress import Progress
 from conformance.plugin.run import Run
-from conformance.terms.ledger import Party
 from conformance.terms.result import CheckResult
 from conformance.transport.journal import JournalError
 
@@ -97,14 +95,9 @@ class Hooks:
             raise self._interrupt
         if self.run.options.junit == "requirements":
             junit.begin(self.config)
-        is_suite = self.config.args == [str(collection.FOLDER)]  # other people's tests have words of their own
-        if self.run.conclusion is None and is_suite:
-            try:
-                checks.every(of_clients=self.run.party is Party.CLIENT)
-                keywords.make_exact(self.config, self.run.party)
-            except checks.DuplicateIdError as error:
-                self.run.conclusion = nothing_judged(str(error))
         if self.run.conclusion is None:
+            if self.config.args == [str(collection.FOLDER)]:  # other people's tests have words of their own
+                keywords.make_exact(self.config, self.run.party)
             return None
         if self.config.pluginmanager.has_plugin("dsession"):
             self.config.pluginmanager.unregister(name="dsession")  # it has no workers to wait for

@@ -183,10 +183,7 @@ FORM_ROWS = (
     form_row("json-instead-of-binary", ("binary", "binary"), Style(form="json")),
     form_row("json-instead-with-header", ("binary", "binary"), Style(form="json", header=ALWAYS)),
     form_row("all-empty-with-header", ("binary", "binary"), Style(), (0,)),
-    replace(
-        form_row("all-empty-without-header", ("binary", "binary"), Style(header="never"), (0,)),
-        answers=("CLIENT-READS-FORM-EMPTY",),
-    ),
+    form_row("all-empty-without-header", ("binary", "binary"), Style(header="never"), (0,)),
     form_row("empty-beside-json", ("binary", "json"), Style(), (2, 0)),
     no_outputs_row(),
 )

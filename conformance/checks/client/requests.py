@@ -74,10 +74,7 @@ def sends_both_forms_at_once(client: Client, inference: Inference, own: Sequence
 # --- the frame --------------------------------------------------------------------------------------------------------
 
 WHOLE = ("CLIENT-SENDS-WHOLE", "CLIENT-SENDS-JSON", "CLIENT-SENDS-MEMBERS", "CLIENT-SENDS-MEMBER-ONCE")
-BINARY = (
-    *("CLIENT-SENDS-HEADER", "CLIENT-SENDS-HEADER-LENGTH", "CLIENT-SENDS-DATA-OR-SIZE"),
-    *("CLIENT-SENDS-PARAMETERS", "CLIENT-SENDS-PARAMETERS-PLACE"),
-)
+BINARY = ("CLIENT-SENDS-HEADER", "CLIENT-SENDS-HEADER-LENGTH", "CLIENT-SENDS-PARAMETERS", "CLIENT-SENDS-DATA-OR-SIZE")
 
 
 def frame_rows() -> Iterator[Row]:
@@ -113,19 +110,6 @@ def one_form_row(form: Form) -> Row:
 @rows(*map(one_form_row, FORMS))
 def uses_one_form(client: Client, inference: Inference, own: Sequence[str]) -> None:
     """A request has raw contents or typed contents."""
-    expect_sent(client.infer(inference, small_answer(inference)), own)
-
-
-def byte_order_row(datatype: str) -> Row:
-    """Return a row over gRPC of elements longer than a byte in raw contents."""
-    made = asking(f"byte-order-{datatype}", [tensor(datatype, "IN0", datatype, (5,))])
-    return bare_row(datatype, made, "CLIENT-SENDS-LITTLE-ENDIAN")
-
-
-@check("client-grpc.sends-little-endian", answers="CLIENT-SENDS-LITTLE-ENDIAN", over=(GRPC,))
-@rows(*map(byte_order_row, ("INT16", "UINT32", "INT64", "FP16", "FP64")))
-def sends_little_endian(client: Client, inference: Inference, own: Sequence[str]) -> None:
-    """Elements in raw contents have the least significant byte first."""
     expect_sent(client.infer(inference, small_answer(inference)), own)
 
 

@@ -124,7 +124,6 @@ def owed(inference: Inference) -> tuple[str, ...]:
         "CLIENT-SENDS-BYTES": "BYTES" in binary,
         "CLIENT-SENDS-BOOL": "BOOL" in binary,
         "CLIENT-SENDS-DATA": len(binary) < len(pairs),
-        "CLIENT-SENDS-DATA-VALUES": len(binary) < len(pairs),
         "CLIENT-SENDS-BOOL-JSON": ("BOOL", "json") in pairs,
         "CLIENT-SENDS-FP16": "FP16" in binary,
     }

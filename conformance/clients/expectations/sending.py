@@ -62,7 +62,7 @@ def expect_sent(seen: Seen, own: Collection[str] = (), unheard: str = VALUES) ->
 def _first(misses: Sequence[Miss], own: Collection[str]) -> Miss | None:
     of_row = [miss for miss in misses if ledger.requirement(miss.requirement).name in own]
     demanded = [miss for miss in misses if ledger.requirement(miss.requirement).level is Level.MUST]
-    return next(iter((*(miss for miss in of_row if miss in demanded), *of_row, *demanded)), None)
+    return next(iter((*of_row, *demanded)), None)
 
 
 def _unmet(miss: Miss, heard: Heard) -> Unmet:

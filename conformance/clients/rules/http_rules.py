@@ -35,11 +35,8 @@ RULES: Final[tuple[_Rule, ...]] = (
     _Rule("CLIENT-SENDS-MEMBER-ONCE", of_kinds("json-duplicate-member", where=_has_json)),
     _Rule("CLIENT-SENDS-MEMBERS", members.members),
     _Rule("CLIENT-SENDS-PARAMETERS", members.parameters),
-    _Rule("CLIENT-SENDS-PARAMETERS-PLACE", members.parameter_places),
     _Rule("CLIENT-SENDS-CLASSIFICATION", members.classification),
-    _Rule("CLIENT-SENDS-CLASSIFICATION-PLACE", members.classification_place),
     _Rule("CLIENT-SENDS-DATA", tensors.data),
-    _Rule("CLIENT-SENDS-DATA-VALUES", tensors.data_values),
     _Rule("CLIENT-SENDS-FP16", tensors.half_precision),
     _Rule("CLIENT-SENDS-HEADER", tensors.header_once),
     _Rule(

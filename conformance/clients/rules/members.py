@@ -72,42 +72,39 @@ def _is_integer(value: Any) -> bool:
 
 
 def parameters(request: TakenApart) -> Faults:
-    """The parameters of the binary tensor data extension, in their places, are of their types."""
+    """The parameters of the binary tensor data extension are of their types and in their places."""
     if request.document is None:
         return None
     found = [faulty(finding) for finding in request.findings if finding.kind in _OF_SIZES]
     found += _not_objects(request.document)
-    named = _binary_parameters(request.document)
-    for owner, field, name, value in named:
-        if name in _BOOLEANS and not isinstance(value, bool) and _BINARY[name] == owner:
-            found.append(Fault("a boolean", f"{field}.{name}: {shown(value)}"))
+    named = [(owner, field, given) for owner, field, given in _given(request.document) if _BINARY.keys() & given.keys()]
+    for owner, field, given in named:
+        for name in sorted(_BINARY.keys() & given.keys()):
+            found += _binary_parameter(owner, field, name, given[name])
     return found if found or named else None
-
-
-def parameter_places(request: TakenApart) -> Faults:
-    """The parameters of the binary tensor data extension stand in their places alone."""
-    if request.document is None:
-        return None
-    named = _binary_parameters(request.document)
-    found = [
-        Fault(f"{name} in the parameters of {_BINARY[name]}", f"{field}.{name}")
-        for owner, field, name, _ in named
-        if _BINARY[name] != owner
-    ]
-    return found if named else None
 
 
 _OF_SIZES: Final = frozenset({"size-missing", "size-not-integer"})
 
 
-def _binary_parameters(document: Mapping[str, Any]) -> list[tuple[str, str, str, Any]]:
-    """Return whose each parameter is, where it stands, its name and its value."""
-    return [
-        (owner, field, name, given[name])
-        for owner, field, given in _given(document)
-        for name in sorted(_BINARY.keys() & given.keys())
-        if given[name] is not None
-    ]
+def misplaced(document: Mapping[str, Any]) -> set[str]:
+    """Return the parameters of the extensions that stand in a place that is not theirs."""
+    places = {**_BINARY, CLASSIFICATION: _OUTPUT}
+    return {
+        name
+        for owner, _, given in _given(document)
+        for name in places.keys() & given.keys()
+        if given[name] is not None and places[name] != owner
+    }
+
+
+def _binary_parameter(owner: str, field: str, name: str, value: Any) -> Iterator[Fault]:
+    if value is None:
+        return
+    if _BINARY[name] != owner:
+        yield Fault(f"{name} in the parameters of {_BINARY[name]}", f"{field}.{name}")
+    elif name in _BOOLEANS and not isinstance(value, bool):
+        yield Fault("a boolean", f"{field}.{name}: {shown(value)}")
 
 
 def _not_objects(document: Mapping[str, Any]) -> Iterator[Fault]:
@@ -118,30 +115,18 @@ def _not_objects(document: Mapping[str, Any]) -> Iterator[Fault]:
 
 
 def classification(request: TakenApart) -> Faults:
-    """`classification` of a requested output is a count of classes."""
-    given = _classifications(request)
-    asked = [(field, count) for owner, field, count in given if owner == _OUTPUT]
-    found = [Fault("a number of classes", f"{field}: {shown(count)}") for field, count in asked if not is_count(count)]
-    return found if asked else None
-
-
-def classification_place(request: TakenApart) -> Faults:
-    """A count of classes stands in the parameters of a requested output."""
-    given = _classifications(request)
-    found = [
-        Fault(f"{CLASSIFICATION} in the parameters of {_OUTPUT}", field)
-        for owner, field, count in given
-        if owner != _OUTPUT and is_count(count)  # else a parameter of the server's own
-    ]
-    return found if found or any(owner == _OUTPUT for owner, _, _ in given) else None
-
-
-def _classifications(request: TakenApart) -> list[tuple[str, str, Any]]:
-    return [
-        (owner, f"{field}.{CLASSIFICATION}", given[CLASSIFICATION])
-        for owner, field, given in _given(request.document or {})
-        if given.get(CLASSIFICATION) is not None
-    ]
+    """`classification` is a count of classes, in the parameters of a requested output."""
+    if request.document is None:
+        return None
+    named = [place for place in _given(request.document) if place[2].get(CLASSIFICATION) is not None]
+    found: list[Fault] = []
+    for owner, field, given in named:
+        count = given[CLASSIFICATION]
+        if owner == _OUTPUT and not is_count(count):
+            found.append(Fault("a number of classes", f"{field}.{CLASSIFICATION}: {shown(count)}"))
+        elif owner != _OUTPUT and is_count(count):  # else a parameter of the server's own
+            found.append(Fault(f"{CLASSIFICATION} in the parameters of {_OUTPUT}", f"{field}.{CLASSIFICATION}"))
+    return found if found or any(owner == _OUTPUT for owner, _, _ in named) else None
 
 
 def is_count(value: Any) -> bool:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from conformance.clients.rules.rule import Fault, Faults, faulty
-from conformance.wire.finding import Finding, shown
+from conformance.wire.finding import shown
 from conformance.wire.outputs import Output
 from conformance.wire.request import INFERENCE_HEADER
 from conformance.wire.taken_apart_request import TakenApart
@@ -33,39 +33,11 @@ def in_json(request: TakenApart) -> list[Output]:
 
 def data(request: TakenApart) -> Faults:
     """An input that is not binary has its elements in `data`, flat or nested as its shape says."""
-    values = _value_findings(request)
-    found = [faulty(one) for one in request.findings if one.kind in _DATA and one not in values]
+    found = [faulty(finding) for finding in request.findings if finding.kind in _DATA]
     given = in_json(request)
     items = request.items()
     found += [fault for one in given if one.array is not None for fault in _nesting(one, items[one.index]["data"])]
     return found if found or given else None
-
-
-def data_values(request: TakenApart) -> Faults:
-    """Elements of `data` are values of the input's datatype."""
-    found = [faulty(finding) for finding in _value_findings(request)]
-    return found if found or in_json(request) else None
-
-
-def _value_findings(request: TakenApart) -> list[Finding]:
-    """Return what is wrong with elements that are numbers, strings or booleans, but none of the datatype."""
-    items = request.items()
-    return [
-        finding
-        for one in in_json(request)
-        for finding in one.findings
-        if finding.kind == "data-value" and _are_scalars(items[one.index]["data"])
-    ]
-
-
-def _are_scalars(values: Any) -> bool:
-    """Whether values are an array, or arrays in each other, of numbers, strings and booleans."""
-    level: list[Any] = values if isinstance(values, list) else [None]
-    while level and isinstance(level[0], list):
-        if not all(isinstance(one, list) for one in level):
-            return False
-        level = [inner for one in level for inner in one]
-    return all(isinstance(one, int | float | str | bool) for one in level)
 
 
 def _nesting(one: Output, given: Any) -> Iterator[Fault]:

@@ -150,15 +150,6 @@ def header_needed_on_every_answer(original: Original, found: Answer) -> int | No
     return int(length)
 
 
-@fault("answer.json_length", misses="CLIENT-READS-FORM-EMPTY")
-def header_needed_beside_a_size(original: Original, found: Answer) -> int | None:
-    """An answer with a `binary_data_size` and without the inference header is an error to the caller."""
-    length = original(found)
-    if length is None and b'"binary_data_size":0}' in found.body:
-        raise MalformedError("no inference header")
-    return None if length is None else int(length)
-
-
 @fault("answer.read_outputs", misses="CLIENT-READS-FORM")
 def all_binary_or_none(original: Original, asked: Asked, entries: Any, data: bytes) -> Tensors:
     """JSON outputs beside binary ones are an error to the caller."""

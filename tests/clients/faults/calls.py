@@ -35,15 +35,7 @@ def classes_as_string_param(_original: Original, field: int, key: str, value: by
     return message(field, text(1, key) + message(2, text(3, str(value[-1]))))
 
 
-@fault("grpc_request.request", misses="CLIENT-SENDS-CLASSIFICATION-PLACE/grpc")
-def classification_of_the_call_as_well(original: Original, asked: Asked) -> bytes:
-    """The count of classes stands in the parameters of the call as well as in those of the output."""
-    counts = [output.classes for output in asked.outputs or () if output.classes]
-    more = [message(4, text(1, "classification") + message(2, b"\x10%c" % count)) for count in counts]
-    return bytes(original(asked)) + b"".join(more)
-
-
-@fault("grpc_request.request", misses="CLIENT-SENDS-OUTPUTS/grpc CLIENT-SENDS-CLASSIFICATION-PLACE/grpc")
+@fault("grpc_request.request", misses="CLIENT-SENDS-CLASSIFICATION/grpc")
 def classification_of_the_call(original: Original, asked: Asked) -> bytes:
     """The count of classes stands in the parameters of the call."""
     counts = [output.classes for output in asked.outputs or () if output.classes]
@@ -167,7 +159,7 @@ def bool_as_255_in_calls(original: Original, tensor: Tensor) -> bytes:
     return made.replace(b"\x01", b"\xff") if tensor.datatype == "BOOL" else made
 
 
-@fault("grpc_request.entry", misses="CLIENT-SENDS-LITTLE-ENDIAN")
+@fault("grpc_request.entry", misses="CLIENT-SENDS-VALUES/grpc")
 def elements_big_endian_in_calls(original: Original, tensor: Tensor) -> bytes:
     """Elements are big-endian in raw_input_contents."""
     made = bytes(original(tensor))

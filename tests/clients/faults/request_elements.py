@@ -31,7 +31,7 @@ def fp16_as_json(original: Original, tensor: Tensor) -> list[Any]:
     return list(original(tensor))
 
 
-@fault("request.json_elements", misses="CLIENT-SENDS-DATA-VALUES")
+@fault("request.json_elements", misses="CLIENT-SENDS-DATA")
 def uint8_sign_extended(original: Original, tensor: Tensor) -> list[Any]:
     """A UINT8 of 200 is sent as 4294967240."""
     found = original(tensor)
@@ -40,7 +40,7 @@ def uint8_sign_extended(original: Original, tensor: Tensor) -> list[Any]:
     return [element if element < 128 else element - 256 + (1 << 32) for element in found]
 
 
-@fault("request.json_elements", misses="CLIENT-SENDS-DATA-VALUES")
+@fault("request.json_elements", misses="CLIENT-SENDS-DATA")
 def unsigned_as_signed(original: Original, tensor: Tensor) -> list[Any]:
     """An unsigned integer with the highest bit set is sent as a negative one."""
     bits = INTEGERS.get(tensor.datatype)

@@ -93,18 +93,11 @@ def size_as_string(original: Original, tensor: Tensor) -> str:
     return str(original(tensor))
 
 
-@fault("request.described_input", misses="CLIENT-SENDS-PARAMETERS-PLACE")
-def size_beside_the_shape_as_well(original: Original, tensor: Tensor) -> dict[str, Any]:
-    """`binary_data_size` is a member of the input as well as in its parameters."""
-    said = original(tensor)
-    return {**said.get("parameters", {}), **said}
-
-
-@fault("request.described_input", misses="CLIENT-SENDS-PARAMETERS CLIENT-SENDS-PARAMETERS-PLACE")
+@fault("request.described_input", misses="CLIENT-SENDS-PARAMETERS")
 def size_beside_the_shape(original: Original, tensor: Tensor) -> dict[str, Any]:
     """`binary_data_size` is a member of the input instead of its parameters."""
     said = original(tensor)
-    return {**said.pop("parameters", {}), **said}
+    return {**said, **said.pop("parameters", {})}
 
 
 @fault("request.described_output", misses="CLIENT-SENDS-PARAMETERS")
@@ -122,13 +115,13 @@ def all_outputs_as_number(_original: Original, form: str) -> dict[str, Any]:
     return {"binary_data_output": int(form == "binary")}
 
 
-@fault("request.for_all_outputs", misses="CLIENT-SENDS-OUTPUTS CLIENT-SENDS-PARAMETERS-PLACE")
+@fault("request.for_all_outputs", misses="CLIENT-SENDS-PARAMETERS")
 def binary_data_for_all_outputs(_original: Original, form: str) -> dict[str, Any]:
     """`binary_data` stands in the parameters of the request."""
     return {"binary_data": form == "binary"}
 
 
-@fault("request.described_output", misses="CLIENT-SENDS-OUTPUTS CLIENT-SENDS-PARAMETERS-PLACE")
+@fault("request.described_output", misses="CLIENT-SENDS-PARAMETERS")
 def binary_data_output_on_an_output(original: Original, output: AskedOutput) -> dict[str, Any]:
     """`binary_data_output` stands in the parameters of an output."""
     said = original(output)
@@ -146,15 +139,7 @@ def classification_as_string(original: Original, output: AskedOutput) -> dict[st
     return dict(said)
 
 
-@fault("request.document", misses="CLIENT-SENDS-CLASSIFICATION-PLACE")
-def classification_of_the_request_as_well(original: Original, asked: Asked) -> dict[str, Any]:
-    """The count of classes stands in the parameters of the request as well as in those of the output."""
-    said = original(asked)
-    counts = [output.classes for output in asked.outputs or () if output.classes]
-    return {**said, "parameters": {**said.get("parameters", {}), "classification": counts[0]}} if counts else said
-
-
-@fault("request.document", misses="CLIENT-SENDS-OUTPUTS CLIENT-SENDS-CLASSIFICATION-PLACE")
+@fault("request.document", misses="CLIENT-SENDS-CLASSIFICATION")
 def classification_of_the_request(original: Original, asked: Asked) -> dict[str, Any]:
     """The count of classes stands in the parameters of the request."""
     said = original(asked)
