@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from types import ModuleType
 
-from conformance.terms.check import Check
+from conformance.terms.check import Check, label
 from conformance.terms.extensions import CLIENT, CLIENT_GRPC, ROBUSTNESS
+from conformance.terms.user_error import UserError
 
 # Area -> package, in the order in which a reader wants them: what is offered, the frame, the contents, what is built on
 # both. A package is never called like a module of Python's own, or like a dependency.
@@ -50,6 +51,10 @@ OF_CLIENTS = (CLIENT, CLIENT_GRPC)
 AREAS = tuple(area for area in PACKAGES if area not in (RELATIONS, ROBUSTNESS, *OF_CLIENTS))
 
 
+class SuiteError(UserError):
+    """The suite itself is broken: its checks cannot be told apart."""
+
+
 def modules_of(package: str) -> Iterator[ModuleType]:
     """Yield the modules of an area's package: those of its `ORDER`, then all others by name."""
     home = importlib.import_module(f"{__name__}.{package}")
@@ -60,40 +65,56 @@ def modules_of(package: str) -> Iterator[ModuleType]:
 
 
 @cache
-def _every(*, of_clients: bool) -> tuple[Check, ...]:
-    """Return every check of servers, or of clients, package by package and in the order of their texts."""
+def every(*, of_clients: bool) -> tuple[Check, ...]:
+    """Return every check of servers, or of clients, package by package and in the order of their texts.
+
+    Raises:
+        SuiteError: two checks have one id, or two rows of a check.
+    """
     areas = OF_CLIENTS if of_clients else [area for area in PACKAGES if area not in OF_CLIENTS]
-    return tuple(
+    found = tuple(
         value
         for package in dict.fromkeys(PACKAGES[area] for area in areas)
         for module in modules_of(package)
-        for found in vars(module).values()
-        if isinstance(found, Check) and found.body.__module__ == module.__name__
-        for value in (found, *found.also)
+        for made in vars(module).values()
+        if isinstance(made, Check) and made.body.__module__ == module.__name__
+        for value in (made, *made.also)
     )
+    expect_unique(found)
+    return found
+
+
+def expect_unique(checks: Iterable[Check]) -> None:
+    """Expect that checks, and the rows of each, can be told apart by their ids.
+
+    Raises:
+        SuiteError: they cannot; the message names the check, and the row.
+    """
+    names: dict[str, str] = {}
+    for check in checks:
+        body = f"{check.body.__module__}.{check.name}"
+        if check.id in names:
+            raise SuiteError(f"the suite is broken: two checks have the id {check.id}: {names[check.id]} and {body}")
+        names[check.id] = body
+        ids: set[str] = set()
+        for row in check.rows:
+            if row.id in ids:
+                raise SuiteError(f"the suite is broken: two rows are called {label(check.id, row.id)}, in {body}")
+            ids.add(row.id)
 
 
 @cache
 def of_area(area: str) -> tuple[Check, ...]:
     """Return the checks of one area, those of its own package first."""
     home = f"{__name__}.{PACKAGES[area]}."
-    found = [check for check in _every(of_clients=area in OF_CLIENTS) if check.area == area]
+    found = [check for check in every(of_clients=area in OF_CLIENTS) if check.area == area]
     return tuple(sorted(found, key=lambda check: not check.body.__module__.startswith(home)))
 
 
 @cache
 def load() -> tuple[Check, ...]:
-    """Return every check that is run on model roles, or without any model.
-
-    Raises:
-        ValueError: two checks have one id, or two rows of a check.
-    """
-    checks = tuple(check for area in AREAS for check in of_area(area))
-    for ids in ([check.id for check in checks], *[[row.id for row in check.rows] for check in checks]):
-        twice = sorted({identity for identity in ids if ids.count(identity) > 1})
-        if twice:
-            raise ValueError(f"not unique: {', '.join(twice)}")
-    return checks
+    """Return every check that is run on model roles, or without any model."""
+    return tuple(check for area in AREAS for check in of_area(area))
 
 
 def answers_by_requirement() -> dict[str, list[str]]:

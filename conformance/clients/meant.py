@@ -6,8 +6,8 @@ to `rules.judged`. In which form an input travels, and whether in a content codi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from conformance.clients.inference import Inference
 from conformance.clients.meant_outputs import of_call, of_request, output_faults
@@ -20,7 +20,7 @@ from conformance.wire.outputs import Output
 from conformance.wire.path import place_of
 from conformance.wire.received import Received
 from conformance.wire.request import INFERENCE_HEADER
-from conformance.wire.taken_apart_call import TakenApartCall
+from conformance.wire.taken_apart_call import TakenApartCall, typed_elements
 from conformance.wire.taken_apart_request import TakenApart
 
 # Which inputs there are cannot be told.
@@ -45,14 +45,16 @@ def differences(received: Received, inference: Inference) -> tuple[Miss, ...]:
     return tuple(Miss(name, *fault) for name, fault in first.items())
 
 
-def _of_tensors(inputs: Sequence[Output], data: bytes, inference: Inference, text: bytes = b"") -> Iterator[_Named]:
+def _of_tensors(
+    inputs: Sequence[Output], data: bytes, inference: Inference, elements: Mapping[int, Any], *, is_json: bool
+) -> Iterator[_Named]:
     """Yield how the inputs differ from the caller's; their elements are not said to where their order is wrong."""
     displaced = order_fault(data, [one for one in inputs if one.binary], inference)
     if displaced is not None:
         yield "CLIENT-SENDS-ORDER", displaced
-    for found in value_faults(inputs, inference, text):
+    for found in value_faults(inputs, inference, elements, is_json=is_json):
         if displaced is None or not found.is_of_elements:
-            yield "CLIENT-SENDS-VALUES", found.fault
+            yield found.requirement, found.fault
 
 
 # --- over HTTP -------------------------------------------------------------------------------------------------------
@@ -69,8 +71,9 @@ def _of_request(request: TakenApart, inference: Inference) -> Iterator[_Named]:
         yield from _of_raw(request, inference)
     elif request.document is not None and "json-not-utf8" not in kinds:
         if not kinds & _UNNAMED:
-            data, text = request.body[request.json_end :], request.body[: request.json_end]
-            yield from _of_tensors(request.inputs, data, inference, text)
+            elements = {index: item.get("data") for index, item in request.items().items()}
+            data = request.body[request.json_end :]
+            yield from _of_tensors(request.inputs, data, inference, elements, is_json=True)
         asked = of_request(request.document)
         yield from (("CLIENT-SENDS-OUTPUTS", fault) for fault in output_faults(asked, inference))
 
@@ -114,5 +117,6 @@ def _of_call(call: TakenApartCall, inference: Inference) -> Iterator[_Named]:
     if inference.version is not None and message.model_version != inference.version:
         yield "CLIENT-SENDS-POST", Fault(f"the version {shown(inference.version)}", shown(message.model_version))
     data = b"".join(call.body[slice(*span)] for span in call.entries)
-    yield from _of_tensors(call.inputs, data, inference)
+    elements = {index: typed_elements(entry) for index, entry in enumerate(message.inputs)}
+    yield from _of_tensors(call.inputs, data, inference, elements, is_json=False)
     yield from (("CLIENT-SENDS-OUTPUTS", fault) for fault in output_faults(of_call(message), inference))

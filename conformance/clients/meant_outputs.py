@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from conformance.clients.inference import AskedOutput, Inference
-from conformance.clients.rules.members import CLASSIFICATION, is_count, misplaced
+from conformance.clients.rules.members import CLASSIFICATION, is_count
 from conformance.clients.rules.rule import Fault
 from conformance.wire.finding import shown, shown_name
 from conformance.wire.grpc_request import Pb
@@ -28,24 +28,21 @@ class Asked(NamedTuple):
 class Asks(NamedTuple):
     """What a request asks for: the listed outputs by their names, the forms of outputs that are not listed, the id.
 
-    What the rules say of the list, or of where the count of classes stands, is not said again: without `has_names` and
-    `has_counts` these are not compared.
+    What the rules say of the list is not said again: without `has_names` it is not compared.
     """
 
     outputs: Mapping[str, Asked]
     rest: frozenset[Form]
     id: Any
     has_names: bool = True
-    has_counts: bool = True
 
 
 _EITHER: frozenset[Form] = frozenset(("binary", "json"))
 
 
 def of_request(document: Mapping[str, Any]) -> Asks:
-    """Return what the JSON of a request asks for."""
-    astray = misplaced(document)
-    rest = _EITHER if astray - {CLASSIFICATION} else _form_of(_parameters(document).get("binary_data_output"))
+    """Return what the JSON of a request asks for, by the parameters that stand where a document defines them."""
+    rest = _form_of(_parameters(document).get("binary_data_output"))
     # Whether `binary_data_output` speaks for a listed output without a parameter of its own has two readings.
     unsaid: frozenset[Form] = _EITHER if "binary" in rest else rest
     listed = document.get("outputs") or []
@@ -57,19 +54,23 @@ def of_request(document: Mapping[str, Any]) -> Asks:
         own = given.get("binary_data")
         outputs[item["name"]] = Asked(unsaid if own is None else _form_of(own), given.get(CLASSIFICATION))
     has_names = isinstance(listed, list) and len(named) == len(listed)
-    return Asks(outputs, rest, document.get("id"), has_names, CLASSIFICATION not in astray)
+    return Asks(outputs, rest, document.get("id"), has_names)
 
 
 def of_call(message: Pb) -> Asks:
     """Return what a call asks for; the server chooses the form of its contents."""
     outputs = {
-        entry.name: Asked(_EITHER, entry.parameters[CLASSIFICATION].int64_param)
+        entry.name: Asked(_EITHER, _value(entry.parameters[CLASSIFICATION]))
         if CLASSIFICATION in entry.parameters
         else Asked(_EITHER)
         for entry in message.outputs
     }
-    has_counts = not any(CLASSIFICATION in owner.parameters for owner in (message, *message.inputs))
-    return Asks(outputs, _EITHER, message.id, all(outputs), has_counts)
+    return Asks(outputs, _EITHER, message.id, all(outputs))
+
+
+def _value(parameter: Pb) -> Any:
+    """Return the value of a parameter, of whatever kind; no text without any, which is no count."""
+    return getattr(parameter, parameter.WhichOneof("parameter_choice") or "", "")
 
 
 def _parameters(owner: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -116,7 +117,7 @@ def _of_names(asks: Asks, outputs: tuple[AskedOutput, ...]) -> Iterator[Fault]:
 
 def _of_one(name: str, asks: Asks, form: Form | None, classes: int | None) -> Iterator[Fault]:
     asked = asks.outputs[name]
-    if asks.has_counts and asked.classes != classes and (asked.classes is None or is_count(asked.classes)):
+    if asked.classes != classes and (asked.classes is None or is_count(asked.classes)):
         wanted = "the tensor" if classes is None else f"{classes} classes"
         yield Fault(f"{wanted} of {shown_name(name)}", "the tensor" if asked.classes is None else shown(asked.classes))
     if form is not None and form not in asked.forms:

@@ -2,36 +2,50 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from conformance.clients.inference import Inference
 from conformance.clients.rules.rule import Fault
-from conformance.wire.datatypes import DATATYPES, FLOATS
+from conformance.wire.datatypes import DATATYPES, FLOATS, INTEGERS
 from conformance.wire.finding import shown, shown_name
+from conformance.wire.json_data import flattened
 from conformance.wire.orders import other_orders
 from conformance.wire.outputs import Output
 from conformance.wire.tensor import Array, Tensor, first_difference
 
-# `-0` is the number -0 to JSON, and the integer 0 to Python, which reads it.
-_NEGATIVE_ZERO: Final = re.compile(rb"-0(?![0-9.eE])")
+VALUES: Final = "CLIENT-SENDS-VALUES"
 
 
 class TensorFault(NamedTuple):
-    """A fault, and whether it is about elements; else it is about what the tensor is called or declared."""
+    """A fault, and whether it is about elements; else it is about what the tensor is called or declared.
+
+    Attributes:
+        requirement: that is not met, as it is called over HTTP.
+    """
 
     fault: Fault
     is_of_elements: bool = False
+    requirement: str = VALUES
 
 
-def value_faults(inputs: Sequence[Output], inference: Inference, text: bytes) -> Iterator[TensorFault]:
-    """Yield how the inputs of a request differ from those of the caller, whatever their order; `text` is its JSON.
+def value_faults(
+    inputs: Sequence[Output], inference: Inference, data: Mapping[int, Any], *, is_json: bool
+) -> Iterator[TensorFault]:
+    """Yield how the inputs of a request differ from those of the caller, whatever their order.
 
-    Elements of binary data are compared byte by byte. Those of other forms are compared bit by bit, but for NaN.
-    Inputs without a name, an unknown datatype, and BOOL of other bytes than 0 and 1 are left to the rules.
+    Elements are compared bit by bit, but for NaN, and in JSON for the sign of 0, which not every writer keeps. Inputs
+    without a name, an unknown datatype, and BOOL of other bytes than 0 and 1 are left to the rules.
+
+    Args:
+        inputs: those of the request.
+        inference: what the caller asked for.
+        data: elements of inputs that are not binary, by the places of these, as they were sent.
+        is_json: whether these are JSON.
     """
     if not all(one.name for one in inputs):
         return
@@ -43,13 +57,12 @@ def value_faults(inputs: Sequence[Output], inference: Inference, text: bytes) ->
         yield TensorFault(Fault("the inputs of the caller alone", f"an input {shown_name(name)}"))
     if len(given) != len(inputs):
         yield TensorFault(Fault("each input once", f"{len(inputs)} inputs of {len(given)} names"))
-    keeps_sign = _NEGATIVE_ZERO.search(text) is None
     for one in inputs:
         if one.name in wanted:
-            yield from _of_one(one, wanted[one.name], keeps_sign=keeps_sign)
+            yield from _of_one(one, wanted[one.name], data.get(one.index), is_json=is_json)
 
 
-def _of_one(one: Output, wanted: Tensor, *, keeps_sign: bool) -> Iterator[TensorFault]:
+def _of_one(one: Output, wanted: Tensor, data: Any, *, is_json: bool) -> Iterator[TensorFault]:
     if one.datatype not in DATATYPES or any(finding.kind == "bool-byte" for finding in one.findings):
         return
     if one.datatype != wanted.datatype:
@@ -57,21 +70,44 @@ def _of_one(one: Output, wanted: Tensor, *, keeps_sign: bool) -> Iterator[Tensor
     elif one.shape is not None and one.shape != wanted.shape:
         yield TensorFault(Fault(f"{shown(list(wanted.shape))} for {one.label}", shown(list(one.shape))))
     elif one.array is not None:
-        index = _difference(one, one.array, wanted, keeps_sign=keeps_sign)
+        index = first_difference(wanted.array, one.array, one.datatype, json=is_json and not one.binary)
         if index is not None:
             expected = f"{one.label} element {index}: {_element(wanted.array, index)}"
             fault = Fault(expected, _element(one.array, index), None if one.span is None else one.span[0])
-            yield TensorFault(fault, is_of_elements=True)
+            is_swapped = one.binary and _is_swapped(one.array, wanted)
+            yield TensorFault(fault, True, "CLIENT-SENDS-LITTLE-ENDIAN" if is_swapped else VALUES)
+    elif isinstance(data, list) and not one.binary:
+        yield from _of_odd_elements(one, flattened(data, ()), wanted)
 
 
-def _difference(one: Output, array: Array, wanted: Tensor, *, keeps_sign: bool) -> int | None:
-    """Return the index of the first element that differs, or None."""
-    if one.binary and wanted.datatype in (*FLOATS, "BF16"):
-        bits = f"u{wanted.array.dtype.itemsize}"
-        sent, meant = (np.ascontiguousarray(each).reshape(-1).view(bits) for each in (array, wanted.array))
-        differs = np.flatnonzero(sent != meant)
-        return int(differs[0]) if differs.size else None
-    return first_difference(wanted.array, array, wanted.datatype, json=not one.binary and not keeps_sign)
+def _is_swapped(array: Array, wanted: Tensor) -> bool:
+    """Whether elements are those of the caller with their bytes the other way round."""
+    if wanted.datatype == "BYTES":
+        return False
+    swapped = array.view(f"u{array.dtype.itemsize}").byteswap().view(array.dtype)
+    return first_difference(wanted.array, swapped, wanted.datatype) is None
+
+
+def _of_odd_elements(one: Output, elements: Sequence[Any], wanted: Tensor) -> Iterator[TensorFault]:
+    """Yield the first number that is none of the caller's, where some element is not of its datatype.
+
+    What a server makes of a text or a boolean is its affair.
+    """
+    if wanted.datatype not in (*INTEGERS, *FLOATS) or len(elements) != wanted.array.size:
+        return
+    for index, (sent, meant) in enumerate(zip(elements, wanted.array.reshape(-1).tolist(), strict=True)):
+        if type(sent) in (int, float) and not _is_near(sent, meant, wanted):
+            yield TensorFault(Fault(f"{one.label} element {index}: {_element(wanted.array, index)}", shown(sent)), True)
+            return
+
+
+def _is_near(sent: float, meant: float, wanted: Tensor) -> bool:
+    """Whether a number of JSON is an element, to which it may have to be rounded."""
+    if wanted.datatype in INTEGERS or not math.isfinite(meant):
+        return sent == meant
+    with np.errstate(over="ignore"), suppress(OverflowError):
+        return bool(wanted.array.dtype.type(sent) == meant)
+    return False
 
 
 def _element(array: Array, index: int) -> str:

@@ -12,12 +12,14 @@ from typing import Any
 
 import pytest
 
+from conformance import checks
 from conformance.judging.conclusion import nothing_judged
 from conformance.plugin import collection, junit, keywords, loading, markers, printing, pytest_reports, signals
 from conformance.plugin.base_run import BaseRun
 from conformance.plugin.options import names_client
 from conformance.plugin.progress import Progress
 from conformance.plugin.run import Run
+from conformance.terms.ledger import Party
 from conformance.terms.result import CheckResult
 from conformance.transport.journal import JournalError
 
@@ -59,7 +61,11 @@ class Hooks:
             specs.clear()
 
     def _start(self) -> None:
-        """Reach the target, and say who is judged, on what, and how; once."""
+        """Reach the target, and say who is judged, on what, and how; once.
+
+        Raises:
+            pytest.UsageError: the evidence cannot be kept, or the suite itself is broken.
+        """
         if not self.run.has_started:
             if not self.is_worker:
                 self.run.claim_evidence()
@@ -67,8 +73,12 @@ class Hooks:
             try:
                 with printing.live_line(reporter) as progress:
                     self.run.start(progress)
+                if self.run.conclusion is None:
+                    checks.every(of_clients=self.run.party is Party.CLIENT)
             except KeyboardInterrupt as interrupt:
                 self._put_off(interrupt)
+            except checks.SuiteError as error:
+                raise pytest.UsageError(str(error)) from error
             except JournalError as error:
                 raise pytest.UsageError(f"--conformance-evidence: {error.strerror}") from error
             printing.print_header(self.run, reporter)

@@ -126,6 +126,12 @@ def _typed(index: int, entry: Pb) -> Output:
     return _with_elements(one, list(filled.get(own, ())))
 
 
+def typed_elements(entry: Pb) -> list[Any] | None:
+    """Return the elements of an input in the field of its datatype, as they are; None without any such field."""
+    own = FIELDS.get(entry.datatype)
+    return None if own is None else list(getattr(entry.contents, own))
+
+
 def _with_elements(one: Output, values: list[Any]) -> Output:
     shape = one.shape or ()
     try:

@@ -212,12 +212,11 @@ def _left_over(request: TakenApart, leftover: int, kinds: set[str]) -> list[Find
 def _without_elsewhere(
     findings: list[Finding], request: TakenApart, items: Mapping[int, dict[str, Any]]
 ) -> list[Finding]:
-    """Return the findings without those about data that are missing for a reason: shared memory, a misplaced size."""
+    """Return the findings without those about data that are missing since they are in shared memory."""
     elsewhere = {
         f"inputs[{one.index}]"
         for one in request.inputs
-        if "binary_data_size" in (item := items[one.index])
-        or (isinstance(given := item.get("parameters"), dict) and _ELSEWHERE & set(given))
+        if isinstance(given := items[one.index].get("parameters"), dict) and _ELSEWHERE & set(given)
     }
     return [finding for finding in findings if finding.kind != "data-missing" or finding.field not in elsewhere]
 

@@ -6,6 +6,7 @@ import ast
 import json
 import re
 import tomllib
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -63,6 +64,31 @@ def test_a_row_answers_for_something_in_its_area(check: Check, row: Row) -> None
     role = check.role_of(row)
     assert role is None or role in roles.load()
     assert check.area in ("golden", "errors", "walk") or check.area == ledger.requirement(requirements[0]).area
+
+
+def claims(_target: object) -> None:
+    """Nothing at all."""
+
+
+ONE = Check("state.one", ("OIP-ALIVE",), None, (Row("a"), Row("b")), claims)
+
+
+@pytest.mark.parametrize(
+    ("made", "names"),
+    [
+        ([ONE, replace(ONE, id="state.other")], ""),
+        ([replace(ONE, rows=(*ONE.rows, Row("a")))], "two rows are called state.one [a], in "),
+        ([replace(ONE, rows=(Row(""), Row("")))], "two rows are called state.one, in "),
+        ([ONE, replace(ONE, id="state.other"), ONE], "two checks have the id state.one: "),
+    ],
+)
+def test_what_cannot_be_told_apart_is_refused_by_name(made: list[Check], names: str) -> None:
+    if not names:
+        checks.expect_unique(made)
+        return
+    with pytest.raises(checks.SuiteError, match=re.escape(f"the suite is broken: {names}")) as raised:
+        checks.expect_unique(made)
+    assert f"{__name__}.claims" in str(raised.value)
 
 
 def test_the_packages_are_the_areas() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +14,7 @@ from conformance.plugin import markers
 from conformance.terms import ledger
 from conformance.terms.check import Check, Row
 from conformance.terms.extensions import TRANSPORTS
-from tests.support.servers import judge
+from tests.support.servers import judge, judge_afresh
 
 
 def selected(folder: Path, url: str, *arguments: str) -> list[str]:
@@ -108,3 +110,34 @@ def test_markers_are_known_where_there_is_a_target_alone(tmp_path: Path) -> None
     (tmp_path / "test_own.py").write_text("import pytest\n@pytest.mark.must\ndef test_own(): pass\n")
     assert "'must' not found in `markers`" in judge(tmp_path, "--strict-markers").stdout
     assert judge(tmp_path, "-m", "typo").returncode == 5
+
+
+BROKEN = """
+from conformance.checks.{area} import {module}
+from conformance.terms.check import check, rows
+
+def twice(*_):
+    \"""One row stands twice.\"""
+
+twice.__module__ = {module}.__name__
+{module}.twice = check("{area}.twice", answers="OIP-ALIVE")(rows("a", "b", "a")(twice))
+"""
+
+
+@pytest.mark.parametrize("options", [(), ("--co", "-q")])
+def test_two_rows_of_one_id_are_refused_before_anything_is_judged(
+    tmp_path: Path, small: str, options: tuple[str, ...]
+) -> None:
+    (tmp_path / "broken.py").write_text(BROKEN.format(area="state", module="connections"), encoding="utf-8")
+    run = judge_afresh(tmp_path, "-p", "broken", f"--target-url={small}", *options)
+    where = "conformance.checks.state.connections.twice"
+    said = f"ERROR: the suite is broken: two rows are called state.twice [a], in {where}"
+    assert (run.returncode, run.stderr.strip()) == (4, said)
+
+
+def test_the_rows_of_clients_are_looked_at_like_those_of_servers(tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_text(BROKEN.format(area="client", module="errors"), encoding="utf-8")
+    adapter = shlex.join([sys.executable, "-m", "tests.clients.honest"])
+    run = judge_afresh(tmp_path, "-p", "broken", f"--client-adapter={adapter}")
+    assert run.returncode == 4
+    assert "two rows are called client.twice [a], in conformance.checks.client.errors.twice" in run.stderr

@@ -35,7 +35,7 @@ def sending_rows() -> Iterator[Row]:
         for form in (None, *FORMS):
             asked = (AskedOutput("OUT0", form, classes=count),)
             name = f"{count}-{form or 'open'}"
-            own = ("CLIENT-SENDS-CLASSIFICATION", "CLIENT-SENDS-OUTPUTS")
+            own = ("CLIENT-SENDS-CLASSIFICATION", "CLIENT-SENDS-OUTPUTS", "CLIENT-SENDS-CLASSIFICATION-PLACE")
             yield Row(name, (small(f"classes-{name}", "json", outputs=asked), own), answers=own)
 
 

@@ -20,6 +20,7 @@ from conformance.wire.request import Form
 from conformance.wire.tensor import Tensor
 
 FORMS: Sequence[Form] = ("binary", "json")
+UNKNOWN = "CLIENT-READS-UNKNOWN-MEMBERS"
 BLANKS = " \t\r\n  "
 WRITTEN: Mapping[str, Style] = {
     "white-space": Style(writing=JsonWriting(gap=BLANKS)),
@@ -30,6 +31,7 @@ WRITTEN: Mapping[str, Style] = {
     "numbers-with-exponents": Style(writing=JsonWriting(number=exponent)),
     "members-reversed": Style(edit=json_edits.members_reversed),
     "outputs-first": Style(edit=json_edits.outputs_first),
+    "own-parameters": Style(edit=json_edits.own_parameters),
     "unknown-members": Style(edit=json_edits.unknown_members),
     "size-last": Style(edit=json_edits.size_last),
 }
@@ -67,18 +69,22 @@ def outputs_of(row: str) -> Tensors:
     return (tensor(row, "OUT0", "INT64", (3,)), texts, tensor(row, "OUT2", "FP64", (2,)))
 
 
-def reading(name: str, form: Form, style: Style, requirement: str, accepts: str | None = None) -> Row:
-    """Return a row that reads an honest answer, which is asked for in a form, in a style."""
+def reading(name: str, form: Form, style: Style, *requirements: str, accepts: str | None = None) -> Row:
+    """Return a row that reads an honest answer, which is asked for in a form, in a style.
+
+    The last of the requirements is not met where the caller has an error, the first one where it has wrong outputs.
+    """
     outputs = outputs_of(name)
     asked = tuple(AskedOutput(one.name, form) for one in outputs)
     made = small(f"style-{name}", form, outputs=asked, accepts=accepts)
-    return Row(name, (made, answering(outputs, style)), answers=(requirement,))
+    return Row(name, (made, answering(outputs, style), requirements[-1]), answers=requirements)
 
 
 def written_rows() -> Iterator[Row]:
     """Yield a row for each way to write the JSON, in each form."""
     for name, style in WRITTEN.items():
-        yield from (reading(f"{name}-{form}", form, style, "CLIENT-READS-JSON") for form in FORMS)
+        more = [UNKNOWN] if style.edit is json_edits.unknown_members else []
+        yield from (reading(f"{name}-{form}", form, style, "CLIENT-READS-JSON", *more) for form in FORMS)
 
 
 def delivered_rows() -> Iterator[Row]:
@@ -86,21 +92,21 @@ def delivered_rows() -> Iterator[Row]:
     for name, delivery in (*DELIVERED.items(), *CODED.items()):
         for form in FORMS if name in IN_JSON_TOO else FORMS[:1]:
             style = Style(delivery=delivery)
-            yield reading(f"{name}-{form}", form, style, "CLIENT-READS-FRAMING", delivery.coding or None)
+            yield reading(f"{name}-{form}", form, style, "CLIENT-READS-FRAMING", accepts=delivery.coding or None)
 
 
 @check("client.reads-any-json", answers="CLIENT-READS-JSON")
 @rows(*written_rows())
-def reads_any_json(client: Client, inference: Inference, script: Script) -> None:
+def reads_any_json(client: Client, inference: Inference, script: Script, unread: str) -> None:
     """The same answer is read in any JSON that says it: white space, escapes, order, and members of the server's own."""
-    expect_like_plain(client, inference, script)
+    expect_like_plain(client, inference, script, unread)
 
 
 @check("client.reads-any-delivery", answers="CLIENT-READS-FRAMING")
 @rows(*delivered_rows())
-def reads_any_delivery(client: Client, inference: Inference, script: Script) -> None:
+def reads_any_delivery(client: Client, inference: Inference, script: Script, unread: str) -> None:
     """The same answer is read however HTTP delivers it: spelling of headers, chunks, pieces, codings it accepts."""
-    expect_like_plain(client, inference, script)
+    expect_like_plain(client, inference, script, unread)
 
 
 def large_row(form: Form) -> Row:

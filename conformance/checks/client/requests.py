@@ -74,13 +74,17 @@ def sends_both_forms_at_once(client: Client, inference: Inference, own: Sequence
 # --- the frame --------------------------------------------------------------------------------------------------------
 
 WHOLE = ("CLIENT-SENDS-WHOLE", "CLIENT-SENDS-JSON", "CLIENT-SENDS-MEMBERS", "CLIENT-SENDS-MEMBER-ONCE")
-BINARY = ("CLIENT-SENDS-HEADER", "CLIENT-SENDS-HEADER-LENGTH", "CLIENT-SENDS-PARAMETERS", "CLIENT-SENDS-DATA-OR-SIZE")
+BINARY = (
+    *("CLIENT-SENDS-HEADER", "CLIENT-SENDS-HEADER-LENGTH"),
+    *("CLIENT-SENDS-PARAMETERS", "CLIENT-SENDS-PARAMETERS-PLACE", "CLIENT-SENDS-DATA-OR-SIZE"),
+)
+AS_JSON = ("CLIENT-SENDS-HEADER-ON-JSON",)
 
 
 def frame_rows() -> Iterator[Row]:
     """Yield rows of requests whose JSON has as many bytes as characters, and of others."""
     for form in FORMS:
-        own = (*(BINARY if form == "binary" else ()), *WHOLE)
+        own = (*(BINARY if form == "binary" else AS_JSON), *WHOLE)
         for names, name, identity in (("ascii", "IN0", "id-1"), ("not-ascii", "größe-猫-😀", "ключ-é")):
             row = f"{names}-{form}"
             yield sending_row(row, asking(row, [tensor(row, name, "INT32", (5,))], form, id=identity), own)
@@ -95,9 +99,9 @@ def frames_its_requests(client: Client, inference: Inference, own: Sequence[str]
     expect_sent(client.infer(inference, small_answer(inference)), own)
 
 
-def bare_row(name: str, inference: Inference, requirement: str) -> Row:
-    """Return a row that is about one requirement alone."""
-    return Row(name, (inference, (requirement,)), answers=(requirement,))
+def bare_row(name: str, inference: Inference, *requirements: str) -> Row:
+    """Return a row that is about these requirements alone."""
+    return Row(name, (inference, requirements), answers=requirements)
 
 
 def one_form_row(form: Form) -> Row:
@@ -178,9 +182,8 @@ WITH_FORMS: dict[str, dict[str, object]] = {
 
 def output_rows(options: dict[str, dict[str, object]]) -> list[Row]:
     """Return rows of requests that ask for outputs."""
-    return [
-        bare_row(name, small(f"out-{name}", "json", **given), "CLIENT-SENDS-OUTPUTS") for name, given in options.items()
-    ]
+    own = ("CLIENT-SENDS-OUTPUTS", "CLIENT-SENDS-PARAMETERS-PLACE")
+    return [bare_row(name, small(f"out-{name}", "json", **given), *own) for name, given in options.items()]
 
 
 @check("client.asks-for-the-outputs", answers="CLIENT-SENDS-OUTPUTS")

@@ -21,6 +21,7 @@ from conformance.roles.corner_values import OCTETS, TEXTS
 from conformance.roles.sample_values import sample_tensor
 from conformance.terms import ledger
 from conformance.terms.check import Row
+from conformance.wire.datatypes import DATATYPES
 from conformance.wire.request import Form
 from conformance.wire.tensor import Tensor
 
@@ -83,16 +84,22 @@ def unread_form(client: Client, inference: Inference) -> str | None:
     return "CLIENT-READS-FORM" if client.is_over_grpc and is_json(inference) else None
 
 
-def expect_like_plain(client: Client, inference: Inference, script: Script) -> None:
+def expect_like_plain(client: Client, inference: Inference, script: Script, unread: str | None = None) -> None:
     """Expect that outputs are read however they come; what is as wrong when plain is no matter of how.
+
+    Args:
+        client: who is judged.
+        inference: what it is asked for.
+        script: the answer.
+        unread: the requirement that is not met where the caller has an error; None stands for that of the row.
 
     Raises:
         Unmet: they are not; the plain answer's being read wrongly is about the values alone.
     """
     try:
-        expect_outputs(client.infer(inference, script), through_json=True)
+        expect_outputs(client.infer(inference, script), through_json=True, unread=unread)
     except Unmet as unmet:
-        if unmet.requirement is None and script.outputs(inference):
+        if unmet.requirement in (None, unread) and script.outputs(inference):
             plain = plain_twin(inference)
             with about("CLIENT-READS-VALUES"):
                 expect_outputs(client.anew().infer(plain, answering(script.outputs(inference))), through_json=True)
@@ -110,6 +117,9 @@ def plain_form(client: Client) -> Form:
     return "binary" if client.is_over_grpc else "json"
 
 
+_WIDE = frozenset(name for name, known in DATATYPES.items() if (known.size or 1) > 1)
+
+
 def owed(inference: Inference) -> tuple[str, ...]:
     """Return the requirements that are about the tensors of a request, as they are called over HTTP."""
     pairs = [(one.datatype, inference.form_of(place)) for place, one in enumerate(inference.inputs)]
@@ -118,12 +128,14 @@ def owed(inference: Inference) -> tuple[str, ...]:
         return ("CLIENT-SENDS-VALUES", "CLIENT-SENDS-RAW")
     found = {
         "CLIENT-SENDS-VALUES": True,
+        "CLIENT-SENDS-LITTLE-ENDIAN": any(datatype in _WIDE for datatype in binary),
         "CLIENT-SENDS-SIZE": bool(binary),
         "CLIENT-SENDS-SIZES-FILL": bool(binary),
         "CLIENT-SENDS-ORDER": len(binary) > 1,
         "CLIENT-SENDS-BYTES": "BYTES" in binary,
         "CLIENT-SENDS-BOOL": "BOOL" in binary,
         "CLIENT-SENDS-DATA": len(binary) < len(pairs),
+        "CLIENT-SENDS-ELEMENTS": len(binary) < len(pairs),
         "CLIENT-SENDS-BOOL-JSON": ("BOOL", "json") in pairs,
         "CLIENT-SENDS-FP16": "FP16" in binary,
     }

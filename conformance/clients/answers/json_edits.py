@@ -12,6 +12,13 @@ OWN: Final[Document] = {
     "x_note": "binary_data_size",
     "x_nothing": None,
 }
+# Parameters, whose values are strings, numbers and booleans.
+OWN_PARAMETERS: Final[Document] = {
+    "x_end": True,
+    "x_queue_us": 12,
+    "x_share": 0.5,
+    "x_note": "binary_data_size",
+}
 
 
 def members_reversed(document: Document) -> Document:
@@ -27,9 +34,17 @@ def _reversed(value: Any) -> Any:
 
 
 def unknown_members(document: Document) -> Document:
-    """Return the JSON with members of the server's own: of the answer, of its parameters, of each output."""
+    """Return the JSON with members of the server's own: of the answer, of each output."""
     outputs = [{**OWN, **entry, "x_rank": len(entry["shape"])} for entry in document["outputs"]]
-    return {**OWN, **document, "parameters": {"x_sequence_end": True}, "outputs": outputs}
+    return {**OWN, **document, "outputs": outputs}
+
+
+def own_parameters(document: Document) -> Document:
+    """Return the JSON with parameters of the server's own: of the answer, of each output."""
+    outputs = [
+        {**entry, "parameters": {**OWN_PARAMETERS, **entry.get("parameters", {})}} for entry in document["outputs"]
+    ]
+    return {**document, "parameters": OWN_PARAMETERS, "outputs": outputs}
 
 
 def outputs_first(document: Document) -> Document:
@@ -45,6 +60,6 @@ def size_last(document: Document) -> Document:
 
 
 def _size_last(entry: Document) -> Document:
-    own = {"x_layout": "row-major", "x_strides": [4, 1]}
+    own = {"x_layout": "row-major", "x_strides": "[4,1]"}
     rest = {name: member for name, member in entry.items() if name != "parameters"}
     return {**rest, "parameters": {**own, **entry.get("parameters", {})}}

@@ -41,8 +41,8 @@ def expect_heard(seen: Seen, unheard: str = VALUES) -> None:
 def expect_sent(seen: Seen, own: Collection[str] = (), unheard: str = VALUES) -> None:
     """Expect that each request keeps the rules and says what the caller meant.
 
-    What is not met of the requirements that a row is about comes first; then any other that the documents demand.
-    What they only advise is left to the rows that are about it.
+    What is not met of the requirements that a row is about comes first, and of these what the documents demand; then
+    any other that they demand. What they only advise is left to the rows that are about it.
 
     Args:
         seen: what was seen of one inference.
@@ -62,7 +62,7 @@ def expect_sent(seen: Seen, own: Collection[str] = (), unheard: str = VALUES) ->
 def _first(misses: Sequence[Miss], own: Collection[str]) -> Miss | None:
     of_row = [miss for miss in misses if ledger.requirement(miss.requirement).name in own]
     demanded = [miss for miss in misses if ledger.requirement(miss.requirement).level is Level.MUST]
-    return next(iter((*of_row, *demanded)), None)
+    return next(iter((*(miss for miss in of_row if miss in demanded), *of_row, *demanded)), None)
 
 
 def _unmet(miss: Miss, heard: Heard) -> Unmet:

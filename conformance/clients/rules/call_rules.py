@@ -35,28 +35,33 @@ def _members(call: TakenApartCall) -> Iterator[Fault]:
 
 
 def _classification(call: TakenApartCall) -> Faults:
-    """`classification` is a count of classes as int64_param, in the parameters of a requested output."""
-    message = call.message
+    """`classification`, in the parameters of a requested output, is a count of classes as int64_param."""
     asked = [
         (f"outputs[{index}]", entry.parameters[_CLASSIFICATION])
-        for index, entry in enumerate(message.outputs)
+        for index, entry in enumerate(call.message.outputs)
         if _CLASSIFICATION in entry.parameters
     ]
     found = [
-        Fault("an int64_param from 1", f"{field}: {_shown(value)}") for field, value in asked if not _is_count(value)
+        Fault("an int64_param from 0", f"{field}: {_shown(value)}") for field, value in asked if not _is_count(value)
     ]
+    return found if asked else None
+
+
+def _place_of_classification(call: TakenApartCall) -> Faults:
+    """A count of classes stands nowhere but in the parameters of a requested output."""
+    message = call.message
     owners = [("request", message), *((f"inputs[{index}]", entry) for index, entry in enumerate(message.inputs))]
-    found += [
+    found = [
         Fault(f"{_CLASSIFICATION} in the parameters of {_OUTPUT}", f"in those of {field}")
         for field, owner in owners
         # A parameter of another kind is the server's own.
         if _CLASSIFICATION in owner.parameters and _is_count(owner.parameters[_CLASSIFICATION])
     ]
-    return found if found or asked else None
+    return found if found or any(_CLASSIFICATION in entry.parameters for entry in message.outputs) else None
 
 
 def _is_count(parameter: Any) -> bool:
-    return parameter.WhichOneof("parameter_choice") == "int64_param" and int(parameter.int64_param) >= 1
+    return parameter.WhichOneof("parameter_choice") == "int64_param" and int(parameter.int64_param) >= 0
 
 
 def _shown(parameter: Any) -> str:
@@ -82,7 +87,9 @@ CALL_RULES: Final[tuple[_Rule, ...]] = (
     _Rule("CLIENT-SENDS-POST/grpc", _named),
     _Rule("CLIENT-SENDS-MEMBERS/grpc", _members),
     _Rule("CLIENT-SENDS-CLASSIFICATION/grpc", _classification),
-    _Rule("CLIENT-SENDS-DATA/grpc", of_kinds("data-count", "data-value", "field-of-another", where=_has_typed)),
+    _Rule("CLIENT-SENDS-CLASSIFICATION-PLACE/grpc", _place_of_classification),
+    _Rule("CLIENT-SENDS-DATA/grpc", of_kinds("data-count", "field-of-another", where=_has_typed)),
+    _Rule("CLIENT-SENDS-ELEMENTS/grpc", of_kinds("data-value", where=_has_typed)),
     _Rule("CLIENT-SENDS-FP16/grpc", of_kinds("half-precision-typed", where=_has_half_precision)),
     _Rule("CLIENT-SENDS-SIZE/grpc", of_kinds("size-mismatch", where=_has_numbers)),
     _Rule("CLIENT-SENDS-ORDER/grpc", of_kinds("order", "entry-count", where=lambda call: len(call.entries) > 1)),

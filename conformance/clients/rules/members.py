@@ -1,8 +1,8 @@
-"""The members of a request's JSON, and its parameters: types and places."""
+"""The members of a request's JSON, and its parameters: types, and places."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from conformance.clients.rules.rule import Fault, Faults, faulty
@@ -24,6 +24,7 @@ _BINARY: Final[Mapping[str, str]] = {
 _BOOLEANS: Final = frozenset({"binary_data", "binary_data_output"})
 CLASSIFICATION: Final = "classification"
 _OUTPUT: Final = "a requested output"
+_CLASSES: Final[Mapping[str, str]] = {CLASSIFICATION: _OUTPUT}
 
 
 def members(request: TakenApart) -> Faults:
@@ -72,39 +73,36 @@ def _is_integer(value: Any) -> bool:
 
 
 def parameters(request: TakenApart) -> Faults:
-    """The parameters of the binary tensor data extension are of their types and in their places."""
+    """The parameters of the binary tensor data extension are of their types where they have a meaning."""
     if request.document is None:
         return None
     found = [faulty(finding) for finding in request.findings if finding.kind in _OF_SIZES]
     found += _not_objects(request.document)
-    named = [(owner, field, given) for owner, field, given in _given(request.document) if _BINARY.keys() & given.keys()]
-    for owner, field, given in named:
-        for name in sorted(_BINARY.keys() & given.keys()):
-            found += _binary_parameter(owner, field, name, given[name])
+    named = list(_named(request.document, _BINARY))
+    found += [
+        Fault("a boolean", f"{field}.{name}: {shown(value)}")
+        for owner, field, name, value in named
+        if owner == _BINARY[name] and name in _BOOLEANS and not isinstance(value, bool)
+    ]
     return found if found or named else None
 
 
 _OF_SIZES: Final = frozenset({"size-missing", "size-not-integer"})
 
 
-def misplaced(document: Mapping[str, Any]) -> set[str]:
-    """Return the parameters of the extensions that stand in a place that is not theirs."""
-    places = {**_BINARY, CLASSIFICATION: _OUTPUT}
-    return {
-        name
-        for owner, _, given in _given(document)
-        for name in places.keys() & given.keys()
-        if given[name] is not None and places[name] != owner
-    }
+def places(request: TakenApart) -> Faults:
+    """The parameters of the binary tensor data extension stand nowhere but in their places."""
+    return None if request.document is None else _misplaced(_named(request.document, _BINARY), _BINARY)
 
 
-def _binary_parameter(owner: str, field: str, name: str, value: Any) -> Iterator[Fault]:
-    if value is None:
-        return
-    if _BINARY[name] != owner:
-        yield Fault(f"{name} in the parameters of {_BINARY[name]}", f"{field}.{name}")
-    elif name in _BOOLEANS and not isinstance(value, bool):
-        yield Fault("a boolean", f"{field}.{name}: {shown(value)}")
+def _misplaced(named: Iterable[_Named], homes: Mapping[str, str]) -> Faults:
+    found = list(named)
+    astray = [
+        Fault(f"{name} in the parameters of {homes[name]}", f"{field}.{name}")
+        for owner, field, name, _ in found
+        if owner != homes[name]
+    ]
+    return astray if found else None
 
 
 def _not_objects(document: Mapping[str, Any]) -> Iterator[Fault]:
@@ -115,26 +113,40 @@ def _not_objects(document: Mapping[str, Any]) -> Iterator[Fault]:
 
 
 def classification(request: TakenApart) -> Faults:
-    """`classification` is a count of classes, in the parameters of a requested output."""
+    """`classification`, in the parameters of a requested output, is a count of classes."""
     if request.document is None:
         return None
-    named = [place for place in _given(request.document) if place[2].get(CLASSIFICATION) is not None]
-    found: list[Fault] = []
-    for owner, field, given in named:
-        count = given[CLASSIFICATION]
-        if owner == _OUTPUT and not is_count(count):
-            found.append(Fault("a number of classes", f"{field}.{CLASSIFICATION}: {shown(count)}"))
-        elif owner != _OUTPUT and is_count(count):  # else a parameter of the server's own
-            found.append(Fault(f"{CLASSIFICATION} in the parameters of {_OUTPUT}", f"{field}.{CLASSIFICATION}"))
-    return found if found or any(owner == _OUTPUT for owner, _, _ in named) else None
+    counts = [(field, value) for owner, field, _, value in _named(request.document, _CLASSES) if owner == _OUTPUT]
+    found = [
+        Fault("a number of classes", f"{field}.{CLASSIFICATION}: {shown(value)}")
+        for field, value in counts
+        if not is_count(value)
+    ]
+    return found if counts else None
+
+
+def place_of_classification(request: TakenApart) -> Faults:
+    """A count of classes stands nowhere but in the parameters of a requested output."""
+    if request.document is None:
+        return None
+    # What is no count elsewhere is a parameter of the server's own.
+    counts = [named for named in _named(request.document, _CLASSES) if is_count(named[3])]
+    return _misplaced(counts, _CLASSES)
 
 
 def is_count(value: Any) -> bool:
-    """Whether a JSON value is a number of classes; 2.0 is the number 2."""
-    return _is_integer(value) and value >= 1
+    """Whether a JSON value is a number of classes; 2.0 is the number 2. What 0 asks for is not judged."""
+    return _is_integer(value) and value >= 0
 
 
 Owned = tuple[str, str, Mapping[str, Any]]
+_Named = tuple[str, str, str, Any]
+
+
+def _named(document: Mapping[str, Any], names: Iterable[str]) -> Iterator[_Named]:
+    """Yield the parameters of these names: whose each is, where it stands, its name, its value; `null` is absent."""
+    for owner, field, given in _given(document):
+        yield from ((owner, field, name, given[name]) for name in names if given.get(name) is not None)
 
 
 def _given(document: Mapping[str, Any]) -> Iterator[Owned]:

@@ -8,12 +8,16 @@ from typing import Any, Final
 
 from conformance.clients.rules.rule import Fault, Faults, faulty
 from conformance.wire.finding import shown
+from conformance.wire.json_data import flattened
 from conformance.wire.outputs import Output
 from conformance.wire.request import INFERENCE_HEADER
 from conformance.wire.taken_apart_request import TakenApart
 
 NOT_IN_JSON: Final = frozenset({"FP16", "BF16"})
-_DATA: Final = frozenset({"data-missing", "data-value", "data-count"})
+_DATA: Final = frozenset({"data-missing", "data-count"})
+# What the protocol says that an element may be: a number, a string or a boolean, which is an integer to Python.
+_ELEMENTS: Final = (int, float, str)
+_HEADERS: Final = ("text", "negative", "beyond-body", "cuts-json", "covers-binary")
 
 
 def header_once(request: TakenApart) -> Faults:
@@ -23,6 +27,24 @@ def header_once(request: TakenApart) -> Faults:
         return [Fault(f"one {INFERENCE_HEADER}", f"{count} of them")]
     missing = [faulty(finding) for finding in request.findings if finding.kind == "inference-header-missing"]
     return missing if missing or request.has_binary_data else None
+
+
+def header_length(request: TakenApart) -> Faults:
+    """The inference header counts the JSON before binary data; 0 is never right, since it makes a request a raw one."""
+    found = _of_header(request, "zero", *(_HEADERS if request.has_binary_data else ()))
+    return found if found or (request.has_binary_data and request.header is not None) else None
+
+
+def header_on_json(request: TakenApart) -> Faults:
+    """The inference header counts the JSON where no binary data follow, too."""
+    if request.document is None or request.header is None or request.has_binary_data:
+        return None
+    return _of_header(request, *_HEADERS)
+
+
+def _of_header(request: TakenApart, *kinds: str) -> list[Fault]:
+    wanted = {f"inference-header-{kind}" for kind in kinds}
+    return [faulty(finding) for finding in request.findings if finding.kind in wanted]
 
 
 def in_json(request: TakenApart) -> list[Output]:
@@ -36,8 +58,30 @@ def data(request: TakenApart) -> Faults:
     found = [faulty(finding) for finding in request.findings if finding.kind in _DATA]
     given = in_json(request)
     items = request.items()
+    found += _of_values(request, are_elements=False)
     found += [fault for one in given if one.array is not None for fault in _nesting(one, items[one.index]["data"])]
     return found if found or given else None
+
+
+def elements(request: TakenApart) -> Faults:
+    """The elements of `data` are of the input's datatype, and within it."""
+    found = _of_values(request, are_elements=True)
+    return found if found or any(one.array is not None for one in in_json(request)) else None
+
+
+def _of_values(request: TakenApart, *, are_elements: bool) -> list[Fault]:
+    """Return what is wrong with elements that are of a kind that the protocol knows, or with those that are of none."""
+    items = request.items()
+    return [
+        faulty(finding)
+        for one in in_json(request)
+        for finding in one.findings
+        if finding.kind == "data-value" and _has_elements(items[one.index]["data"]) == are_elements
+    ]
+
+
+def _has_elements(data: Any) -> bool:
+    return isinstance(data, list) and all(isinstance(one, _ELEMENTS) for one in flattened(data, ()))
 
 
 def _nesting(one: Output, given: Any) -> Iterator[Fault]:

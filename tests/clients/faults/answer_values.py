@@ -10,7 +10,7 @@ from typing import Any
 from tests.clients.alterations import Original, fault
 from tests.clients.honest import answer, tensors
 from tests.clients.honest.answer import Answer
-from tests.clients.honest.asked import Asked, MalformedError, Tensor
+from tests.clients.honest.asked import Asked, Given, MalformedError, Tensor
 
 Tensors = tuple[Tensor, ...]
 
@@ -130,7 +130,7 @@ def order_of_names(original: Original, asked: Asked, entries: Any, data: bytes) 
     return tuple(original(asked, sorted(entries, key=lambda one: str(one.get("name"))), data))
 
 
-@fault("answer.read_outputs", misses="CLIENT-READS-FORM")
+@fault("answer.read_outputs", misses="CLIENT-READS-FORM-UNASKED")
 def reads_form_it_asked_for(original: Original, asked: Asked, entries: Any, data: bytes) -> Tensors:
     """An output that was asked for as binary data has to be binary, any other has to be JSON."""
     wanted = {output.name: output.form or asked.all_outputs for output in asked.outputs or ()}
@@ -148,6 +148,17 @@ def header_needed_on_every_answer(original: Original, found: Answer) -> int | No
     if length is None:
         raise MalformedError("no inference header")
     return int(length)
+
+
+@fault("answer.given", misses="CLIENT-READS-EMPTY")
+def header_needed_before_binary_outputs(original: Original, asked: Asked, found: Answer) -> Given:
+    """An answer with binary outputs and without the inference header is an error to the caller, also of empty ones."""
+    given: Given = original(asked, found)
+    if answer.json_length(found) is None:
+        entries = answer.parsed(answer.decoded(found.body, found.header("content-encoding")))["outputs"]
+        if any(answer.announced_size(entry) is not None for entry in entries):
+            raise MalformedError("no inference header")
+    return given
 
 
 @fault("answer.read_outputs", misses="CLIENT-READS-FORM")
@@ -194,7 +205,7 @@ def members_in_one_order_only(original: Original, text: bytes) -> dict[str, Any]
     return said
 
 
-@fault("answer.parsed", misses="CLIENT-READS-JSON")
+@fault("answer.parsed", misses="CLIENT-READS-UNKNOWN-MEMBERS")
 def unknown_members_refused(original: Original, text: bytes) -> dict[str, Any]:
     """A member of an answer that the client does not know is an error to the caller."""
     said = dict(original(text))

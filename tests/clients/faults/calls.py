@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tests.clients.alterations import Original, fault
 from tests.clients.honest import tensors
 from tests.clients.honest.asked import Asked, AskedOutput, RefusedError, Tensor
-from tests.clients.honest.protobuf import integers, message, text
+from tests.clients.honest.protobuf import integer, integers, message, text
 
 
 @fault("grpc_request.named", misses="CLIENT-SENDS-POST/grpc")
@@ -35,7 +35,13 @@ def classes_as_string_param(_original: Original, field: int, key: str, value: by
     return message(field, text(1, key) + message(2, text(3, str(value[-1]))))
 
 
-@fault("grpc_request.request", misses="CLIENT-SENDS-CLASSIFICATION/grpc")
+@fault("grpc_request.request", misses="CLIENT-SENDS-CLASSIFICATION-PLACE/grpc")
+def classification_of_the_call_too(original: Original, asked: Asked) -> bytes:
+    """The call has a `classification` of the client's own, beside what it asks of outputs."""
+    return bytes(original(asked)) + message(4, text(1, "classification") + message(2, integer(2, 9)))
+
+
+@fault("grpc_request.request", misses="CLIENT-SENDS-OUTPUTS/grpc CLIENT-SENDS-CLASSIFICATION-PLACE/grpc")
 def classification_of_the_call(original: Original, asked: Asked) -> bytes:
     """The count of classes stands in the parameters of the call."""
     counts = [output.classes for output in asked.outputs or () if output.classes]
@@ -56,7 +62,7 @@ def unsigned_in_the_field_of_signed(original: Original, datatype: str) -> int:
     return 2 if datatype in ("UINT8", "UINT16") else int(original(datatype))
 
 
-@fault("grpc_request.typed_elements", misses="CLIENT-SENDS-DATA/grpc")
+@fault("grpc_request.typed_elements", misses="CLIENT-SENDS-VALUES/grpc CLIENT-SENDS-ELEMENTS/grpc")
 def uint8_sign_extended_in_calls(original: Original, tensor: Tensor) -> list[int]:
     """A UINT8 of 200 is 4294967240 in typed contents."""
     found = original(tensor)
@@ -159,7 +165,7 @@ def bool_as_255_in_calls(original: Original, tensor: Tensor) -> bytes:
     return made.replace(b"\x01", b"\xff") if tensor.datatype == "BOOL" else made
 
 
-@fault("grpc_request.entry", misses="CLIENT-SENDS-VALUES/grpc")
+@fault("grpc_request.entry", misses="CLIENT-SENDS-LITTLE-ENDIAN/grpc")
 def elements_big_endian_in_calls(original: Original, tensor: Tensor) -> bytes:
     """Elements are big-endian in raw_input_contents."""
     made = bytes(original(tensor))

@@ -31,7 +31,7 @@ def fp16_as_json(original: Original, tensor: Tensor) -> list[Any]:
     return list(original(tensor))
 
 
-@fault("request.json_elements", misses="CLIENT-SENDS-DATA")
+@fault("request.json_elements", misses="CLIENT-SENDS-VALUES CLIENT-SENDS-ELEMENTS")
 def uint8_sign_extended(original: Original, tensor: Tensor) -> list[Any]:
     """A UINT8 of 200 is sent as 4294967240."""
     found = original(tensor)
@@ -40,12 +40,28 @@ def uint8_sign_extended(original: Original, tensor: Tensor) -> list[Any]:
     return [element if element < 128 else element - 256 + (1 << 32) for element in found]
 
 
-@fault("request.json_elements", misses="CLIENT-SENDS-DATA")
+@fault("request.json_elements", misses="CLIENT-SENDS-VALUES CLIENT-SENDS-ELEMENTS")
 def unsigned_as_signed(original: Original, tensor: Tensor) -> list[Any]:
     """An unsigned integer with the highest bit set is sent as a negative one."""
     bits = INTEGERS.get(tensor.datatype)
     found = original(tensor)
     return list(found) if bits is None else [one - (1 << bits) if one >> (bits - 1) else one for one in found]
+
+
+@fault("request.json_elements", misses="CLIENT-SENDS-ELEMENTS")
+def integers_of_64_bits_as_texts(original: Original, tensor: Tensor) -> list[Any]:
+    """A 64-bit integer is written into the JSON as a string, for readers whose numbers are doubles."""
+    found = list(original(tensor))
+    return list(map(str, found)) if tensor.datatype in ("INT64", "UINT64") else found
+
+
+@fault("request.json_elements", misses="CLIENT-SENDS-ELEMENTS")
+def nan_as_text(original: Original, tensor: Tensor) -> list[Any]:
+    """NaN and infinity are written into the JSON as strings."""
+    if tensor.datatype not in ("FP32", "FP64"):
+        return list(original(tensor))
+    found = tensors.elements(tensor.datatype, tensor.data)
+    return [one if math.isfinite(one) else str(one) for one in found]
 
 
 @fault("request.json_elements", misses="CLIENT-SENDS-VALUES")

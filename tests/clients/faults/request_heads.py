@@ -37,6 +37,13 @@ def header_in_hexadecimal(_original: Original, text: bytes) -> str:
     return hex(len(text))
 
 
+@fault("request.described", misses="CLIENT-SENDS-HEADER-ON-JSON")
+def header_off_on_json_requests(original: Original, text: bytes, *, has_data: bool) -> Headers:
+    """A request of JSON alone has an inference header that counts one byte too many."""
+    made: Headers = original(text, has_data=has_data)
+    return made if has_data else [*made, (LENGTH, str(len(text) + 1))]
+
+
 @fault("request.request", misses="CLIENT-SENDS-HEADER-LENGTH")
 def counts_after_coding(original: Original, asked: Asked) -> Request:
     """The inference header of a compressed request counts the bytes of its compressed body."""

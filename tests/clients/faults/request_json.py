@@ -93,11 +93,12 @@ def size_as_string(original: Original, tensor: Tensor) -> str:
     return str(original(tensor))
 
 
-@fault("request.described_input", misses="CLIENT-SENDS-PARAMETERS")
+@fault("request.described_input", misses="CLIENT-SENDS-PARAMETERS CLIENT-SENDS-PARAMETERS-PLACE CLIENT-SENDS-DATA")
 def size_beside_the_shape(original: Original, tensor: Tensor) -> dict[str, Any]:
     """`binary_data_size` is a member of the input instead of its parameters."""
     said = original(tensor)
-    return {**said, **said.pop("parameters", {})}
+    parameters = said.pop("parameters", {})
+    return {**said, **parameters}
 
 
 @fault("request.described_output", misses="CLIENT-SENDS-PARAMETERS")
@@ -115,13 +116,13 @@ def all_outputs_as_number(_original: Original, form: str) -> dict[str, Any]:
     return {"binary_data_output": int(form == "binary")}
 
 
-@fault("request.for_all_outputs", misses="CLIENT-SENDS-PARAMETERS")
+@fault("request.for_all_outputs", misses="CLIENT-SENDS-OUTPUTS CLIENT-SENDS-PARAMETERS-PLACE")
 def binary_data_for_all_outputs(_original: Original, form: str) -> dict[str, Any]:
     """`binary_data` stands in the parameters of the request."""
     return {"binary_data": form == "binary"}
 
 
-@fault("request.described_output", misses="CLIENT-SENDS-PARAMETERS")
+@fault("request.described_output", misses="CLIENT-SENDS-OUTPUTS CLIENT-SENDS-PARAMETERS-PLACE")
 def binary_data_output_on_an_output(original: Original, output: AskedOutput) -> dict[str, Any]:
     """`binary_data_output` stands in the parameters of an output."""
     said = original(output)
@@ -139,7 +140,14 @@ def classification_as_string(original: Original, output: AskedOutput) -> dict[st
     return dict(said)
 
 
-@fault("request.document", misses="CLIENT-SENDS-CLASSIFICATION")
+@fault("request.document", misses="CLIENT-SENDS-PARAMETERS-PLACE CLIENT-SENDS-CLASSIFICATION-PLACE")
+def parameters_in_other_places_too(original: Original, asked: Asked) -> dict[str, Any]:
+    """The request has a `binary_data` and a `classification` of the client's own, beside what it asks of outputs."""
+    said = original(asked)
+    return {**said, "parameters": {"binary_data": True, "classification": 9, **said.get("parameters", {})}}
+
+
+@fault("request.document", misses="CLIENT-SENDS-OUTPUTS CLIENT-SENDS-CLASSIFICATION-PLACE")
 def classification_of_the_request(original: Original, asked: Asked) -> dict[str, Any]:
     """The count of classes stands in the parameters of the request."""
     said = original(asked)

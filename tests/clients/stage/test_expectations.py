@@ -141,6 +141,15 @@ def test_what_is_only_advised_is_left_to_the_rows_about_it() -> None:
     expect_sent(seen(given(7, -8), received(without("Content-Type"))))
 
 
+def test_what_is_demanded_of_a_row_comes_before_what_is_advised() -> None:
+    request_ = received(
+        lambda headers: headers.update({"Content-Type": "text/plain"}), request(INFERENCE)[2][:-8] + bytes(8)
+    )
+    with pytest.raises(Unmet) as raised:
+        expect_sent(seen(given(7, -8), request_), ("CLIENT-SENDS-CONTENT-TYPE", "CLIENT-SENDS-VALUES"))
+    assert raised.value.requirement == "CLIENT-SENDS-VALUES"
+
+
 def test_every_request_of_an_inference_is_judged() -> None:
     with pytest.raises(Unmet) as raised:
         expect_sent(seen(given(7, -8), received(), received(without("Inference-Header-Content-Length"))))
@@ -224,11 +233,11 @@ def test_an_error_holds_the_message_or_the_status(text: str, is_said: bool) -> N
 @pytest.mark.parametrize(
     ("datatype", "options", "expected"),
     [
-        ("INT32", {}, "VALUES SIZE SIZES-FILL"),
+        ("INT32", {}, "VALUES LITTLE-ENDIAN SIZE SIZES-FILL"),
         ("BYTES", {}, "VALUES SIZE SIZES-FILL BYTES"),
         ("BOOL", {}, "VALUES SIZE SIZES-FILL BOOL"),
-        ("FP16", {}, "VALUES SIZE SIZES-FILL FP16"),
-        ("INT32", {"forms": ("json",)}, "VALUES DATA"),
+        ("FP16", {}, "VALUES LITTLE-ENDIAN SIZE SIZES-FILL FP16"),
+        ("INT32", {"forms": ("json",)}, "VALUES DATA ELEMENTS"),
         ("INT32", {"is_raw": True}, "VALUES RAW"),
     ],
 )

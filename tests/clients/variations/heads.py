@@ -15,6 +15,7 @@ from tests.clients.honest.asked import Asked, Given, RefusedError, Tensor
 from tests.clients.honest.connection import Connection, read_final_head
 from tests.clients.honest.http_client import HttpClient
 from tests.clients.honest.request import LENGTH, Headers, Request
+from tests.clients.honest.tensors import elements, packed
 
 
 @variation("request.described")
@@ -180,6 +181,15 @@ def asks_for_metadata_first(original: Original, client: HttpClient, deadline: fl
     kept.close()
     fresh: Connection = original(client, deadline)
     return fresh
+
+
+@variation("request.binary_data")
+def payloads_of_nan_lost_in_requests(original: Original, tensor: Tensor) -> bytes:
+    """Every NaN is sent as the one of the platform."""
+    if tensor.datatype not in ("FP32", "FP64"):
+        return bytes(original(tensor))
+    found = elements(tensor.datatype, tensor.data)
+    return packed(tensor.datatype, [float("nan") if one != one else one for one in found])
 
 
 @variation("request.request")
