@@ -166,3 +166,9 @@ def test_arguments_stand_on_no_command_line(tmp_path: Path, silent: str) -> None
     work.do(unit(tmp_path, silent, f'headers = {{ X-Plain = "{HIDDEN}" }}'), is_wanted)
     assert any(b"conformance.fleet.child" in line for line in seen)
     assert not any(HIDDEN.encode() in line for line in seen)
+
+
+def test_the_gate_decides_the_status_and_not_the_verdict(tmp_path: Path) -> None:
+    with bundled("--model=identity_int32", "--fault=error-of-unknown-outputs-with-status-200") as url:
+        outcome = work.do(unit(tmp_path, url, "relations = []\n", head='gate = "interoperable"\n'))
+    assert (outcome.status, outcome.verdict) == (0, "nonconformant but interoperable"), log(tmp_path)

@@ -110,11 +110,11 @@ def test_each_is_shown_as_what_it_is(built: Path) -> None:
 
 
 def test_what_became_of_one_is_said_with_the_reason(built: Path) -> None:
-    pages = {entry["status"]: text_of(built / entry["page"]) for entry in index_of(built)["certifications"]}
-    assert "Revoked since 2026-11-01: <i>Withdrawn</i>" in pages["revoked"]
-    assert "In dispute since 2026-11-02: Is it so? (requirement BIN-LENGTH) Discussion" in pages["disputed"]
-    assert "It expired on 2026-01-01, and says nothing of the product as it is today." in pages["expired"]
-    assert "Advice that was not followed BIN-LENGTH: " in pages["valid"]
+    pages = {entry["folder"]: text_of(built / entry["page"]) for entry in index_of(built)["certifications"]}
+    assert "Revoked since 2026-11-01: <i>Withdrawn</i>" in pages["a/revoked"]
+    assert "In dispute since 2026-11-02: Is it so? (requirement BIN-LENGTH) Discussion" in pages["a/disputed"]
+    assert "It expired on 2026-01-01, and says nothing of the product as it is today." in pages["a/old"]
+    assert "Advice that was not followed BIN-LENGTH: " in pages["a/valid"]
 
 
 def test_an_interoperable_one_is_shown_as_that(built: Path) -> None:
