@@ -9,12 +9,10 @@ import zlib
 from dataclasses import replace
 
 from conformance.expect.unmet import Unmet
-from conformance.terms.text import safe
 from conformance.transport.exchange import Reply
+from conformance.wire import codings
 
-# Window bits of zlib: with a gzip header, with either header.
-_GZIP, _EITHER = 31, 47
-_WINDOWS = {"gzip": _GZIP, "x-gzip": _GZIP, "deflate": _EITHER}
+_GZIP = 31  # window bits of zlib: with a gzip header
 # What is undone at most: an answer that was to be the same one uncoded needs no more.
 LIMIT = 16 * 1024 * 1024
 
@@ -30,23 +28,23 @@ def zlibbed(body: bytes) -> bytes:
     return zlib.compress(body)
 
 
-def uncoded(reply: Reply) -> Reply:
-    """Return the reply as it was before its Content-Encoding; itself where it names none.
+def uncoded(reply: Reply) -> Reply | None:
+    """Return the reply as it was before its Content-Encoding, None where the suite cannot undo that.
 
     Raises:
-        Unmet: the coding is not one of gzip and deflate, or the body is not in it, whole and nothing behind it.
+        Unmet: the body is not in the codings, whole and nothing behind it, or is beyond the limit.
     """
-    coding = (reply.header("Content-Encoding") or "identity").strip().lower()
-    if coding == "identity":
-        return reply
-    if coding not in _WINDOWS:
-        raise Unmet("a coding that was asked for: gzip or deflate", f"Content-Encoding: {safe(coding, 60)}", reply)
-    unpacker = zlib.decompressobj(wbits=_WINDOWS[coding])
-    try:
-        body = unpacker.decompress(reply.body, LIMIT)
-    except zlib.error as error:
-        raise Unmet(f"a body coded as {coding}", f"{len(reply.body)} bytes that are not ({error})", reply) from error
-    if not unpacker.eof or unpacker.unused_data:
-        what = f"{len(unpacker.unused_data)} more bytes behind it" if unpacker.eof else "one without its end"
-        raise Unmet(f"a body coded as {coding}, whole", what, reply)
-    return Reply(replace(reply.exchange, body=body))
+    coding = reply.header("Content-Encoding")
+    found = codings.uncoded(reply.body, coding, is_text=False, limit=LIMIT)
+    for finding in found.findings:
+        raise Unmet(finding.expected, finding.actual, reply)
+    if found.body is not None:
+        return Reply(replace(reply.exchange, body=found.body))
+    if codings.are_known(coding):
+        raise Unmet("an answer of the size that it has uncoded", f"more than {LIMIT} bytes", reply)
+    return None
+
+
+def is_accepted(reply: Reply, coding: str) -> bool:
+    """Say whether the reply is in no coding but this one; x-gzip is gzip (RFC 9110, 8.4.1.3)."""
+    return {name.removeprefix("x-") for name in codings.codings_of(reply.header("Content-Encoding"))} <= {coding}

@@ -16,7 +16,6 @@ from conformance.judging.plain_twin import Asked, asked, larger, padded, smaller
 from conformance.roles.model import Model
 from conformance.terms.text import safe
 from conformance.transport.exchange import Reply
-from conformance.transport.manner import PLAIN, Manner
 from conformance.transport.replay import NotRecordedError
 from conformance.transport.target import Target
 from conformance.transport.unreachable import TargetLost
@@ -55,8 +54,6 @@ class OwnLimits:
             return f"too large for the target: {safe(reply.outcome())}"
         if model is None or not _is_declined(reply):
             return ""
-        if chunks := self._of_chunks(reply, model):
-            return chunks
         found = asked(reply.exchange.message, model)
         if found is None:
             return ""
@@ -68,20 +65,6 @@ class OwnLimits:
             )
         except (TargetLost, NotRecordedError):
             return ""  # nobody is there to tell: what is unmet stays so
-
-    # --- chunks ---
-
-    def _of_chunks(self, reply: Reply, model: Model) -> str:
-        """Say that the server takes no chunked requests at all, in whatever form: the extension gives a length."""
-        if not reply.exchange.is_chunked:
-            return ""
-        forms = [request.message() for request in self._target.good_requests(model)]
-        bytes_ = self._target.model("identity_uint8")
-        if bytes_ is not None:
-            forms += [bytes_.request(send="binary").message(), bytes_.raw(b"\x01\x02\x03")]
-        if all(_is_declined(self._answer(message, Manner(chunked=()))) for message in forms):
-            return f"the target takes no chunked requests: {safe(reply.outcome())}"
-        return ""
 
     # --- size ---
 
@@ -107,16 +90,12 @@ class OwnLimits:
         if found.size >= LARGE and not reply.is_over_grpc and model.role.is_json_capable:
             yield [padded(model.request(send="json").message(), found.size)]
 
-    def _answer(self, message: Message, manner: Manner = PLAIN) -> Reply:
+    def _answer(self, message: Message) -> Reply:
         """Ask once, in a scope of its own: another process of the run asks, too."""
-        name = f"plain twin {crc32(message.path.encode() + message.body):08x}{manner.note and ' ' + manner.note}"
+        name = f"plain twin {crc32(message.path.encode() + message.body):08x}"
         if name not in self._answers:
             with self._target.scope(name):
-                self._answers[name] = (
-                    self._target.send(message, fresh=True)
-                    if manner == PLAIN
-                    else self._target.send_in(manner, message, fresh=True)
-                )
+                self._answers[name] = self._target.send(message, fresh=True)
         return self._answers[name]
 
     # --- classes ---

@@ -1,4 +1,4 @@
-"""Content codings of a request: undone within a limit, and whether they are those that it announces. Never raises.
+"""Content codings of requests and answers: undone within a limit, and whether they are those announced. Never raises.
 
 Source: RFC 9110, 8.4 "Content-Encoding" and 8.4.1 "Content Codings".
 """
@@ -40,28 +40,39 @@ class _TooLargeError(Exception):
     """There is more than the limits allow: nothing that can be judged, and nothing that is wrong."""
 
 
-def uncoded(body: bytes, announced: str | None, *, is_text: bool) -> Uncoded:
+def codings_of(announced: str | None) -> list[str]:
+    """Return the names of the codings in a value of Content-Encoding, in lower case, in the order of applying."""
+    return [name for part in (announced or "").split(",") if (name := part.strip().lower()) not in ("", IDENTITY)]
+
+
+def are_known(announced: str | None) -> bool:
+    """Say whether all codings that a value of Content-Encoding lists can be undone."""
+    return all(name in _WINDOWS for name in codings_of(announced))
+
+
+def uncoded(body: bytes, announced: str | None, *, is_text: bool, limit: int = LIMIT) -> Uncoded:
     """Return a body before the codings that Content-Encoding announces, and what is wrong with them.
 
-    What is in none of gzip and deflate, or larger than `LIMIT`, cannot be had, which is no fault.
+    What is in none of gzip and deflate, or larger than the limit, cannot be had, which is no fault.
 
     Args:
         body: as it came.
         announced: the value of Content-Encoding.
         is_text: whether JSON has to come of it; only then can it be told that one coding more is applied.
+        limit: bytes that it may have.
     """
-    names = [name for part in (announced or "").split(",") if (name := part.strip().lower()) not in ("", IDENTITY)]
+    names = codings_of(announced)
     findings: list[Finding] = []
     try:
         for name in reversed(names):
             if name not in _WINDOWS:
                 return Uncoded(None, tuple(findings), is_announced=True)
-            undone, found = _undone(body, name)
+            undone, found = _undone(body, name, limit)
             findings += found
             if undone is None:
                 return Uncoded(None, tuple(findings), is_announced=True)
             body = undone
-        if is_text and (more := _coded_once_more(body)) is not None:
+        if is_text and (more := _coded_once_more(body, limit)) is not None:
             kind = "coding-applied-twice" if names else "coding-not-announced"
             stated = shown(", ".join(names) or "none")
             findings += [] if findings else [Finding(kind, HEADER, None, "the coding of the body", stated)]
@@ -71,36 +82,36 @@ def uncoded(body: bytes, announced: str | None, *, is_text: bool) -> Uncoded:
     return Uncoded(body, tuple(findings), is_announced=bool(names))
 
 
-def _undone(body: bytes, name: str) -> tuple[bytes | None, list[Finding]]:
+def _undone(body: bytes, name: str, limit: int) -> tuple[bytes | None, list[Finding]]:
     """Return a body before one coding, None where not even a part of it is in that coding's form."""
     wanted = f"a body in {name}"
-    inflated = _inflate(body, _WINDOWS[name])
+    inflated = _inflate(body, _WINDOWS[name], limit)
     if inflated is not None and inflated.is_whole:
         return inflated.body, []
     if inflated is not None:
         return None, [Finding("coding-cut", HEADER, None, f"{wanted}, whole", "no end, or more behind it")]
-    if name == "deflate" and (bare := _inflate(body, _BARE)) is not None and bare.is_whole:
+    if name == "deflate" and (bare := _inflate(body, _BARE, limit)) is not None and bare.is_whole:
         return bare.body, [Finding("coding-bare", HEADER, None, wanted, "deflate without the zlib format")]
     return body, [Finding("coding-not-applied", HEADER, None, wanted, f"{len(body)} bytes that are not")]
 
 
-def _coded_once_more(body: bytes) -> bytes | None:
+def _coded_once_more(body: bytes, limit: int) -> bytes | None:
     """Return what a body holds that is itself gzip or zlib, whole; None for any other, such as JSON."""
     for window in (_GZIP, _ZLIB):
-        inflated = _inflate(body, window)
+        inflated = _inflate(body, window, limit)
         if inflated is not None and inflated.is_whole:
             return inflated.body
     return None
 
 
-def _inflate(body: bytes, window: int) -> _Inflated | None:
+def _inflate(body: bytes, window: int, limit: int) -> _Inflated | None:
     """Return what a coded body holds; None where it does not begin as one.
 
     Raises:
         _TooLargeError: it holds more than the limits.
     """
     parts: list[bytes] = []
-    left, rest = LIMIT, body
+    left, rest = limit, body
     while len(parts) < MEMBERS:
         unpacker = zlib.decompressobj(wbits=window)
         try:
@@ -111,6 +122,8 @@ def _inflate(body: bytes, window: int) -> _Inflated | None:
         if left < 0:
             raise _TooLargeError
         rest = unpacker.unused_data
+        if window == _GZIP and not rest.strip(b"\0"):
+            rest = b""  # zeros behind the last member hold nothing, and readers of gzip pass over them
         if not unpacker.eof or not rest or window != _GZIP:
             return _Inflated(b"".join(parts), is_whole=unpacker.eof and not rest)
         # RFC 1952, 2.2: a gzip file is one member or several behind each other.

@@ -57,7 +57,7 @@ def connection_is_deaf_behind_a_trailer(original: Any, protocol: Any, data: byte
     original(protocol, data)
 
 
-@fault("http_protocol.OipHttpProtocol.on_header", breaks="HTTP-CHUNKED")
+@fault("http_protocol.OipHttpProtocol.on_header", breaks="ROBUST-TRAILER")
 def trailers_merged_into_the_headers(_original: Any, protocol: Any, name: bytes, value: bytes) -> None:
     """A field behind the last chunk is taken for a header."""
     HttpToolsProtocol.on_header(protocol, name, value)
@@ -88,7 +88,7 @@ def _has_two_lengths(data: bytes) -> bool:
     return b"\r\ntransfer-encoding: chunked" in head and b"\r\ncontent-length: " in head
 
 
-@fault(READ, breaks="HTTP-CHUNKED-WITH-LENGTH")
+@fault(READ, breaks="ROBUST-FRAMING")
 def content_length_counts_beside_chunks(original: Any, protocol: Any, data: bytes) -> None:
     """Of a request with both Transfer-Encoding and Content-Length, the latter counts, and the chunks are the body."""
     if _has_two_lengths(data):
@@ -96,7 +96,7 @@ def content_length_counts_beside_chunks(original: Any, protocol: Any, data: byte
     original(protocol, data)
 
 
-@fault(READ, breaks="HTTP-CHUNKED-WITH-LENGTH-CLOSES")
+@fault(READ, breaks="ROBUST-FRAMING-CLOSES")
 def connection_kept_after_two_lengths(original: Any, protocol: Any, data: bytes) -> None:
     """A request with both Transfer-Encoding and Content-Length is read by its chunks, and the connection goes on."""
     if _has_two_lengths(data):

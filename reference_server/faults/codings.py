@@ -72,16 +72,22 @@ def json_and_binary_compressed_apart(original: Any, answer: Response, coding: st
 
 @fault("codings.encoded", breaks="HTTP-CODING-O")
 def content_length_from_before_compression(original: Any, answer: Response, coding: str) -> Response:
-    """A compressed answer is filled up with zeros to the length that it had before."""
+    """A compressed answer is filled up with blanks to the length that it had before."""
     before = len(answer.body)
     found: Response = original(answer, coding)
-    return bearing(found, bytes(found.body).ljust(before, b"\0"))
+    return bearing(found, bytes(found.body).ljust(before))
+
+
+@fault("codings.chosen", breaks="HTTP-CODING-ACCEPTED")
+def deflate_sent_to_who_accepts_gzip(original: Any, http: Request) -> str | None:
+    """An answer to a client that accepts gzip alone is in the coding deflate."""
+    return "deflate" if original(http) == "gzip" else original(http)
 
 
 # --- requests --------------------------------------------------------------------------------------------------------
 
 
-@fault("codings.decoded", breaks=("HTTP-CODING-I", "HTTP-CODING-FALSE"))
+@fault("codings.decoded", breaks="HTTP-CODING-I")
 def content_encoding_of_requests_ignored(_original: Any, body: bytes, _coding: str, _limit: int) -> bytes:
     """The Content-Encoding of a request is not looked at, so that compressed bytes of a raw request become a tensor."""
     return body
@@ -120,7 +126,7 @@ def coding_in_capitals_ignored(original: Any, http: Request) -> str | None:
     return None if http.headers.get("content-encoding", "").isupper() else name
 
 
-@fault("codings.of_request", breaks=("HTTP-CODING-I", "HTTP-CODING-FALSE"))
+@fault("codings.of_request", breaks="HTTP-CODING-I")
 def codings_other_than_gzip_ignored(original: Any, http: Request) -> str | None:
     """A coding other than gzip is taken for none."""
     return original(http) if http.headers.get("content-encoding", "").lower() == "gzip" else None
@@ -133,14 +139,7 @@ def one_of_two_codings_undone(original: Any, http: Request) -> str | None:
     return http.headers["content-encoding"].rpartition(",")[2].strip() if several else original(http)
 
 
-@fault("codings.decoded", breaks="HTTP-CODING-FALSE")
-def body_that_begins_like_json_not_decoded(original: Any, body: bytes, coding: str, limit: int) -> bytes:
-    """A body that opens an object is taken for JSON, whatever coding it is said to be in."""
-    plain: bytes = body if body.startswith(b"{") else original(body, coding, limit)
-    return plain
-
-
-@fault("codings.decoded", breaks="HTTP-CODING-I")
+@fault("codings.decoded", breaks="ROBUST-CODING")
 def coded_body_cut_short_taken(original: Any, body: bytes, coding: str, limit: int) -> bytes:
     """Of a coded body that is cut short, what can be decoded is taken for all of it."""
     unpacker = zlib.decompressobj(codings.WINDOWS[coding])

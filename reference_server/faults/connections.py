@@ -86,7 +86,7 @@ async def letters_decoded_segment_by_segment(_original: Any, http: Request, _lim
     return b"".join(piece.decode("utf-8", "replace").encode() for piece in pieces)
 
 
-@fault("http_body.read", breaks=("HTTP-SEGMENTS", "HTTP-CHUNKED"))
+@fault("http_body.read", breaks="HTTP-SEGMENTS")
 async def binary_data_not_waited_for(_original: Any, http: Request, _limit: int) -> bytes:
     """When a segment ends with the JSON, what is there is taken for the whole body."""
     pieces = await _pieces(http)
@@ -94,7 +94,7 @@ async def binary_data_not_waited_for(_original: Any, http: Request, _limit: int)
     return pieces[0] if pieces and ends_with_the_json else b"".join(pieces)
 
 
-@fault("http_body.read", breaks=("HTTP-SEGMENTS", "HTTP-CHUNKED"))
+@fault("http_body.read", breaks="HTTP-SEGMENTS")
 async def short_read_taken_for_the_end(_original: Any, http: Request, _limit: int) -> bytes:
     """A read that brings fewer than four bytes is taken for the end of the body."""
     pieces = await _pieces(http)
@@ -135,6 +135,15 @@ async def chunked_body_not_implemented(original: Any, http: Request, limit: int)
     """A chunked body is refused with 501 instead of 411."""
     if _chunked(http):
         raise InferenceError("chunked bodies are not implemented", status=501)
+    body: bytes = await original(http, limit)
+    return body
+
+
+@fault("http_body.read", breaks="HTTP-CHUNKED")
+async def chunked_body_is_a_bad_request(original: Any, http: Request, limit: int) -> bytes:
+    """A chunked body is refused with 400, in whatever form, instead of 411."""
+    if _chunked(http):
+        raise InferenceError("a Content-Length is needed")
     body: bytes = await original(http, limit)
     return body
 
@@ -206,6 +215,15 @@ def pipelined_requests_answered_last_first(original: Any, protocol: Any) -> None
     """Requests that wait on a connection are taken from a stack."""
     protocol.pipeline.reverse()
     original(protocol)
+
+
+@fault("http_protocol.OipHttpProtocol.on_headers_complete", breaks="HTTP-PIPELINE-AFTER-POST")
+def requests_behind_an_inference_forgotten(original: Any, protocol: Any) -> None:
+    """What comes on a connection before a POST is answered is read, and never answered."""
+    before = protocol.cycle
+    original(protocol)
+    if before is not None and not before.response_complete and before.scope["method"] == "POST":
+        protocol.pipeline.popleft()
 
 
 @fault("http_protocol.OipHttpProtocol.on_message_complete", breaks="HTTP-PIPELINE")

@@ -102,7 +102,7 @@ def test_one_row_is_failed_for_the_end(
 def test_to_end_is_never_a_matter_of_advice() -> None:
     judge = Judge(Ending(ANSWERED, BROKEN), Survey(offered={"binary_tensor_data": "listed"}))
     results = [
-        judge(Check("state.0", ("HTTP-PIPELINE",), None, (Row(""),), body), Row(""))
+        judge(Check("state.0", ("HTTP-KEEPALIVE",), None, (Row(""),), body), Row(""))
         for body in (looking, twice, looking)
     ]
     assert list(map(told, results)) == ["pass", ALIVE, GONE]

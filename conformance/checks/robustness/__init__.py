@@ -14,6 +14,7 @@ ORDER = (
     "slow_clients",
     "large_documents",
     "bombs",
+    "codings",
     "large_numbers",
     "paths",
 )

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from conformance.checks.robustness.octets import CHUNKED, CRLF, LAST_CHUNK, head_with, in_a_chunk, plain
-from conformance.checks.robustness.withstanding import expect_declined, withstanding
+from conformance.checks.robustness.withstanding import expect_declined, is_declined, withstanding
+from conformance.expect.expectation import expect
+from conformance.expect.unmet import blocked_where, holds
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
+from conformance.transport.chunks import PLAIN, Chunks
 from conformance.transport.exchange import FailureKind
 from conformance.transport.hostile_sending import Octets
 from conformance.transport.target import Target
+from conformance.wire.request import INFERENCE_HEADER
 
 KIB = 1024
 
@@ -72,3 +76,23 @@ def endless_line_beside_chunks_is_refused(
     octets = Octets(head, f"{name} of 16 MiB", filling * KIB, 16 * KIB // len(filling))
     with withstanding(target, model):
         expect_declined(target.send_octets(message, octets)[0], f"{name} of 16 MiB")
+
+
+FALSE_TRAILER = Chunks(trailers=((INFERENCE_HEADER, "0"),))
+
+
+@check("robustness.trailer-is-no-header", answers="ROBUST-TRAILER", role="identity_uint8", infers=False)
+@rows(("in-one-segment", True), ("in-several", False))
+def trailer_is_no_header(target: Target, model: Model, at_once: bool) -> None:
+    """A trailer named like the inference header does not make a raw request of a JSON one."""
+    message, expected = plain(model), model.expected(model.sample())
+
+    def is_wrong_without() -> bool:
+        reply = target.send_in_pieces(message, [], chunks=PLAIN, at_once=at_once)
+        return not holds(lambda: expect(reply).tensors(expected))
+
+    with withstanding(target, model):
+        reply = target.send_in_pieces(message, [], chunks=FALSE_TRAILER, at_once=at_once)
+        if not is_declined(reply):
+            with blocked_where(is_wrong_without, "in chunks without a trailer it is answered wrongly, too"):
+                expect(reply).tensors(expected)

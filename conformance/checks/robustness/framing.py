@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from conformance.checks.robustness.octets import CHUNKED, head_with, in_a_chunk, plain
-from conformance.checks.robustness.withstanding import expect_declined, expect_no_second, withstanding
+from conformance.checks.robustness.octets import CHUNKED, CRLF, LAST_CHUNK, head_with, in_a_chunk, plain
+from conformance.checks.robustness.withstanding import expect_declined, expect_no_second, expect_settled, withstanding
+from conformance.expect.expectation import expect
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
 from conformance.transport.hostile_sending import Octets
@@ -67,3 +68,52 @@ def chunks_of_an_earlier_version_are_the_last(target: Target, model: Model) -> N
     octets = Octets(head, "chunks in HTTP/1.0, and a request behind", tail=in_a_chunk(message.body) + behind, most=2)
     with withstanding(target, model):
         expect_no_second(target.send_octets(message, octets), "chunks in HTTP/1.0")
+
+
+def _two_lengths(target: Target, message: Message, length: int) -> bytes:
+    """Return the head of a request with both Transfer-Encoding and Content-Length."""
+    return head_with(target, message, CHUNKED, b"Content-Length: %d" % length)
+
+
+def _in_a_second_chunk(target: Target, message: Message, inside: bytes) -> bytes:
+    """Return a request whose length ends before its second chunk, in which another request stands."""
+    first = b"%X\r\n%b\r\n%X\r\n" % (len(message.body), message.body, len(inside))
+    return _two_lengths(target, message, len(first)) + first + inside + CRLF + LAST_CHUNK
+
+
+def _in_a_get(target: Target, message: Message, inside: bytes) -> bytes:  # noqa: ARG001
+    return target.octets_of(Message("/v2", method="GET").with_body(inside))
+
+
+@check("robustness.request-in-a-body-is-not-carried-out", answers="ROBUST-FRAMING", role="identity_int32", infers=False)
+@rows(
+    Row("in-a-chunk-behind-the-length", ("chunks beside a length", _in_a_second_chunk)),
+    Row("in-the-body-of-a-get", ("a GET with a body", _in_a_get)),
+)
+def request_in_a_body_is_not_carried_out(
+    target: Target, model: Model, name: str, carrier: Callable[[Target, Message, bytes], bytes]
+) -> None:
+    """A request that stands in the body of another one, where some readers see its end, is not carried out."""
+    message, inside = plain(model), target.octets_of(Message("/v2", method="GET"))
+    sent = carrier(target, message, inside)
+    with withstanding(target, model):
+        replies = target.send_octets(message, Octets(sent, name, tail=target.octets_of(message), most=2))
+        expect_settled(replies[0], name)
+        for behind in replies[1:]:
+            if behind.succeeded:
+                expect(behind).tensors(model.expected(model.sample()))
+
+
+@check(
+    "robustness.connection-ends-after-two-lengths",
+    answers="ROBUST-FRAMING-CLOSES",
+    role="identity_int32",
+    infers=False,
+)
+def connection_ends_after_two_lengths(target: Target, model: Model) -> None:
+    """The connection is closed after a request with both Transfer-Encoding and Content-Length."""
+    message, behind = plain(model), target.octets_of(Message("/v2", method="GET"))
+    sent = _two_lengths(target, message, len(message.body)) + in_a_chunk(message.body) + behind
+    with withstanding(target, model):
+        replies = target.send_octets(message, Octets(sent, "chunks beside a length, and a request behind", most=2))
+        expect_no_second(replies, "a request with chunks beside a length")

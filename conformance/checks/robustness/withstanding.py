@@ -90,9 +90,14 @@ def is_busy(unmet: Unmet) -> bool:
     return unmet.reply is not None and unmet.reply.status in BUSY
 
 
+def is_declined(reply: Reply) -> bool:
+    """Say whether a request is refused, or the connection ends."""
+    return reply.has_failed(*ENDED) or (reply.status or 0) >= 400
+
+
 def expect_declined(reply: Reply, what: str) -> None:
     """Expect that a request is refused, or that the connection ends."""
-    if not (reply.has_failed(*ENDED) or (reply.status or 0) >= 400):
+    if not is_declined(reply):
         raise Unmet(f"a refusal of {what}, or the end of the connection", safe(reply.outcome()), reply)
 
 

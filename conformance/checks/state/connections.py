@@ -13,6 +13,7 @@ from conformance.expect.unmet import Blocked
 from conformance.roles.model import Make, Model
 from conformance.terms.check import Row, check, rows
 from conformance.terms.extensions import BINARY
+from conformance.terms.text import safe
 from conformance.transport.exchange import FailureKind, Reply
 from conformance.transport.target import Target
 from conformance.wire.request import INFERENCE_HEADER, Form, Message
@@ -20,12 +21,15 @@ from conformance.wire.request import INFERENCE_HEADER, Form, Message
 # --- one connection ----------------------------------------------------------------------------------------------------
 
 
+UNKNOWN_MODEL = "/v2/models/there-is-no-such-model"
+
+
 def _good(model: Model, form: Form, salt: int) -> Message:
     return salted_request(model, form, 3 + salt, salt).message()
 
 
 def _unknown_model(model: Model) -> Message:
-    return replace(_good(model, "json", 9), path="/v2/models/there-is-no-such-model/infer")
+    return replace(_good(model, "json", 9), path=f"{UNKNOWN_MODEL}/infer")
 
 
 def _broken_json(model: Model) -> Message:
@@ -63,19 +67,51 @@ def connection_is_in_step_after_an_error(target: Target, model: Model, bad: Make
         expect_own(target, reply, model, 4, 1, "OIP-ISOLATION")
 
 
-@check("state.pipelined-requests-are-answered-in-order", answers="HTTP-PIPELINE", role="identity_int32")
+AFTER_POST = "HTTP-PIPELINE-AFTER-POST"
+
+
+@check("state.pipelined-requests-are-answered-in-order", answers=("HTTP-PIPELINE", AFTER_POST), role="identity_int32")
 @rows(Row("all-good", (None, "json")), *BAD)
 def pipelined_requests_are_answered_in_order(target: Target, model: Model, bad: Make | None, form: Form) -> None:
     """Requests sent without waiting are answered in their order, as long as the connection is kept."""
     middle = bad(model) if bad else _good(model, form, 1)
     replies = target.send_on_one_connection([_good(model, form, 0), middle, _good(model, form, 2)], pipelined=True)
     for place, reply in enumerate(replies):
-        if reply.status is None and reply.has_failed(FailureKind.CLOSED, FailureKind.BROKEN):
-            return  # closed, which the requirement leaves free
+        if _has_ended(reply):
+            return
+        if reply.status is None and reply.has_failed(FailureKind.TIMEOUT):
+            raise expect(reply, AFTER_POST).unmet("an answer, or the end of the connection", safe(reply.outcome()))
         if place == 1 and bad:
             _expect_refused(reply)
         else:
             expect_own(target, reply, model, 3 + place, place, "HTTP-PIPELINE")
+
+
+@check("state.pipelined-reads-are-answered-in-order", answers="HTTP-PIPELINE", role="identity_int32")
+@rows(Row("metadata", (False,)), Row("an-inference-behind-them", (True,)))
+def pipelined_reads_are_answered_in_order(target: Target, model: Model, infers: bool) -> None:
+    """Metadata asked for without waiting come in order, as long as the connection is kept, and so does an inference."""
+    reads = [Message(path, method="GET") for path in (model.path, "/v2", UNKNOWN_MODEL, model.path, "/v2")]
+    alone = {message.path: target.send(message) for message in reads}
+    messages = [*reads, _good(model, "json", 1)] if infers else reads
+    for message, reply in zip(messages, target.send_on_one_connection(messages, pipelined=True), strict=False):
+        if _has_ended(reply):
+            return
+        if message not in reads:
+            expect_own(target, reply, model, 4, 1, "HTTP-PIPELINE")
+        elif _told(reply) != _told(alone[message.path]):
+            expected = f"the answer to {message.path}: {safe(alone[message.path].outcome())}"
+            raise expect(reply, "HTTP-PIPELINE").unmet(expected, safe(reply.outcome()))
+
+
+def _told(reply: Reply) -> tuple[int | None, object]:
+    """Return what tells one answer with metadata from another."""
+    return reply.status, (reply.answer.document or {}).get("name")
+
+
+def _has_ended(reply: Reply) -> bool:
+    """Say whether the connection was closed in place of an answer, which a server may do."""
+    return reply.status is None and reply.has_failed(FailureKind.CLOSED, FailureKind.BROKEN)
 
 
 def _expect_refused(reply: Reply) -> None:

@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping
 
 from conformance.checks.state.three_forms import FORMS, AnyForm, Sent, answered, form_row
 from conformance.checks.support.framing import WRONG_LENGTH
-from conformance.expect.content_coding import gzipped, uncoded, zlibbed
+from conformance.expect.content_coding import gzipped, is_accepted, uncoded, zlibbed
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive
-from conformance.expect.unmet import NotApplicable, about, blocked_where, holds
+from conformance.expect.unmet import NotApplicable, Unmet, about, blocked_where, holds
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
+from conformance.terms.text import safe
 from conformance.transport.chunks import PLAIN
 from conformance.transport.target import Target
 from conformance.wire.request import Message
@@ -27,14 +28,14 @@ CODED: tuple[Row, ...] = (
 )
 
 
-@check("state.gzip-answer-is-the-answer", answers="HTTP-CODING-O")
+@check("state.gzip-answer-is-the-answer", answers=("HTTP-CODING-O", "HTTP-CODING-ACCEPTED"))
 @rows(*CODED)
 def gzip_answer_is_the_answer(target: Target, model: Model, form: AnyForm, length: int) -> str:
     """An answer that is compressed because the client accepts that holds the right tensors."""
     return _judge_answer(target, model, form, length, "gzip")
 
 
-@check("state.deflate-answer-is-the-answer", answers="HTTP-CODING-O")
+@check("state.deflate-answer-is-the-answer", answers=("HTTP-CODING-O", "HTTP-CODING-ACCEPTED"))
 @rows(*[form_row(form, form) for form in FORMS])
 def deflate_answer_is_the_answer(target: Target, model: Model, form: AnyForm) -> str:
     """An answer that is compressed because the client accepts deflate holds the right tensors."""
@@ -46,8 +47,13 @@ def _judge_answer(target: Target, model: Model, form: AnyForm, length: int, codi
     message, expected = answered(target, model, form, length)
     reply = target.send(message.with_header("Accept-Encoding", coding))
     with about("HTTP-CODING-O"):  # the same without compression was right, whatever seems wrong now
-        expect(reply if reply.status is None else uncoded(reply)).tensors(expected).free_of(*WRONG_LENGTH)
-    return reply.header("Content-Encoding") or "not compressed"
+        plain = reply if reply.status is None else uncoded(reply)
+        if plain is not None:
+            expect(plain).tensors(expected).free_of(*WRONG_LENGTH)
+    found = reply.header("Content-Encoding") or "not compressed"
+    if not is_accepted(reply, coding):
+        raise Unmet(f"the coding {coding}, or none", safe(found, 60), reply, requirement="HTTP-CODING-ACCEPTED")
+    return found
 
 
 @check("state.gzip-request-is-decoded-or-refused", answers="HTTP-CODING-I")

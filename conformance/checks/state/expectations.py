@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.checks.state.three_forms import FORMS, LENGTH_REQUIRED, AnyForm, answered, form_row
+from conformance.checks.state.three_forms import FORMS, LENGTH_REQUIRED, AnyForm, answered, expect_new_http, form_row
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import Unmet, about, blocked_where, holds
 from conformance.roles.model import Model
@@ -50,12 +50,16 @@ def go_ahead_comes_without_the_body(
     reply = target.send_after_go_ahead(message.with_header("Expect", value), chunks=chunks)
     given = reply.exchange.go_ahead
     if given is GoAhead.WITHHELD or reply.status is None:
+        expect_new_http(target, reply)
         actual = "neither before the body was sent" if given is GoAhead.WITHHELD else safe(reply.outcome())
         raise Unmet("100 Continue, or a final status", actual, reply, requirement="HTTP-GO-AHEAD")
     if reply.status == EXPECTATION_FAILED:
         return "expectations are not supported"
     if chunks and reply.status == LENGTH_REQUIRED:
         return "chunks are declined"
+
+    if chunks and not reply.succeeded:
+        expect_new_http(target, reply)
 
     def is_wrong_without() -> bool:
         return chunks is not None and not holds(

@@ -8,10 +8,11 @@ from typing import Any, Literal
 from conformance.checks.state.own_answers import salted_request, salted_tensors
 from conformance.checks.support.framing import WRONG_LENGTH
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import blocked_where
+from conformance.expect.unmet import NotApplicable, blocked_where
 from conformance.roles.model import Model
 from conformance.terms.check import Row
 from conformance.terms.extensions import BINARY
+from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.request import Form, Message
 from conformance.wire.tensor import Tensor
@@ -52,3 +53,13 @@ def answered(target: Target, model: Model, form: AnyForm, length: int) -> Sent:
     with blocked_where(lambda: True, "the same request in the usual manner is answered wrongly"):
         expect(target.send(message)).tensors(expected).free_of(*WRONG_LENGTH)
     return message, expected
+
+
+def expect_new_http(target: Target, reply: Reply) -> None:
+    """Expect that the target answers the request of a reply, sent whole, in HTTP/1.1: no client sends more to an older one.
+
+    Raises:
+        NotApplicable: it answers in HTTP/1.0, which knows no chunks and no interim answers (RFC 9112, 6.1).
+    """
+    if reply.is_http_1_0 or target.send(reply.exchange.message, fresh=True).is_http_1_0:
+        raise NotApplicable("the target answers in HTTP/1.0")

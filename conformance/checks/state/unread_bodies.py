@@ -32,9 +32,9 @@ def _to(model: Model, path: str | None = None, method: str = "POST") -> Message:
     return Message(path or model.infer_path, (("Content-Type", JSON),), method=method)
 
 
-def _at(path: str, method: str = "POST") -> Make:
+def _at(path: str) -> Make:
     """Return what makes a request to a path."""
-    return lambda model: _to(model, path, method)
+    return lambda model: _to(model, path)
 
 
 UNKNOWN_MODEL = "/v2/models/nobody_has_this_model/infer"
@@ -46,7 +46,6 @@ BY_THE_HEAD: Mapping[str, Make] = {
     "unknown-path": _at("/v2/there/is/nothing/here"),
     "put": lambda model: _to(model, method="PUT"),
     "post-to-metadata": lambda model: _to(model, model.path),
-    "get-of-metadata": _at("/v2", "GET"),
     "inference-header-negative": _with(INFERENCE_HEADER, "-1"),
     "inference-header-no-number": _with(INFERENCE_HEADER, "many"),
     "inference-header-past-the-end": _with(INFERENCE_HEADER, "99999999"),

@@ -125,7 +125,7 @@ def _encoding(tensors: tuple[object, ...]) -> str:
 
 # With these left, a refusal is an answer: no document makes a server take them.
 _REFUSABLE = ("coding", "unknown", "http")
-_NO_CHUNKS = (411, 501)  # a length is required; this transfer coding is not implemented
+_LENGTH_REQUIRED = 411  # for JSON; binary data want a length, so that in chunks they may be refused anyhow
 _TOO_MUCH = (413, 429, 503)
 _LARGE = 64 * 1024  # bytes
 
@@ -137,7 +137,9 @@ def is_declined(found: Shrunk, role: Role) -> bool:
         return False
     if any(axis in left for axis in _REFUSABLE) or left.keys() - _plainest_forms(role) == {"path"}:
         return True
-    if "framing" in left and reply.status in _NO_CHUNKS:
+    if left.get("framing", "segments") != "segments" and (
+        reply.status == _LENGTH_REQUIRED or found.step["send"] != "json" or reply.is_http_1_0
+    ):
         return True
     return reply.status in _TOO_MUCH and (_is_large(reply) or "beside" in left)
 

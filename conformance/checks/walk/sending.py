@@ -65,10 +65,11 @@ class Sender:
         return self.target.send(plain, fresh=True).exchange.number
 
     def _expect(self, reply: Reply, request: Asked) -> None:
-        """Expect the right answer, in whatever coding it came that the request allows."""
+        """Expect the right answer, in whatever coding it came; one that cannot be undone is judged elsewhere."""
         try:
             plain = uncoded(reply) if reply.status is not None and reply.header("Content-Encoding") else reply
         except Unmet as unmet:
             unmet.requirement = "HTTP-CODING-O"
             raise
-        expect_own(plain, request, self.answers)
+        if plain is not None:
+            expect_own(plain, request, self.answers)

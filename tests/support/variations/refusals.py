@@ -73,9 +73,9 @@ async def large_bodies_are_refused(original: Any, service: app.Service, http: An
 
 
 @variation("app.Service.infer")
-async def chunked_bodies_are_bad_requests(original: Any, service: app.Service, http: Any) -> Response:
-    """Bodies without a Content-Length are refused with status 400, as the extension gives every body its length."""
-    if "transfer-encoding" in http.headers:
+async def chunked_binary_data_are_bad_requests(original: Any, service: app.Service, http: Any) -> Response:
+    """Binary data without a Content-Length, which their extension asks for, are refused with status 400."""
+    if "transfer-encoding" in http.headers and HEADER in http.headers:
         raise InferenceError("a Content-Length is needed", status=400)
     found: Response = await original(service, http)
     return found

@@ -1,0 +1,59 @@
+"""Requests whose body is not in the coding that they name, or not all of it."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Mapping
+
+from conformance.checks.robustness.withstanding import is_declined, withstanding
+from conformance.checks.support.salted import salted_tensors
+from conformance.expect.content_coding import gzipped, zlibbed
+from conformance.expect.expectation import expect
+from conformance.roles.model import Model
+from conformance.terms.check import Row, check, rows
+from conformance.transport.target import Target
+
+LENGTH = 200  # elements
+
+
+def _unwrapped(body: bytes) -> bytes:
+    """Return the body compressed as by deflate, but without the zlib format around it, as some clients send it."""
+    packer = zlib.compressobj(wbits=-15)
+    return packer.compress(body) + packer.flush()
+
+
+def _cut(code: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
+    return lambda body: code(body)[:-20]
+
+
+# name -> the coding that is named, and what the body is
+SPOILED: Mapping[str, tuple[str, Callable[[bytes], bytes]]] = {
+    "plain-as-gzip": ("gzip", bytes),
+    "plain-as-deflate": ("deflate", bytes),
+    "zlib-as-gzip": ("gzip", zlibbed),
+    "gzip-cut-short": ("gzip", _cut(gzipped)),
+    "deflate-cut-short": ("deflate", _cut(zlibbed)),
+    "deflate-without-zlib": ("deflate", _unwrapped),
+}
+
+
+def _row(name: str, *, raw: bool) -> Row:
+    values = (SPOILED[name], raw)
+    if raw:
+        return Row(f"{name}-raw", values, role="identity_uint8", needs=("raw",))
+    return Row(f"{name}-json", values, role="identity_int32")
+
+
+@check("robustness.false-coding-alters-no-tensor", answers="ROBUST-CODING", infers=False)
+@rows(*[_row(name, raw=raw) for name in SPOILED for raw in (False, True)])
+def false_coding_alters_no_tensor(
+    target: Target, model: Model, spoiled: tuple[str, Callable[[bytes], bytes]], raw: bool
+) -> None:
+    """A body that is not in the coding that it names is refused, or answered as it was meant."""
+    coding, spoil = spoiled
+    tensors = salted_tensors(model, LENGTH, 2)  # which no answer is kept for
+    message = model.raw(bytes(tensors[0].to_bytes())) if raw else model.request(tensors, send="json").message()
+    with withstanding(target, model):
+        reply = target.send(message.with_body(spoil(message.body)).with_header("Content-Encoding", coding), fresh=True)
+        if not is_declined(reply):
+            expect(reply).tensors(model.expected(tensors))
