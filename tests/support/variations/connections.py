@@ -58,9 +58,9 @@ class _Rewriting:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
 
-    def write(self, data: bytes) -> None:
+    def write(self, data: bytes | memoryview) -> None:
         """Write data, changed if they begin an answer."""
-        self._transport.write(self._change(bytes(data)) if data.startswith(b"HTTP/1.1 ") else data)
+        self._transport.write(self._change(bytes(data)) if bytes(data[:9]) == b"HTTP/1.1 " else data)
 
 
 def _old(head: bytes) -> bytes:
