@@ -57,8 +57,6 @@ def go_ahead_comes_without_the_body(
         return "expectations are not supported"
     if chunks and reply.status == LENGTH_REQUIRED:
         return "chunks are declined"
-    if chunks and not reply.succeeded:
-        expect_new_http(target, reply)
 
     if chunks and not reply.succeeded:
         expect_new_http(target, reply)
