@@ -50,7 +50,7 @@ def are_known(announced: str | None) -> bool:
     return all(name in _WINDOWS for name in codings_of(announced))
 
 
-def uncoded(body: bytes, announced: str | None, *, is_text: bool, limit: int = LIMIT) -> Uncoded:
+def uncoded(body: bytes, announced: str | None, *, is_text: bool, limit: int | None = None) -> Uncoded:
     """Return a body before the codings that Content-Encoding announces, and what is wrong with them.
 
     What is in none of gzip and deflate, or larger than the limit, cannot be had, which is no fault.
@@ -59,8 +59,9 @@ def uncoded(body: bytes, announced: str | None, *, is_text: bool, limit: int = L
         body: as it came.
         announced: the value of Content-Encoding.
         is_text: whether JSON has to come of it; only then can it be told that one coding more is applied.
-        limit: bytes that it may have.
+        limit: bytes that it may have; `LIMIT` where none is given.
     """
+    limit = LIMIT if limit is None else limit
     names = codings_of(announced)
     findings: list[Finding] = []
     try:

@@ -37,9 +37,9 @@ def test_explain_prints_a_requirement_a_check_or_a_fault(
 def test_explain_lists_all(capsys: pytest.CaptureFixture[str]) -> None:
     assert main.main(["explain"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split() == ["BIN-LISTED", "SHOULD", "metadata"]
+    assert lines[0].split() == ["BIN-LISTED", "SHOULD", "exchange", "metadata"]
     assert [line.split()[0] for line in lines] == list(ledger.load())
-    assert {len(line.split()) for line in lines} == {3}
+    assert {len(line.split()) for line in lines if not line.startswith("ROBUST")} == {4}
 
 
 def test_explain_unknown(capsys: pytest.CaptureFixture[str]) -> None:

@@ -102,7 +102,7 @@ def test_no_row_is_known_twice(name: str) -> None:
 
 
 def fitting(entries: list[Known], check: Check, row: Row) -> list[Known]:
-    plain = {"id": check.id, "row": row.id}
+    plain = {"check": check.id, "row": row.id}
     return [known for known in entries if known.fits(plain)]
 
 
@@ -116,7 +116,7 @@ def label(check: Check, row: Row) -> str:
 def judged(row: str, result: str, requirement: str | None = None, check: str = "sizes.a-check") -> dict[str, Any]:
     """Return a row of a report; with a requirement, it is the one that is not met."""
     failure = {"requirement": requirement} if requirement else None
-    rows = {"id": check, "row": row, "outcome": result, "requirements": ["A-1", "B-2"]}
+    rows = {"check": check, "row": row, "outcome": result, "requirements": ["A-1", "B-2"]}
     return {**rows, "message": "got 200", "failure": failure}
 
 

@@ -63,7 +63,7 @@ def test_without_node_a_client_cannot_be_judged(
 def row(outcome: str, requirement: str, name: str = "json") -> dict[str, Any]:
     """Return a row of a report."""
     failure = {"requirement": requirement} if outcome in ("fail", "advisory") else None
-    shown = {"id": "client.states-the-content-type", "row": name, "outcome": outcome, "message": "got another"}
+    shown = {"check": "client.states-the-content-type", "row": name, "outcome": outcome, "message": "got another"}
     return {**shown, "requirements": [requirement], "failure": failure}
 
 
