@@ -13,7 +13,7 @@ from conformance.clients.inference import Inference
 from conformance.clients.rules.rule import Fault
 from conformance.wire.datatypes import DATATYPES, FLOATS, INTEGERS
 from conformance.wire.finding import shown, shown_name
-from conformance.wire.json_data import flattened
+from conformance.wire.json_data import flatten
 from conformance.wire.orders import other_orders
 from conformance.wire.outputs import Output
 from conformance.wire.tensor import Array, Tensor, first_difference
@@ -77,7 +77,7 @@ def _of_one(one: Output, wanted: Tensor, data: Any, *, is_json: bool) -> Iterato
             is_swapped = one.binary and _is_swapped(one.array, wanted)
             yield TensorFault(fault, True, "CLIENT-SENDS-LITTLE-ENDIAN" if is_swapped else VALUES)
     elif isinstance(data, list) and not one.binary:
-        yield from _of_odd_elements(one, flattened(data, ()), wanted)
+        yield from _of_odd_elements(one, flatten(data, ()), wanted)
 
 
 def _is_swapped(array: Array, wanted: Tensor) -> bool:

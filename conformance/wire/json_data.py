@@ -33,7 +33,7 @@ def from_json(datatype: str, shape: Sequence[int], data: Any) -> NDArray[Any]:
         ValueError: the datatype is unknown, or numpy cannot have an array of this shape.
     """
     info = lookup(datatype)
-    flat = flattened(data, shape)
+    flat = flatten(data, shape)
     count = math.prod(shape)
     if len(flat) != count:
         expected = f"{shown(count)} elements for shape {shown(list(shape))}"
@@ -46,7 +46,7 @@ def from_json(datatype: str, shape: Sequence[int], data: Any) -> NDArray[Any]:
 
 def bool_number(data: Any) -> str | None:
     """Return the first element of BOOL data that is a number, as a message shows it, or None."""
-    flat = flattened(data, ()) if isinstance(data, list) else [data]
+    flat = flatten(data, ()) if isinstance(data, list) else [data]
     if set(map(type, flat)) == {bool}:
         return None
     return next((shown(value) for value in flat if not isinstance(value, bool)), None)
@@ -73,7 +73,7 @@ def _are_as_read(info: Datatype, flat: Sequence[Any]) -> bool:
     return (_is_float(info) and types == {float}) or (info.name == "BOOL" and types == {bool})
 
 
-def flattened(data: Any, shape: Sequence[int]) -> list[Any]:
+def flatten(data: Any, shape: Sequence[int]) -> list[Any]:
     """Return the elements of nested lists in row-major order; without recursion, for the depth is not ours."""
     if not isinstance(data, list):
         if len(shape) == 0 and not isinstance(data, dict):

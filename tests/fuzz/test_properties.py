@@ -58,7 +58,7 @@ WRONG: tuple[Wrong, ...] = (
     ("json-text", json_text, "DEPTH_LIMIT", 3),
     ("json-structure", json_structure, "_ESCAPE", re.compile(b"(?!)")),
     ("binary-tensors", strings, "encode", b"".join),
-    ("json-tensors", json_data, "_flatten", lambda data, _shape: data[::-1]),
+    ("json-tensors", json_data, "flatten", lambda data, _shape: data[::-1]),
     ("byte-elements", strings, "_fault", far_away),
     ("call", grpc_fields, "_DELIMITED", 7),
     ("grpc-answer", grpc_fields, "_DELIMITED", 7),

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from conformance.clients.rules.rule import Fault, Faults, faulty
 from conformance.wire.finding import shown
-from conformance.wire.json_data import flattened
+from conformance.wire.json_data import flatten
 from conformance.wire.outputs import Output
 from conformance.wire.request import INFERENCE_HEADER
 from conformance.wire.taken_apart_request import TakenApart
@@ -81,7 +81,7 @@ def _of_values(request: TakenApart, *, are_elements: bool) -> list[Fault]:
 
 
 def _has_elements(data: Any) -> bool:
-    return isinstance(data, list) and all(isinstance(one, _ELEMENTS) for one in flattened(data, ()))
+    return isinstance(data, list) and all(isinstance(one, _ELEMENTS) for one in flatten(data, ()))
 
 
 def _nesting(one: Output, given: Any) -> Iterator[Fault]:
