@@ -29,6 +29,17 @@ def grpc_unknown_models_are_the_first(original: Any, models: Any, name: str, ver
     return original(models, name if name in models else "identity_int32", version)
 
 
+@fault("grpc_request.parse_inputs", breaks="OIP-SIGNATURE/grpc")
+def grpc_inputs_taken_by_position(original: Any, model: Any, message: Any) -> Any:
+    """An input with an unknown name is taken for the next one that the model declares."""
+    names = [spec.name for spec in model.inputs]
+    free = [name for name in names if name not in {item.name for item in message.inputs}]
+    for item in message.inputs:
+        if item.name not in names and free:
+            item.name = free.pop(0)
+    return original(model, message)
+
+
 @fault("grpc_request.parse_inputs", breaks="OIP-REFUSAL/grpc")
 def grpc_missing_inputs_are_like_the_first(original: Any, model: Any, message: Message) -> Any:
     """An input that the request lacks is taken for a copy of its first one."""

@@ -42,7 +42,8 @@ def judged(
     url: str, cases: Sequence[tuple[Check, Row]], *, strict: bool = False, timeout: float = TIMEOUT
 ) -> list[CheckResult]:
     """Return the results of rows against a server, in one session."""
-    survey = Survey(offered=dict.fromkeys(EXTENSIONS, ""), roles={"identity_int32": "identity_int32", "rank2": "rank2"})
+    roles = ("identity_int32", "identity_uint8", "rank2")
+    survey = Survey(offered=dict.fromkeys(EXTENSIONS, ""), roles={name: name for name in roles})
     with Session(Target(settings.make(url, timeout=timeout)), survey, strict=strict) as session:
         return [session.judge(check, row) for check, row in cases]
 
