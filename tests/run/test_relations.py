@@ -240,7 +240,7 @@ def test_two_workers_reach_the_same_verdicts(tmp_path: Path, url: str) -> None:
         names = ("--target-model=scores", "--target-model=add_sub", "--target-model=scores")
         judge(tmp_path, f"--target-url={url}", *names, f"--conformance-report={name}.json", "-q", *workers)
     one, two = (valid_report(tmp_path / f"{name}.json") for name in ("one", "two"))
-    keys = ("id", "row", "outcome", "message", "observation", "exchanges")
+    keys = ("check", "row", "outcome", "message", "observation", "exchanges")
     assert [[c[k] for k in keys] for c in one["rows"]] == [[c[k] for k in keys] for c in two["rows"]]
     assert one["verdict"] == two["verdict"] == "conformant"
 

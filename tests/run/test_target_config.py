@@ -139,4 +139,4 @@ def test_what_has_ended_servers_is_sent_last_and_where_asked_for_alone(tmp_path:
         counts.append(len(lines))
         dangerous = [index for index, line in enumerate(lines) if any(name in line for name in ended)]
         assert dangerous == list(range(len(lines) - len(dangerous), len(lines)))
-    assert counts[1] == counts[0] + 11
+    assert counts[1] == counts[0] + 9
