@@ -192,7 +192,7 @@ def test_nginx_that_compresses_and_keeps_connections_is_no_other_server(gateway:
     assert run.returncode == 0, run.stdout
     report = report_of(tmp_path)
     assert (report["verdict"], outcomes(tmp_path)) == ("conformant", {"pass", "observed"})
-    compressed = [c["observation"] for c in with_a_model(tmp_path) if c["id"] == "state.gzip-answer-is-the-answer"]
+    compressed = [c["observation"] for c in with_a_model(tmp_path) if c["check"] == "state.gzip-answer-is-the-answer"]
     assert compressed == ["gzip"] * 5
 
 
