@@ -83,7 +83,9 @@ def watch(options: WatchOptions) -> tuple[str, int]:
                 stopped = ended.stopped or (f"judging broke off: {proxy.fault}" if proxy.fault else "")
                 listener.stopped = stopped
     watched = Watched(traffic, addresses, started, stopped, listener.unread_reasons)
-    text, status = conclude(watched, options.files, is_strict=options.is_strict, shows_all=options.shows_all)
+    text, status = conclude(
+        watched, options.files, is_strict=options.is_strict, shows_all=options.shows_all, gate=options.gate
+    )
     return text, ended.status or status
 
 

@@ -22,6 +22,7 @@ from conformance.report.lines import Line
 from conformance.survey.survey import Survey
 from conformance.terms.extensions import GRPC, HTTP
 from conformance.terms.ledger import Party
+from conformance.terms.outcome import CONFORMANT
 from conformance.terms.verdict import EXIT_STATUS
 from conformance.transport.settings import Settings
 
@@ -64,11 +65,14 @@ class Watched:
     is_of_recording: bool = False
 
 
-def conclude(watched: Watched, files: RunFiles, *, is_strict: bool, shows_all: bool) -> tuple[str, int]:
-    """Write what is to be written; return what to print and the exit status."""
+def conclude(
+    watched: Watched, files: RunFiles, *, is_strict: bool, shows_all: bool, gate: str | None = None
+) -> tuple[str, int]:
+    """Write what is to be written; return what to print and the exit status, which the gate decides."""
+    asked = gate or CONFORMANT
     found = watched.traffic.results()
     baseline, results = with_baseline(files, found, is_whole=bool(found) and not watched.stopped)
-    conclusion = of_watch(results, baseline, watched.stopped)
+    conclusion = of_watch(results, baseline, watched.stopped, asked)
     survey = survey_of(results, list(watched.traffic.clients))
     report = None
     if files.reports or (github.is_there(os.environ) and not watched.is_of_recording):
@@ -77,8 +81,8 @@ def conclude(watched: Watched, files: RunFiles, *, is_strict: bool, shows_all: b
         files.left.attempt("the summary of the step", partial(github.summarize, report, os.environ))
     lines = [*_shown(watched, conclusion, survey, shows_all=shows_all), *github.commands(report, os.environ)]
     lines.append(_verdict_line(watched, conclusion, survey))
-    verdict, gate = conclusion.verdict, conclusion.gate
-    status = verdict.exit_status() if gate is None else gate.exit_status(verdict)
+    verdict, found_gate = conclusion.verdict, conclusion.gate
+    status = verdict.exit_status(asked) if found_gate is None else found_gate.exit_status(verdict, gate=asked)
     return "\n".join(lines), status if files.left.is_whole else EXIT_STATUS["incomplete"]
 
 

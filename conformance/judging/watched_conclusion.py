@@ -8,32 +8,35 @@ from dataclasses import replace
 from conformance.judging.baseline import Baseline
 from conformance.judging.conclusion import Conclusion, concluded, nothing_judged
 from conformance.survey.survey import Survey
-from conformance.terms.outcome import Outcome
+from conformance.terms.outcome import CONFORMANT, Outcome
 from conformance.terms.result import CheckResult
 from conformance.terms.verdict import Verdict
 
 NOTHING = "no inference request came"
 
 
-def of_watch(results: Sequence[CheckResult], baseline: Baseline | None, stopped: str) -> Conclusion:
+def of_watch(
+    results: Sequence[CheckResult], baseline: Baseline | None, stopped: str, gate: str = CONFORMANT
+) -> Conclusion:
     """Return what a watch came to.
 
     Args:
         results: of every client, as the baseline has them where there is one.
         baseline: the failures that are known, or None.
         stopped: why it was cut short; empty where it was not.
+        gate: what the user asks for, `conformant` or `interoperable`.
     """
     if not results:
         return nothing_judged("; ".join(reason for reason in (NOTHING, stopped) if reason))
-    conclusion = concluded(results, {}, baseline, "")
+    conclusion = concluded(results, {}, baseline, "", gate)
     if not stopped:
         return conclusion
     verdict = conclusion.verdict
     kept = "nonconformant" if verdict.verdict == "nonconformant" else "incomplete"
-    gate = None if baseline is None else baseline.gate(results, whole=False)
-    return replace(
-        conclusion, verdict=Verdict(kept, [*verdict.why, stopped]), gate=gate, missing={"protocol": [stopped]}
-    )
+    interoperable = None if verdict.interoperable else verdict.interoperable  # what was not seen mends no failure
+    cut_short = Verdict(kept, [*verdict.why, stopped], interoperable)
+    found = None if baseline is None else baseline.gate(results, whole=False, gate=gate)
+    return replace(conclusion, verdict=cut_short, gate=found, missing={"protocol": [stopped]})
 
 
 def survey_of(results: Sequence[CheckResult], names: Sequence[str]) -> Survey:

@@ -186,6 +186,13 @@ def test_the_verdict_is_by_the_rules_for_servers(
     assert bool(conclusion.verdict.why) is (verdict != "conformant")
 
 
+@pytest.mark.parametrize(("request_", "interoperable"), [(sent(1), None), (sent(1, length=1), False)])
+def test_a_watch_that_was_cut_short_knows_who_is_not_interoperable(
+    request_: Recorded, interoperable: bool | None
+) -> None:
+    assert of_watch(traffic(request_).results(), None, "interrupted").verdict.interoperable is interoperable
+
+
 @pytest.mark.parametrize(
     ("names", "name", "version"),
     [
