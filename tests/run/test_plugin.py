@@ -173,7 +173,10 @@ def test_a_server_that_ends_in_the_survey_is_nonconformant(tmp_path: Path) -> No
         run = judge(tmp_path, f"--target-url={url}", "--conformance-report=r.json")
     assert run.returncode == 1
     report = valid_report(tmp_path / "r.json")
-    assert [(check["check"], check["failure"]["requirement"]) for check in report["rows"]] == [(SURVEY, "OIP-ALIVE")]
+    assert [(check["check"], check["failure"]["requirement"]) for check in report["rows"]] == [
+        (SURVEY, "OIP-ALIVE-LEGAL")
+    ]
+    assert report["interoperable"] is False
     assert f"{url} is nonconformant: 1 row failed; cannot connect to {url}" in run.stdout.splitlines()[-1]
 
 

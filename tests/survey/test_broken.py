@@ -90,7 +90,7 @@ def said(handler: Handler) -> tuple[Outcome, str]:
     return result.outcome, result.failure.requirement if result.failure else ""
 
 
-ALIVE = (Outcome.FAIL, "OIP-ALIVE")
+ALIVE = (Outcome.FAIL, "OIP-ALIVE-LEGAL")
 SILENT = (Outcome.FAIL, "OIP-ERROR")
 # It offers no extension, so that nothing else is to be said of it.
 NOTHING = (Outcome.NOT_APPLICABLE, "")

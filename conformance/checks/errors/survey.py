@@ -13,10 +13,10 @@ from conformance.transport.peer import Peer
 STATUS = "OIP-ERROR-STATUS"
 
 
-@check("errors.nothing-breaks-in-the-survey", answers=("OIP-ALIVE", STATUS), of_survey=True)
+@check("errors.nothing-breaks-in-the-survey", answers=("OIP-ALIVE-LEGAL", STATUS), of_survey=True)
 @check(
     "grpc.nothing-breaks-in-the-survey",
-    answers=("OIP-ALIVE/grpc", "OIP-ERROR-STATUS/grpc"),
+    answers=("OIP-ALIVE-LEGAL/grpc", "OIP-ERROR-STATUS/grpc"),
     of_survey=True,
     over=(GRPC,),
 )
