@@ -45,6 +45,10 @@ def twice(target: Target) -> None:
     target.send(LIVE)
 
 
+def sending(target: Target) -> None:
+    target.send(LIVE)
+
+
 def looking(target: Target) -> None:
     expect(target.send(LIVE)).answered()
 
@@ -109,9 +113,7 @@ def test_to_end_is_never_a_matter_of_advice(own: str, named: str) -> None:
 
 @pytest.mark.parametrize(("status", "interoperable"), [(200, False), (400, None)])
 def test_who_ends_after_an_answer_is_not_interoperable(status: int, interoperable: bool | None) -> None:
-    results = judged(
-        Ending(ANSWERED, replace(ANSWERED, status=status)), looking, lambda target: target.send(LIVE), looking
-    )
+    results = judged(Ending(ANSWERED, replace(ANSWERED, status=status)), looking, sending, looking)
     assert conclude(results, lost="it is gone").interoperable is interoperable
 
 
