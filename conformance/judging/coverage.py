@@ -123,16 +123,21 @@ def _limited(rows: Sequence[UnjudgedRow], known: _Requirements) -> Iterator[Unju
 
     A row that needs an optional role, or that a client cannot do, counts where nothing else shows its requirement.
     """
-    optional = {name for name, role in roles.load().items() if role.is_optional}
-    usual = {
-        name for row in rows if row.role not in optional and row.why is not Why.CANNOT for name in row.requirements
-    }
+    usual = {name for row in rows if not _is_last_resort(row) for name in row.requirements}
     for row in rows:
         names = [name for name in row.requirements if name in known.applying]
-        if row.role in optional or row.why is Why.CANNOT:
+        if _is_last_resort(row):
             names = [name for name in names if name not in known.judged and name not in usual]
         if names:
             yield replace(row, requirements=tuple(names))
+
+
+def _is_last_resort(row: UnjudgedRow) -> bool:
+    return row.why is Why.CANNOT or _is_optional(row.role)
+
+
+def _is_optional(role: str) -> bool:
+    return role in roles.load() and roles.load()[role].is_optional
 
 
 # --- what they come to ----------------------------------------------------------------------------------------------
@@ -177,7 +182,7 @@ def _deployments(rows: Sequence[UnjudgedRow], unjudged: Collection[str]) -> Iter
         role = max(musts, key=lambda name: (len(musts[name] & left), waiting[name]))
         yield Deployment(role, tuple(name for name in unjudged if name in musts[role] & left), waiting.pop(role))
         left -= musts.pop(role)
-    yield from (Deployment(role, (), count) for role, count in waiting.most_common())
+    yield from (Deployment(role, (), count) for role, count in waiting.most_common() if not _is_optional(role))
 
 
 def _is_must(name: str) -> bool:

@@ -106,7 +106,7 @@ def _badge(name: str, entry: Shown) -> Iterator[tuple[str, str]]:
 
 
 def _drawn(entry: Shown) -> str:
-    title = f"{safe(entry.made.label)}, {entry.made.profile}: {entry.made.standing}, {entry.status}"
+    title = f"{safe(entry.made.label)}, {entry.made.profile}: {entry.made.certified_as}, {entry.status}"
     return badge.drawn(entry.message, entry.color, title)
 
 

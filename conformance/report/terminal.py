@@ -166,6 +166,15 @@ def not_judged(conclusion: Conclusion, survey: Survey) -> Iterator[str]:
         yield f"{len(idle)} rows over HTTP do not apply: {idle[0].message}. The verdict is that of gRPC."
     if not conclusion.is_narrowed:
         yield from _deployments(conclusion.coverage)
+        yield from _optional_roles(results, conclusion.coverage)
+
+
+def _optional_roles(results: Sequence[CheckResult], coverage: Coverage) -> Iterator[str]:
+    """Yield the roles that no model fills, and without which nothing is missing."""
+    needed = {one.role for one in coverage.deployments}
+    waiting = [r.reason.subject for r in results if r.reason and r.reason.kind is ReasonKind.NO_MODEL]
+    if optional := [role for role in waiting if role not in needed]:
+        yield f"{len(optional)} rows have no model for a role that is optional: {', '.join(dict.fromkeys(optional))}."
 
 
 def _deployments(coverage: Coverage) -> Iterator[str]:

@@ -26,6 +26,16 @@ class Why(StrEnum):
     NOT_SENT = "not_sent"  # no watched client sent anything that would show it
 
 
+# The same for people.
+WHY: Mapping[Why, str] = {
+    Why.NO_MODEL: "no model fills the role that a row needs",
+    Why.LEFT_OUT: "the profile leaves its rows out",
+    Why.NOT_RUN: "its rows were not run",
+    Why.CANNOT: "the client cannot do it",
+    Why.NOT_SENT: "no watched client sent it",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class UnjudgedRow:
     """A row that applies and was not judged.
@@ -98,8 +108,11 @@ class Coverage:
 
     @property
     def has_gap(self) -> bool:
-        """Whether something about a MUST was not judged."""
-        return any(ledger.requirement(name).level == "MUST" for name in self.gaps)
+        """Whether something about a MUST was not judged, though all was run that should be."""
+        return any(
+            ledger.requirement(name).level == "MUST" and set(gap.why) != {Why.NOT_RUN}
+            for name, gap in self.gaps.items()
+        )
 
     def limited(self, keep: Callable[[ledger.Requirement], bool]) -> Coverage:
         """Return the gaps of some requirements alone."""
