@@ -149,7 +149,7 @@ def _concluded(
     if cut_short and is_narrowed and not (lost or stuck):
         return Verdict(NARROWED, [f"{len(results)} of {_rows(len(results) + len(missing))}, none failed"])
     if cut_short:
-        return Verdict(INCOMPLETE, [*(stuck if is_narrowed else ()), *cut_short])
+        return Verdict(INCOMPLETE, [*(() if lost else stuck), *cut_short])
     if not judged:
         return Verdict(INCOMPLETE, ["nothing could be judged"])
     if stuck:
