@@ -9,14 +9,24 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from conformance.clients.watched import is_watched
 from conformance.report import robustness
 from conformance.report.blocks import Block, blocks
-from conformance.report.findings import Entry, Group, Observation, brief, by, groups, observations, unjudged
+from conformance.report.findings import (
+    Entry,
+    Group,
+    Observation,
+    brief,
+    by,
+    groups,
+    missing_role,
+    observations,
+    unjudged,
+)
 from conformance.report.party_words import PartyWords, party_of, words_of
 from conformance.report.robustness import Robustness
 from conformance.terms import ledger
@@ -289,7 +299,6 @@ def _requirement(entry: Entry, rows: Sequence[Entry], verdict: str, *, counts: b
     checks = [Rows(found[0]["check"], found[0]["claim"], _by_outcome(found)) for found in own]
     is_open = entry["verdict"] in (Outcome.NOT_APPLICABLE, Outcome.BLOCKED, Outcome.ERROR)
     gap = entry.get("unjudged", {"why": [], "needs": []})
-    reasons = [*(brief(row) for row in rows if row["message"]), *(WHY[Why(why)] for why in gap["why"] if not rows)]
     return Requirement(
         entry["id"],
         entry["level"],
@@ -302,10 +311,16 @@ def _requirement(entry: Entry, rows: Sequence[Entry], verdict: str, *, counts: b
         known.note if known else "",
         known.link if known else "",
         checks,
-        list(dict.fromkeys(reasons)) if is_open else [],
+        list(dict.fromkeys(_reasons(rows, gap["why"]))) if is_open else [],
         counts,
         gap["needs"],
     )
+
+
+def _reasons(rows: Sequence[Entry], why: Sequence[str]) -> Iterator[str]:
+    """Yield why nothing is said of a requirement; of rows without a model once for all of them."""
+    yield from (WHY[Why(each)] for each in why if each != Why.CANNOT)
+    yield from (brief(row) for row in rows if row["message"] and missing_role(row) is None)
 
 
 def _by_outcome(rows: Sequence[Entry]) -> dict[str, list[Entry]]:
