@@ -22,7 +22,7 @@ from conformance.report.lines import Line
 from conformance.survey.survey import Survey
 from conformance.terms.extensions import GRPC, HTTP
 from conformance.terms.ledger import Party
-from conformance.terms.outcome import CONFORMANT
+from conformance.terms.outcome import INCOMPLETE
 from conformance.terms.verdict import EXIT_STATUS
 from conformance.transport.settings import Settings
 
@@ -69,10 +69,9 @@ def conclude(
     watched: Watched, files: RunFiles, *, is_strict: bool, shows_all: bool, gate: str | None = None
 ) -> tuple[str, int]:
     """Write what is to be written; return what to print and the exit status, which the gate decides."""
-    asked = gate or CONFORMANT
     found = watched.traffic.results()
     baseline, results = with_baseline(files, found, is_whole=bool(found) and not watched.stopped)
-    conclusion = of_watch(results, baseline, watched.stopped, asked)
+    conclusion = of_watch(results, baseline, watched.stopped, gate)
     survey = survey_of(results, list(watched.traffic.clients))
     report = None
     if files.reports or (github.is_there(os.environ) and not watched.is_of_recording):
@@ -82,8 +81,8 @@ def conclude(
     lines = [*_shown(watched, conclusion, survey, shows_all=shows_all), *github.commands(report, os.environ)]
     lines.append(_verdict_line(watched, conclusion, survey))
     verdict, found_gate = conclusion.verdict, conclusion.gate
-    status = verdict.exit_status(asked) if found_gate is None else found_gate.exit_status(verdict, gate=asked)
-    return "\n".join(lines), status if files.left.is_whole else EXIT_STATUS["incomplete"]
+    status = verdict.exit_status(gate) if found_gate is None else found_gate.exit_status(verdict, gate=gate)
+    return "\n".join(lines), status if files.left.is_whole else EXIT_STATUS[INCOMPLETE]
 
 
 def _report(watched: Watched, conclusion: Conclusion, survey: Survey, *, is_strict: bool) -> dict[str, Any]:
@@ -109,6 +108,7 @@ def _report(watched: Watched, conclusion: Conclusion, survey: Survey, *, is_stri
         finished=now(),
         complete=conclusion.is_complete,
         gate=conclusion.gate,
+        coverage=conclusion.coverage,
         party=Party.CLIENT,
     )
 
@@ -133,7 +133,7 @@ def _shown(watched: Watched, conclusion: Conclusion, survey: Survey, *, shows_al
         checks = [check for check in checks if label(check) in new]
         yield from _section("gate", terminal.gate(gate))
     elif results:
-        yield from _section("summary", terminal.summary(results, survey))
+        yield from _section("summary", terminal.summary(conclusion, survey, Party.CLIENT))
     yield from _section("failures", terminal_findings.failures(checks, "", most=most))
     yield from _section("advice", terminal_findings.advice(checks, most=most))
     yield from _section("fix first", terminal_findings.fix_first(checks))
@@ -141,8 +141,7 @@ def _shown(watched: Watched, conclusion: Conclusion, survey: Survey, *, shows_al
 
 def _verdict_line(watched: Watched, conclusion: Conclusion, survey: Survey) -> str:
     subject = f"What {_named(list(watched.traffic.clients))} sent"
-    verdict, results, gate = conclusion.verdict, conclusion.results, conclusion.gate
-    return terminal.verdict_line(verdict, subject, results, gate, offered=survey.offered, party=Party.CLIENT)
+    return terminal.verdict_line(conclusion, subject, survey.offered, party=Party.CLIENT)
 
 
 def _named(names: Sequence[str]) -> str:

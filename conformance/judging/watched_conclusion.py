@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from conformance.judging.baseline import Baseline
 from conformance.judging.conclusion import Conclusion, concluded, nothing_judged
+from conformance.judging.coverage import find_coverage_of_watch
 from conformance.survey.survey import Survey
-from conformance.terms.outcome import CONFORMANT, Outcome
+from conformance.terms.outcome import INCOMPLETE, NONCONFORMANT, Outcome
 from conformance.terms.result import CheckResult
 from conformance.terms.verdict import Verdict
 
@@ -16,7 +17,7 @@ NOTHING = "no inference request came"
 
 
 def of_watch(
-    results: Sequence[CheckResult], baseline: Baseline | None, stopped: str, gate: str = CONFORMANT
+    results: Sequence[CheckResult], baseline: Baseline | None, stopped: str, gate: str | None = None
 ) -> Conclusion:
     """Return what a watch came to.
 
@@ -24,17 +25,19 @@ def of_watch(
         results: of every client, as the baseline has them where there is one.
         baseline: the failures that are known, or None.
         stopped: why it was cut short; empty where it was not.
-        gate: what the user asks for, `conformant` or `interoperable`.
+        gate: what the user asks for, `conformant` or `interoperable`; None for nothing.
     """
     if not results:
         return nothing_judged("; ".join(reason for reason in (NOTHING, stopped) if reason))
-    conclusion = concluded(results, {}, baseline, "", gate)
+    coverage = find_coverage_of_watch(results, survey_of(results, ()).offered)
+    conclusion = concluded(results, {}, baseline, "", gate, coverage=coverage)
     if not stopped:
         return conclusion
     verdict = conclusion.verdict
-    kept = "nonconformant" if verdict.verdict == "nonconformant" else "incomplete"
+    is_failed = verdict.verdict == NONCONFORMANT
     interoperable = None if verdict.interoperable else verdict.interoperable  # what was not seen mends no failure
-    cut_short = Verdict(kept, [*verdict.why, stopped], interoperable)
+    why = [*verdict.why, stopped] if is_failed else [stopped]
+    cut_short = Verdict(NONCONFORMANT if is_failed else INCOMPLETE, why, interoperable)
     found = None if baseline is None else baseline.gate(results, whole=False, gate=gate)
     return replace(conclusion, verdict=cut_short, gate=found, missing={"protocol": [stopped]})
 
