@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from conformance.roles import roles
@@ -12,7 +12,8 @@ from conformance.roles.placement import Placement
 from conformance.terms.text import safe
 
 BARE = re.compile(r"[A-Za-z0-9_-]+")  # a key of TOML that needs no quotes
-SAMPLE = {"BYTES": '["text"]', "BOOL": "[true]"}
+FILL_IN = "Fill in each ... with what it takes, and take the # off:"
+UNKNOWN = {"datatype": '"..."', "shape": "[...]", "data": "[...]  # row by row"}
 
 
 def roles_table(found: Mapping[str, Placement]) -> str:
@@ -40,17 +41,22 @@ def _model(name: str, model: Mapping[str, Any]) -> str:
     signature = f"{_tensors(model['inputs'])} -> {_tensors(model['outputs'])}" if model["inputs"] else "unknown tensors"
     if not model["trouble"]:
         return f"[{table}]  # {signature}; takes inputs made from its metadata\n"
-    listed = model["inputs"] or [{"name": "INPUT", "datatype": "FP32", "shape": [1]}]
-    lines = [f"# {safe(model['trouble'], 400)}", f"[{table}]  # {signature}"]
-    for tensor in listed:
-        shape = [max(size, 1) for size in tensor["shape"]]
-        lines += [
-            f"# [{table}.inputs.{_key(tensor['name'])}]",
-            f"# datatype = {quoted(tensor['datatype'])}",
-            f"# shape = {shape}",
-            f"# data = {SAMPLE.get(tensor['datatype'], '[1]')}  # every element, flat",
-        ]
-    return "\n".join(lines) + "\n"
+    refusal = f"# {safe(model['refusal'], 400)}"
+    if not model["missing"]:  # nothing that a user could say would help, and the table would end the whole run
+        return f"# [{table}]\n{refusal}\n"
+    return "\n".join([f"[{table}]  # {signature}", refusal, f"# {FILL_IN}", *_missing(table, model)]) + "\n"
+
+
+def _missing(table: str, model: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the lines that only a user knows: of each input that the metadata list its elements, else all of one."""
+    for tensor in model["inputs"]:
+        sizes = ", ".join("..." if size < 0 else str(size) for size in tensor["shape"])
+        yield f"# [{table}.inputs.{_key(tensor['name'])}]"
+        yield f"# shape = [{sizes}]"
+        yield f"# data = [...]  # {tensor['datatype']}, row by row"
+    if not model["inputs"]:
+        yield f"# [{table}.inputs.NAME]"
+        yield from (f"# {member} = {value}" for member, value in UNKNOWN.items())
 
 
 def _tensors(tensors: Sequence[Mapping[str, Any]]) -> str:
