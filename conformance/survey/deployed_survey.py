@@ -179,8 +179,8 @@ def _answering(target: Target, model: Deployed, given: Given) -> tuple[Deployed,
         return found
     inputs = "the inputs that are given" if given else "inputs made from its metadata"
     how = HOW_TO_GIVE.format(model=model.name, members="")
-    refusal = f"{model.name} answers no plain request with {inputs}: {refusal}"
-    return replace(model, trouble=f"{refusal}; {how}", refusal=refusal, missing=DATA), None
+    said = f"answers no plain request with {inputs}: {refusal}"
+    return replace(model, trouble=f"{model.name} {said}; {how}", refusal=said, missing=DATA), None
 
 
 def _taken(target: Target, model: Deployed, given: Given) -> tuple[tuple[Deployed, Reply] | None, str]:
@@ -259,6 +259,19 @@ def _fits_json(full: Reply, name: str) -> bool:
 
 
 # --- what is offered ----------------------------------------------------------------------------------------------
+
+
+def try_extensions(target: Target, name: str) -> Survey:
+    """Return what works on one model that answers plain requests, whatever the server lists.
+
+    Raises:
+        TargetLost: nobody answers.
+        SettingsError: there is no such model, or nothing can be asked of it.
+    """
+    alone, model = Survey(), find(target, name, {})
+    for extension in OVER_HTTP:
+        surveys.decide(alone, extension, (), _probe(target, extension, [model]))
+    return alone
 
 
 def _probe(target: Target, extension: str, models: Sequence[Deployed]) -> Iterator[Probe]:

@@ -88,7 +88,7 @@ def test_the_missing_lines_are_asked_for_and_no_others(tmp_path: Path, particula
     assert done.stdout == "wrote t.toml; say there what special, custom take, then pytest --target-config=t.toml\n"
     assert asked(text, "special") == [
         "# [models.special.inputs.X]",
-        "# shape = [..., 2]",
+        "# shape = [..., 4]",
         "# data = [...]  # FP32, row by row",
         "# [models.special.inputs.WORD]",
         "# shape = [1]",
@@ -100,8 +100,8 @@ def test_the_missing_lines_are_asked_for_and_no_others(tmp_path: Path, particula
         "# shape = [...]",
         "# data = [...]  # row by row",
     ]
-    assert asked(text, "plain") == asked(text, "odd") == []
-    assert set(tomllib.loads(text)["models"]) == {"special", "custom", "plain"}
+    assert asked(text, "iris") == asked(text, "odd") == []
+    assert set(tomllib.loads(text)["models"]) == {"special", "custom", "iris"}
     assert "`oip-conformance init`" not in text.partition("[models.special]")[2]
 
 
@@ -114,7 +114,7 @@ def test_the_file_with_these_lines_filled_in_is_judged(tmp_path: Path, particula
     run = judge(tmp_path, *options)
     assert (unfilled.returncode, run.returncode) == (6, 0), run.stdout[-2000:]
     passed = {row["row"] for row in json.loads((tmp_path / "r.json").read_text())["rows"] if row["outcome"] == "pass"}
-    for model in ("special", "custom", "plain"):
+    for model in ("special", "custom", "iris"):
         assert any(model in row for row in passed), model
 
 

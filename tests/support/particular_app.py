@@ -1,4 +1,7 @@
-"""An app by Starlette whose models take inputs that nobody guesses: `special` by its elements, `custom` unlisted."""
+"""An app by Starlette, JSON alone: `iris` is an ordinary model, and the others take inputs that nobody guesses.
+
+`special` refuses most elements, the metadata of `custom` list no inputs, and those of `odd` are of no use.
+"""
 
 from __future__ import annotations
 
@@ -10,27 +13,27 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-NUMBERS = {"name": "X", "datatype": "FP32", "shape": [-1, 2]}
+NUMBERS = {"name": "X", "datatype": "FP32", "shape": [-1, 4]}
 WORD = {"name": "WORD", "datatype": "BYTES", "shape": [1]}
-DOUBLED = {"name": "Y", "datatype": "FP32", "shape": [-1, 2]}
+DOUBLED = {"name": "Y", "datatype": "FP32", "shape": [-1, 4]}
 INPUTS: dict[str, list[dict[str, Any]]] = {
     "special": [NUMBERS, WORD],
     "custom": [],
-    "plain": [NUMBERS],
+    "iris": [NUMBERS],
     "odd": [{"name": "X", "datatype": "float32", "shape": [1]}],
 }
 # What `special` and `custom` take, as a file about the server gives it.
 FILLED_IN = """
 [models.special.inputs.X]
-shape = [1, 2]
-data = [1.5, 2]
+shape = [1, 4]
+data = [1.5, 2, 3, 4]
 [models.special.inputs.WORD]
 shape = [1]
 data = ["please"]
 [models.custom.inputs.X]
 datatype = "FP32"
-shape = [1, 2]
-data = [3, 4]
+shape = [1, 4]
+data = [3, 4, 5, 6]
 """
 
 
@@ -67,13 +70,13 @@ async def _infer(request: Request) -> JSONResponse:
         document = await request.json()
         tensors = {tensor["name"]: tensor for tensor in document["inputs"]}
         numbers = tensors["X"]
-        rows, two = numbers["shape"]
+        rows, width = numbers["shape"]
         doubled = [2.0 * number for number in numbers["data"]]
         names = {"X", "WORD"} if name == "special" else {"X"}
         wanted = {output["name"] for output in document.get("outputs", [])} <= {"Y"}
-        is_right = tensors.keys() == names and two == 2 and len(doubled) == 2 * rows and wanted
+        is_right = tensors.keys() == names and width == 4 and len(doubled) == 4 * rows and wanted
         is_right = is_right and tensors.get("WORD", {}).get("data") in (None, ["please"])
-        is_right = is_right and (name != "custom" or numbers["data"] == [3, 4])
+        is_right = is_right and (name != "custom" or numbers["data"] == [3, 4, 5, 6])
     except (ValueError, TypeError, LookupError, AttributeError) as error:
         raise HTTPException(400, f"no request: {type(error).__name__}") from error
     if not is_right:
