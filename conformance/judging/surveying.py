@@ -43,14 +43,14 @@ def survey(
         lenient: a model of which nothing can be asked is described, as it is where the target lists it.
     """
     try:
-        subjects, is_listed = _resolved(session, subjects)
+        subjects, is_listed = resolve_models(session, subjects)
         found = session.take_survey(wanted, subjects, given, lenient=lenient or is_listed, progress=progress)
         return subjects, _nothing_to_judge(session, found)
     except (TargetLost, SettingsError) as error:
         return subjects, hide(str(error), session.target.settings.secrets)
 
 
-def _resolved(session: Session, subjects: Subjects) -> tuple[Subjects, bool]:
+def resolve_models(session: Session, subjects: Subjects) -> tuple[Subjects, bool]:
     """Return what is judged with every model by its name, and whether the target was asked for these.
 
     Raises:

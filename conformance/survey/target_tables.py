@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from conformance.roles import roles
+from conformance.roles.guessed_inputs import Given, GivenTensor
 from conformance.roles.placement import Placement
 from conformance.terms.text import safe
 
@@ -34,6 +35,26 @@ def models_tables(models: Mapping[str, Mapping[str, Any]]) -> str:
         return ""
     title = "\n# Models that fill no role are judged by relations; a table is the same as --target-model.\n"
     return title + "\n".join(_model(name, model) for name, model in models.items())
+
+
+def inputs_tables(models: Mapping[str, Given]) -> str:
+    """Return a table for each input that is given for a model."""
+    return "".join(_input(name, place, tensor) for name, given in models.items() for place, tensor in given.items())
+
+
+def _input(model: str, name: str, tensor: GivenTensor) -> str:
+    members = {
+        **({"datatype": quoted(tensor.datatype)} if tensor.datatype else {}),
+        "shape": str(list(tensor.shape)),
+        "data": f"[{', '.join(_element(element) for element in tensor.data)}]",
+    }
+    lines = [f"{member} = {value}" for member, value in members.items()]
+    return "\n".join(["", f"[models.{_key(model)}.inputs.{_key(name)}]", *lines, ""])
+
+
+def _element(element: object) -> str:
+    """Return an element in TOML, whose numbers and booleans are those of JSON."""
+    return quoted(element) if isinstance(element, str) else json.dumps(element)
 
 
 def _model(name: str, model: Mapping[str, Any]) -> str:
