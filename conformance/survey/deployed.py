@@ -26,6 +26,8 @@ from conformance.wire.tensor import Tensor, decode, first_difference
 
 # The answers that relations look at again and again, and hold others against.
 PLAIN, FULL, MIXED = "plain", "full", "mixed"
+# What a user has to say of a model's inputs: the elements alone, or the whole tensors, which no metadata list.
+DATA, TENSORS = "data", "tensors"
 SCORED = (*INTEGERS, "FP32", "FP64")
 MOST_SCORES = 1_000_000  # in an output that is classified
 FAR = "é猫"  # two characters, five bytes
@@ -40,7 +42,9 @@ class Deployed(Model):
         declared: name -> datatype of the outputs by the metadata; the outputs of the role are those that really come.
         binary_only: outputs that JSON does not carry.
         unsteady: outputs that differ between two equal requests.
-        trouble: why no plain request is answered; empty where one is.
+        trouble: why no plain request is answered, and what to do; empty where one is.
+        refusal: why no plain request is answered, alone.
+        missing: what a user has to say of its inputs; empty where nothing, or where that is no help.
         json_trouble: why none is answered in JSON, though binary data are; empty where one is.
         replies: the answers to `plain`, `full` and `mixed`, once they have been asked for.
     """
@@ -50,6 +54,8 @@ class Deployed(Model):
     binary_only: tuple[str, ...] = ()
     unsteady: tuple[str, ...] = ()
     trouble: str = ""
+    refusal: str = ""
+    missing: str = ""
     json_trouble: str = ""
     replies: dict[str, Reply] = field(default_factory=dict, compare=False, repr=False)
 
@@ -185,6 +191,8 @@ class Deployed(Model):
             "binary_only": list(self.binary_only),
             "unsteady": list(self.unsteady),
             "trouble": self.trouble,
+            "refusal": self.refusal,
+            "missing": self.missing,
             "json_trouble": self.json_trouble,
         }
 
@@ -199,6 +207,8 @@ def of_dict(data: Mapping[str, Any]) -> Deployed:
         binary_only=tuple(data["binary_only"]),
         unsteady=tuple(data["unsteady"]),
         trouble=data["trouble"],
+        refusal=data["refusal"],
+        missing=data["missing"],
         json_trouble=data["json_trouble"],
     )
 

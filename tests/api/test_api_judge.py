@@ -52,6 +52,7 @@ def broken() -> conformance.Report:
 def test_of_the_bundled_app_with_few_models_nothing_fails() -> None:
     report = conformance.judge(bundled(), profile="quick")
     assert (report.verdict, report.failures) == ("partial", ()), str(report)
+    assert report.passed
     unjudged, left_out = report.why
     assert re.fullmatch(r"\d+ MUSTs not judged \(deploy \w+, \w+ and \w+: \d+ more\)", unjudged)
     assert re.fullmatch(r"\d+ rows left out by the profile quick", left_out)
@@ -77,6 +78,7 @@ def test_what_an_app_withstands_is_said_beside_the_verdict(monkeypatch: pytest.M
 
 def test_a_broken_app_is_nonconformant(broken: conformance.Report) -> None:
     assert broken.verdict == "nonconformant"
+    assert not broken.passed
     expect_valid(broken.to_dict())
     (failure,) = broken.failures
     assert (failure.requirement, failure.level) == ("BIN-ORDER-O", "MUST")
@@ -115,6 +117,7 @@ def test_a_copy_of_the_report_is_its_own(broken: conformance.Report) -> None:
 def test_an_app_that_offers_nothing_is_incomplete() -> None:
     report = conformance.judge(offering_nothing())
     assert report.verdict == "incomplete"
+    assert not report.passed
     assert "serves none of the suite's model roles" in str(report)
     assert not report.to_dict()["footer"]["complete"]
 
