@@ -200,7 +200,7 @@ def _requirement(entry: ledger.Requirement, results: Sequence[CheckResult]) -> d
         "extension": str(entry.extension),
         "verdict": str(max(verdicts, key=_WORST.index, default=Outcome.NOT_APPLICABLE)),
         "checks": list(dict.fromkeys(result.id for result in results)),
-        "url": entry.link,
+        "url": entry.url,
     }
 
 
