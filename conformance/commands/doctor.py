@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from conformance.commands.connection_options import add_connection, add_timeout
+from conformance.judging.nothing_to_judge import ALL, some
 from conformance.judging.selection import ROLES, Subjects
 from conformance.judging.session import Session
-from conformance.judging.surveying import ALL, some, survey
+from conformance.judging.surveying import survey
 from conformance.roles import roles
 from conformance.survey import discovery
 from conformance.survey.survey import Survey
@@ -25,6 +26,7 @@ from conformance.transport.target import Target
 from conformance.transport.unreachable import TargetLost
 
 HEALTH = {"live": "/v2/health/live", "ready": "/v2/health/ready"}
+NO_LIST = "the server lists none, at GET /v2/models or POST /v2/repository/index"
 NOTHING_TO_JUDGE = 6  # the exit status of a run that would be incomplete
 
 
@@ -70,20 +72,20 @@ def _examined(session: Session, options: argparse.Namespace) -> tuple[list[str],
     target = session.target
     health = ", ".join(f"{'' if target.get(path).succeeded else 'not '}{word}" for word, path in HEALTH.items())
     names = discovery.listed(target)
-    subjects, why = survey(session)
+    subjects, nothing = survey(session)
     if names and not session.survey.roles:
-        subjects, why = survey(session, Subjects((ALL,), with_roles=False))
+        subjects, nothing = survey(session, Subjects((ALL,), with_roles=False))
     found = session.survey
     lines = [
         f"{'server':20}{_server(found)}; {health}",
         f"{'lists':20}{safe(', '.join(found.listed), 200) or 'no extensions'}",
         *_extensions(found),
-        f"{'models':20}{safe(f'{len(names)} listed: {some(names)}', 300) if names else 'none listed'}",
+        f"{'models':20}{safe(f'{len(names)} listed: {some(names)}', 300) if names else NO_LIST}",
         f"{'roles':20}{len(found.roles)} of {len(roles.load())} filled",
-        *([f"{'because':20}{safe(why, 600)}"] if why else []),
-        f"{'next':20}{_next(options, found, subjects, is_stuck=bool(why))}",
+        *([f"{'nothing to judge':20}{safe(nothing.text(), 600)}"] if nothing else []),
+        f"{'next':20}{_next(options, found, subjects, is_stuck=nothing is not None)}",
     ]
-    return lines, NOTHING_TO_JUDGE if why else 0
+    return lines, NOTHING_TO_JUDGE if nothing else 0
 
 
 def _server(found: Survey) -> str:
@@ -94,8 +96,7 @@ def _server(found: Survey) -> str:
 def _extensions(found: Survey) -> Iterator[str]:
     """Yield a line for each extension: how we know of it, or why it is not offered."""
     for name in OVER_HTTP:
-        said = found.offered.get(name) or f"not offered: {safe(found.refusals.get(name, 'not asked'), 160)}"
-        yield f"{name:20}{said}"
+        yield f"{name:20}{found.offered.get(name) or found.absence(name)}"
 
 
 def _next(options: argparse.Namespace, found: Survey, subjects: Subjects, *, is_stuck: bool) -> str:

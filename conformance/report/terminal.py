@@ -42,7 +42,7 @@ def header(
         f"target      {safe(url)}: {server}",
         *([f"gRPC        {grpc}"] if grpc else []),
         f"extensions  {', '.join(offered) or 'none offered'}",
-        *[f"            {name} is not offered: {safe(survey.refusals[name], 120)}" for name in survey.refusals],
+        *[f"            {name} is {survey.absence(name)}" for name in survey.refusals],
         *([f"roles       {len(survey.roles)} of {len(roles.load())} filled"] if survey.roles else []),
         *deployed_models.header(survey),
         f"profile     {profile}{_shown_seed(profile, seed)}",

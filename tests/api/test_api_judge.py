@@ -113,6 +113,7 @@ def test_an_app_that_offers_nothing_is_incomplete() -> None:
     report = conformance.judge(offering_nothing())
     assert report.verdict == "incomplete"
     assert "serves none of the suite's model roles" in str(report)
+    assert str(report).endswith('to judge one that it serves, name it, models=["NAME"]')
     assert not report.to_dict()["footer"]["complete"]
 
 
