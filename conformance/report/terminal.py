@@ -153,9 +153,9 @@ def not_judged(results: Sequence[CheckResult], survey: Survey) -> Iterator[str]:
         return
     judged = _judged_musts(results)
     needed = dict(_fewest({role: _musts(found) - judged for role, found in waiting.items()}))
-    count, unjudged = sum(map(len, waiting.values())), sum(map(len, needed.values()))
-    yield f"{count} rows had no model to run on; {unjudged or 'no'} MUSTs were therefore not judged."
-    yield "Deploy these roles to judge them (`oip-conformance models export` writes them for several servers):"
+    count, unjudged = sum(map(len, waiting.values())), sum(map(len, needed.values())) or "none"
+    yield f"Rows skipped because no model fills their role: {count}. MUSTs not judged because of that: {unjudged}."
+    yield "Deploy these roles to run them (`oip-conformance models export` writes them for several servers):"
     for role, found in needed.items():
         yield f"      {role:28}{_shortened(sorted(found))}"
     others = [role for role in waiting if role not in needed]
