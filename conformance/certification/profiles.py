@@ -10,7 +10,7 @@ from typing import Any
 
 from conformance.report.findings import missing_role
 from conformance.roles import roles
-from conformance.terms.outcome import CONFORMANT, INTEROPERABLE, ReasonKind
+from conformance.terms.outcome import CONFORMANT, INTEROPERABLE, Outcome, ReasonKind
 from conformance.terms.verdict import OF_INTEROPERABILITY
 
 PROFILES: Mapping[str, tuple[str, ...]] = {
@@ -23,6 +23,14 @@ PROFILES: Mapping[str, tuple[str, ...]] = {
 
 # What is certified beside a profile where the server's gRPC address is given, and the area of its requirements.
 OVER_GRPC, GRPC_AREA = "classification_grpc", "grpc"
+# How it is said of a MUST that its verdict is not "pass".
+_UNMET: Mapping[str, str] = {
+    Outcome.FAIL: "not met",
+    Outcome.KNOWN_FAILURE: "known not to be met",
+    Outcome.NOT_APPLICABLE: "not judged",
+    Outcome.ERROR: "in error",
+}
+MAX_SHOWN = 8  # names in a line
 
 
 def extensions(profile: str, *, grpc: bool) -> list[str]:
@@ -38,7 +46,9 @@ def standing(profile: str, report: Mapping[str, Any]) -> str | None:
 
 
 def unmet(profile: str, report: Mapping[str, Any], standing: str = CONFORMANT) -> list[str]:
-    """Return what a profile demands and a report does not show: roles that no model fills, MUSTs that were not met.
+    """Return what a profile demands and a report does not show, a line for each reason.
+
+    That is the roles that no model fills, and the MUSTs that are not met or were not judged.
 
     A role counts because what it alone would show is otherwise unseen: who leaves out a model hides what it gets wrong.
     A MUST of which every row needs an extension that the profile does not have is not demanded.
@@ -54,7 +64,8 @@ def unmet(profile: str, report: Mapping[str, Any], standing: str = CONFORMANT) -
 def _missing_roles(report: Mapping[str, Any]) -> list[str]:
     missing = dict.fromkeys(role for row in report["rows"] if (role := missing_role(row)) is not None)
     optional = {name for name, role in roles.load().items() if role.is_optional}
-    return [f"no model fills the role {name}" for name in missing if name not in optional]
+    names = [name for name in missing if name not in optional]
+    return [f"no model fills {_counted(names, 'role')}: {_some(names)}"] if names else []
 
 
 def _unmet_musts(profile: str, report: Mapping[str, Any], standing: str) -> list[str]:
@@ -64,16 +75,30 @@ def _unmet_musts(profile: str, report: Mapping[str, Any], standing: str) -> list
     for row in report["rows"]:
         for requirement in row["requirements"]:
             rows.setdefault(requirement, []).append(row)
+    found: dict[str, list[str]] = {}
+    for entry in report["requirements"]:
+        if (
+            entry["level"] == "MUST"
+            and (standing == CONFORMANT or entry["concern"] in OF_INTEROPERABILITY)
+            and entry["extension"] in demanded
+            and (grpc or entry["area"] != GRPC_AREA)
+            and entry["verdict"] != "pass"
+            and not (entry["verdict"] == "not_applicable" and _need_more(rows.get(entry["id"], []), demanded))
+        ):
+            found.setdefault(_UNMET.get(entry["verdict"], str(entry["verdict"])), []).append(entry["id"])
     return [
-        f"{entry['id']} is {entry['verdict'].replace('_', ' ')}"
-        for entry in report["requirements"]
-        if entry["level"] == "MUST"
-        and (standing == CONFORMANT or entry["concern"] in OF_INTEROPERABILITY)
-        and entry["extension"] in demanded
-        and (grpc or entry["area"] != GRPC_AREA)
-        and entry["verdict"] != "pass"
-        and not (entry["verdict"] == "not_applicable" and _need_more(rows.get(entry["id"], []), demanded))
+        f"{_counted(names, 'MUST')} {'is' if len(names) == 1 else 'are'} {word}: {_some(names)}"
+        for word, names in found.items()
     ]
+
+
+def _counted(names: Sequence[str], noun: str) -> str:
+    return f"{len(names)} {noun}{'' if len(names) == 1 else 's'}"
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MAX_SHOWN} more" if len(names) > MAX_SHOWN else ""
+    return f"{', '.join(names[:MAX_SHOWN])}{more}"
 
 
 def _need_more(rows: Sequence[Mapping[str, Any]], demanded: Collection[str]) -> bool:

@@ -102,8 +102,7 @@ def _accepted(folder: Folder, key: Path | None) -> str:
 def _unmet(folder: Folder) -> Iterator[str]:
     """Say what an interoperable server does not meet."""
     if found := profiles.unmet(folder.made.profile, folder.report):
-        more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
-        yield f"every MUST about exchanges and the transport is met; of the others: {', '.join(found[:SHOWN])}{more}"
+        yield f"every MUST about exchanges and the transport is met; of the others, {'; '.join(found)}"
 
 
 def _signers(made: Manifest, key: Path | None) -> Iterator[str]:

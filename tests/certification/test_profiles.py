@@ -37,20 +37,20 @@ NO_MODEL, NOT_OFFERED = ReasonKind.NO_MODEL, ReasonKind.NOT_OFFERED
     ("profile", "given", "expected"),
     [
         ("full", report("pass"), []),
-        ("full", report("fail"), ["A is fail"]),
-        ("full", report("known_failure"), ["A is known failure"]),
-        ("full", report("blocked", ReasonKind.SIMPLER_IS_WRONG), ["A is blocked"]),
-        ("full", report("not_applicable", ReasonKind.TOO_LARGE), ["A is not applicable"]),
+        ("full", report("fail"), ["1 MUST is not met: A"]),
+        ("full", report("known_failure"), ["1 MUST is known not to be met: A"]),
+        ("full", report("blocked", ReasonKind.SIMPLER_IS_WRONG), ["1 MUST is blocked: A"]),
+        ("full", report("not_applicable", ReasonKind.TOO_LARGE), ["1 MUST is not judged: A"]),
         ("full", report("advisory", level="SHOULD"), []),
         ("binary", report("fail", extension=RAW), []),
-        ("binary+raw", report("fail", extension=RAW), ["A is fail"]),
+        ("binary+raw", report("fail", extension=RAW), ["1 MUST is not met: A"]),
         ("binary", report("not_applicable", NOT_OFFERED, RAW, extension=BINARY), []),
-        ("full", report("not_applicable", NOT_OFFERED, RAW, extension=BINARY), ["A is not applicable"]),
+        ("full", report("not_applicable", NOT_OFFERED, RAW, extension=BINARY), ["1 MUST is not judged: A"]),
         ("classification", report("not_applicable", ReasonKind.NO_JSON_FORM, "cast_bf16_fp32"), []),
-        ("full", report("not_applicable", ReasonKind.NO_JSON_FORM, "cast_bf16_fp32"), ["A is not applicable"]),
+        ("full", report("not_applicable", ReasonKind.NO_JSON_FORM, "cast_bf16_fp32"), ["1 MUST is not judged: A"]),
         ("full", report("not_applicable", area="grpc"), []),
-        ("full", report("not_applicable", area="grpc", judged=(GRPC,)), ["A is not applicable"]),
-        ("full", report("pass", NO_MODEL, "fixed"), ["no model fills the role fixed"]),
+        ("full", report("not_applicable", area="grpc", judged=(GRPC,)), ["1 MUST is not judged: A"]),
+        ("full", report("pass", NO_MODEL, "fixed"), ["no model fills 1 role: fixed"]),
         ("full", report("pass", NO_MODEL, "rank0"), []),
         ("full", report("pass", NO_MODEL, "cast_bf16_fp32"), []),
     ],
@@ -78,8 +78,17 @@ def test_as_what_a_server_can_be_certified(
     assert standing("full", given | {"verdict": verdict, "interoperable": interoperable}) == expected
 
 
+def test_many_musts_are_one_line_for_each_reason() -> None:
+    one = report("not_applicable")["requirements"][0]
+    entries = [*({**one, "id": f"N{k}"} for k in range(9)), {**one, "id": "F", "verdict": "fail"}]
+    assert unmet("full", report("pass") | {"requirements": entries}) == [
+        "9 MUSTs are not judged: N0, N1, N2, N3, N4, N5, N6, N7 and 1 more",
+        "1 MUST is not met: F",
+    ]
+
+
 def test_a_requirement_without_any_row_is_demanded() -> None:
-    assert unmet("binary", report("not_applicable") | {"rows": []}) == ["A is not applicable"]
+    assert unmet("binary", report("not_applicable") | {"rows": []}) == ["1 MUST is not judged: A"]
 
 
 def test_a_model_that_is_left_out_is_missed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -91,4 +100,4 @@ def test_a_model_that_is_left_out_is_missed(tmp_path: Path, capsys: pytest.Captu
         assert certified(tmp_path / "c", f"--target-config={tmp_path / 't.toml'}", "--self-test") == 6
     finally:
         server.stop()
-    assert "no model fills the role identity_bool" in capsys.readouterr().out
+    assert " roles: identity_bool, " in capsys.readouterr().out
