@@ -115,7 +115,7 @@ def _block(number: int, block: Block, rerun: str) -> Iterator[Line]:
 
 def _head(block: Block) -> str:
     group = block.first
-    return f"{block.requirement}  {group.level}  {block.count} of {_counted(block.judged, 'row')}"
+    return f"{block.requirement}  {group.level}  not met in {block.count} of {_counted(block.judged, 'row')}"
 
 
 def _short(number: int, block: Block) -> Line:

@@ -53,7 +53,9 @@ def listed_version_is_served(target: GrpcTarget, model: Model, send: Form, count
     for version in versions[:3]:
         named = replace(model, version=version)
         reply = target.infer(named.request(send=send, outputs=wanted))
-        with blocked_where(lambda: not _is_answered(target, model, send, wanted), "it is wrong without a version, too"):
+        with blocked_where(
+            lambda: not _is_answered(target, model, send, wanted), "the call is wrong without a version, too"
+        ):
             message = expect_answer(reply, "ModelInfer")
             if count is None and len(versions) == 1:  # another one may compute something else
                 expect_right(reply, model, model.sample())

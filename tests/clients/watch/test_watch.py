@@ -50,7 +50,7 @@ def test_a_wrong_client_is_named_and_another_is_not(capsys: pytest.CaptureFixtur
     shown = capsys.readouterr().out
     assert shown.count(f"request 2 of bad/2.0 does not meet {LENGTH} (MUST): expected ") == 1
     assert "good/1.0: requests 2 over HTTP; all met" in shown
-    assert f"1. {LENGTH}  MUST  1 of 2 rows" in shown
+    assert f"1. {LENGTH}  MUST  not met in 1 of 2 rows" in shown
     assert "client.watched-header-counts-the-json [bad/2.0]" in shown
     assert "Rerun" not in shown
     assert shown.rstrip().splitlines()[-1].startswith("What 2 clients sent is nonconformant")
