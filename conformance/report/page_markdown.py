@@ -90,7 +90,7 @@ def _likenesses(view: View) -> Iterator[str]:
     """Yield which known faults the run looks like; nothing where none fits."""
     for found in view.report.get("looks_like", ()) if view.blocks else ():
         share = f"{found['explains']} of {found['of']} unmet rows"
-        yield f"Looks like {code(found['fault'])}: {prose(found['summary'])} ({share})"
+        yield f"Possible cause: {code(found['fault'])}: {prose(found['summary'])} ({share})"
         yield ""
 
 
