@@ -251,7 +251,7 @@ class Judge:
         first, more = broken[0], f" (and {len(broken) - 1} more)" if broken[1:] else ""
         named = of_broken(first)
         unmet = Unmet(
-            f"an answer or a refusal to what was asked beside this row, for {first.scope}",
+            f"{first.expected}, to a request beside this row, for {first.scope}",
             f"{safe(first.outcome)}{more}",
             first.reply,
             requirement=over_grpc(named) if first.reply.is_over_grpc else named,

@@ -96,7 +96,8 @@ class Requirement:
 
     Attributes:
         verdict: an outcome, or `not run`, or `not judged` where it applies all the same.
-        page: where it is explained; empty where this version does not know it.
+        page: the URL of its page; empty where that has none.
+        explain: the command that explains it; empty where this version does not know it.
         counts: whether it counts in this run, which may have been over HTTP or gRPC alone.
         reasons: why it was not judged, where it was not.
         needs: the roles whose models would judge what of it was not judged.
@@ -112,6 +113,7 @@ class Requirement:
     sources: Sequence[Sentence]
     note: str
     page: str
+    explain: str
     checks: list[Rows]
     reasons: list[str]
     counts: bool
@@ -309,7 +311,8 @@ def _requirement(entry: Entry, rows: Sequence[Entry], verdict: str, *, counts: b
         known.statement if known else "",
         known.sources if known else (),
         known.note if known else "",
-        known.link if known else "",
+        known.url if known else "",
+        known.explain if known else "",
         checks,
         list(dict.fromkeys(_reasons(rows, gap["why"]))) if is_open else [],
         counts,

@@ -283,7 +283,7 @@ def _requirement(entry: ledger.Requirement, results: Sequence[CheckResult], gap:
         "verdict": str(max(verdicts, key=_WORST.index, default=Outcome.NOT_APPLICABLE)),
         "checks": list(dict.fromkeys(result.id for result in results)),
         **({"unjudged": gap.to_dict()} if gap else {}),
-        "url": entry.link,
+        "url": entry.url,
     }
 
 

@@ -225,12 +225,13 @@ def test_a_run_that_stops_at_the_first_failure(tmp_path: Path, workers: tuple[st
     assert (report["verdict"], report["footer"]["complete"]) == ("nonconformant", False)
     assert re.fullmatch(r"\d+ rows not run: stopping after 1 failures", report["why"][1])
     unmet = {check["failure"]["requirement"] for check in report["rows"] if check["failure"]}
-    pages = [entry["url"] for entry in report["requirements"] if entry["id"] in unmet]
     assert unmet
-    assert sorted(re.findall(r"^      Page      (.+)$", run.stdout, re.MULTILINE)) == sorted(pages)
+    shown = re.findall(r"^      Explain   oip-conformance explain (.+)$", run.stdout, re.MULTILINE)
+    assert sorted(shown) == sorted(unmet)
     cases = junit_of(tmp_path).iter("properties")
     listed = [{entry.attrib["name"]: entry.attrib["value"] for entry in case} for case in cases]
-    assert {case["page"] for case in listed if case["verdict"] in ("fail", "advisory")} == set(pages)
+    commands = {case["explain"] for case in listed if case["verdict"] in ("fail", "advisory")}
+    assert commands == {f"oip-conformance explain {name}" for name in unmet}
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["one process", "two"])

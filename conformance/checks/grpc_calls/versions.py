@@ -57,7 +57,9 @@ def listed_version_is_served(target: GrpcTarget, model: Model, send: Form, count
         reply = target.infer(named.request(send=send, outputs=wanted))
         if version != own and reply.is_refusal:
             continue
-        with blocked_where(lambda: not _is_answered(target, model, send, wanted), "it is wrong without a version, too"):
+        with blocked_where(
+            lambda: not _is_answered(target, model, send, wanted), "the call is wrong without a version, too"
+        ):
             message = expect_answer(reply, "ModelInfer")
             if count is None and version == own:  # another one may compute something else
                 expect_right(reply, model, model.sample())

@@ -77,7 +77,10 @@ def path_with_a_version_does_the_same(target: Target, model: Model, make: Make, 
     def is_wrong_without() -> bool:
         return not holds(lambda: right(target.send(make(plain), fresh=True), plain))
 
-    with blocked_where(is_wrong_without, "it is answered wrongly at the path without a version, too"), about(None):
+    with (
+        blocked_where(is_wrong_without, "the request is answered wrongly at the path without a version, too"),
+        about(None),
+    ):
         right(reply, versioned)
     named = named_version(reply)
     # Its type is for a check of its own; and a version of the user's own that is not listed may be an alias of another.
