@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 from urllib.parse import quote
 
+import numpy as np
+
 from conformance.roles.compute import COMPUTE
-from conformance.roles.roles import Role
-from conformance.roles.sample_values import sample_shape, sample_tensor
+from conformance.roles.roles import Role, TensorSpec
+from conformance.roles.sample_values import ramp, sample_shape, sample_tensor
 from conformance.wire.request import (
     ABSENT,
     OUR_NAMES,
@@ -68,6 +71,49 @@ class Model:
             for index, spec in enumerate(self.role.inputs)
         )
 
+    @property
+    def label(self) -> str:
+        """What it is, in a few words."""
+        return f"role {self.role.name}"
+
+    @property
+    def is_json_capable(self) -> bool:
+        """Whether a plain request travels as JSON both ways."""
+        return self.role.is_json_capable
+
+    def salted(self, length: int, salt: int) -> list[Tensor]:
+        """Return inputs of so many elements, or items for a batching model; other ones for each salt."""
+        return [
+            _salted(spec, (length, *spec.shape) if self.role.batching else (length,), salt) for spec in self.role.inputs
+        ]
+
+    def labels_of(self, output: str) -> Sequence[str] | None:
+        """Return the labels of an output by index; None where nobody knows them."""
+        return self.role.labels.get(output, ())
+
+    def own_shape(self, place: int, *, is_raw: bool = False) -> tuple[int, ...]:
+        """Return the shape of an input as samples have it; of a raw request, which is a batch of one, as that has it."""
+        return sample_shape(self.role.inputs[place].shape, (1 if is_raw else 2) if self.role.batching else None)
+
+    def shape_of_count(self, place: int, count: int) -> tuple[int, ...]:
+        """Return the shape of an input with a variable dimension of that size; which of several, the size decides."""
+        shape = self.role.inputs[place].shape
+        variable = [index for index, size in enumerate(shape) if size < 0]
+        others = 2 if count < 1000 else 1
+        filled = [others if size < 0 else size for size in shape]
+        if variable:
+            filled[variable[count % len(variable)]] = count
+        return tuple(filled)
+
+    def count_classes(self, tensors: Sequence[Tensor]) -> int:
+        """Return how many classes the first output has for some inputs; of one item, where the model batches."""
+        shape = tensors[0].shape
+        return prod(shape[1:] if self.role.batching else shape)
+
+    def ramp(self, place: int, count: int, salt: int) -> np.ndarray[Any, Any]:
+        """Return elements for one input, of which near ones differ; others for each salt."""
+        return ramp(self.role.inputs[place].datatype, count, salt)
+
     def tensor(self, values: Any, shape: Sequence[int] | None = None) -> Tensor:
         """Return a tensor for the model's first input."""
         spec = self.role.inputs[0]
@@ -82,6 +128,11 @@ class Model:
             Tensor(spec.name, spec.datatype, tuple(array.shape), array)
             for spec, array in zip(self.role.outputs, results, strict=True)
         )
+
+    def tells_apart(self, tensors: Sequence[Tensor], others: Sequence[Tensor]) -> bool:
+        """Say whether its answers show which of two inputs it was given; those of a role do."""
+        del tensors, others
+        return True
 
     def request(
         self,
@@ -123,6 +174,12 @@ class Model:
     def raw(self, body: bytes) -> Message:
         """Return a raw binary request to this model."""
         return raw_message(self.infer_path, body, self.names)
+
+
+def _salted(spec: TensorSpec, shape: tuple[int, ...], salt: int) -> Tensor:
+    if spec.datatype == "BYTES":  # the samples grow with every element, which a long tensor cannot afford
+        return Tensor.of(spec.name, spec.datatype, [f"{salt}:{k}" for k in range(prod(shape))], shape)
+    return sample_tensor(spec.name, spec.datatype, shape, (salt * 7) % 256)
 
 
 def _output(output: Output | str, want: str | None) -> Output:

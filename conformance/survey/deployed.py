@@ -1,8 +1,9 @@
-"""A deployed model that fills no role: its signature is what its metadata say, and what it computes is its own affair.
+"""A deployed model that fills no role: its signature is what its metadata say, and its own answers are the oracle.
 
-It can still be judged by relations: the same tensors in two forms get the same answer. For that the survey finds inputs
-that it takes (`roles.guessed_inputs`), once, and sees whether it gives one answer twice. What JSON cannot carry, FP16
-by definition, NaN and strings that are not UTF-8 in the model's own outputs, travels as binary data throughout.
+The checks of the roles are judged on it, as far as they need a signature alone (`terms.fit`): what a plain request with
+the same inputs is answered is right (`survey.control`). The survey finds inputs that it takes
+(`roles.guessed_inputs`), once, and sees whether it takes others like them and gives one answer twice. What JSON cannot
+carry, FP16 by definition, NaN and strings that are not UTF-8 in the model's own outputs, travels as binary data.
 """
 
 from __future__ import annotations
@@ -10,30 +11,27 @@ from __future__ import annotations
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from conformance.expect.unmet import Blocked, NotApplicable
+from conformance.expect.unmet import NotApplicable
+from conformance.roles.guessed_inputs import vary
 from conformance.roles.model import Model
 from conformance.roles.roles import BINARY_ONLY, Role, TensorSpec
-from conformance.transport.exchange import Reply
-from conformance.transport.target import Target
-from conformance.wire.datatypes import DATATYPES, INTEGERS
+from conformance.survey.control import Control, DeclinedError
+from conformance.terms.fit import SCORES
 from conformance.wire.request import ABSENT, InferRequest, Output
-from conformance.wire.response import Output as Found
 from conformance.wire.tensor import Tensor, decode, first_difference
 
-# The answers that relations look at again and again, and hold others against.
-PLAIN, FULL, MIXED = "plain", "full", "mixed"
-SCORED = (*INTEGERS, "FP32", "FP64")
-MOST_SCORES = 1_000_000  # in an output that is classified
-FAR = "é猫"  # two characters, five bytes
+FEW_ELEMENTS = 16  # a row that asks for no more does not care how many there are
+MAX_SCORES = 1_000_000  # in an output that is classified
 
 
 @dataclass(frozen=True, slots=True)
 class Deployed(Model):
-    """A model with inputs that it takes. Its role is nobody's, and computes what nobody knows.
+    """A model with inputs that it takes. Its role is its own signature; what it computes its control requests tell.
 
     Attributes:
         tensors: one for each input that is sent.
@@ -42,7 +40,9 @@ class Deployed(Model):
         unsteady: outputs that differ between two equal requests.
         trouble: why no plain request is answered; empty where one is.
         json_trouble: why none is answered in JSON, though binary data are; empty where one is.
-        replies: the answers to `plain`, `full` and `mixed`, once they have been asked for.
+        varies: it takes other inputs of the same shapes, and answers some of them otherwise.
+        takes_counts: it takes inputs of another size along the first variable dimension.
+        control: answers for it; None where nobody is asked.
     """
 
     tensors: tuple[Tensor, ...] = ()
@@ -51,14 +51,73 @@ class Deployed(Model):
     unsteady: tuple[str, ...] = ()
     trouble: str = ""
     json_trouble: str = ""
-    replies: dict[str, Reply] = field(default_factory=dict, compare=False, repr=False)
+    varies: bool = False
+    takes_counts: bool = False
+    control: Control | None = field(default=None, compare=False, repr=False)
+
+    # --- inputs ---
+
+    def sample(self, batch: int = 2) -> tuple[Tensor, ...]:
+        """Return inputs that the model takes, others for each salt; `batch` is that of a role, and of no meaning here."""
+        del batch
+        return self.draw(self.salt)
+
+    def draw(self, salt: int) -> tuple[Tensor, ...]:
+        """Return inputs that the model takes; others for each salt where it takes others."""
+        return vary(self.tensors, salt) if self.varies else self.tensors
+
+    def salted(self, length: int, salt: int) -> list[Tensor]:
+        """Return inputs of so many elements along their first variable dimension; few are as many as the model takes.
+
+        Raises:
+            NotApplicable: many are asked for, and the model takes one size alone.
+        """
+        drawn = self.draw(salt)
+        if not self.takes_counts and length > max(FEW_ELEMENTS, *(tensor.elements for tensor in drawn)):
+            raise NotApplicable(f"{self.name} takes inputs of one size alone")
+        return [self._resized(place, tensor, length) for place, tensor in enumerate(drawn)]
+
+    def _resized(self, place: int, tensor: Tensor, length: int) -> Tensor:
+        spec = self.role.inputs[place]
+        if not self.takes_counts or -1 not in spec.shape:
+            return tensor
+        at = spec.shape.index(-1)
+        shape = (*tensor.shape[:at], length, *tensor.shape[at + 1 :])
+        return Tensor.of(tensor.name, tensor.datatype, np.resize(tensor.array, shape), shape)
+
+    def labels_of(self, output: str) -> Sequence[str] | None:
+        """Return None: metadata say nothing of labels."""
+        del output
+        return None
+
+    def own_shape(self, place: int, *, is_raw: bool = False) -> tuple[int, ...]:
+        """Return the shape of an input that is taken; of a raw request, which is a batch of one, as that has it."""
+        return self.items()[0].shape if is_raw else self.tensors[place].shape
+
+    def shape_of_count(self, place: int, count: int) -> tuple[int, ...]:
+        """Return the shape of an input with its first variable dimension of that size."""
+        return self._resized(place, self.tensors[place], count).shape
+
+    def count_classes(self, tensors: Sequence[Tensor]) -> int:
+        """Return how many classes the first output has for some inputs; of one item, where there may be a batch."""
+        shape = self.expected(tensors)[0].shape
+        return prod(shape[1:] if len(shape) > 1 else shape)
+
+    def ramp(self, place: int, count: int, salt: int) -> np.ndarray[Any, Any]:
+        """Return elements for one input, which the model takes, others for each salt."""
+        return np.resize(self.draw(salt)[place].array.reshape(-1), count)
 
     # --- the plain request ---
 
-    def sample(self, batch: int = 2) -> tuple[Tensor, ...]:
-        """Return the inputs; `batch` is that of a role, and of no meaning here."""
-        del batch
-        return self.tensors
+    @property
+    def label(self) -> str:
+        """What it is, in a few words."""
+        return f"model {self.name}"
+
+    @property
+    def is_json_capable(self) -> bool:
+        """Whether a plain request travels as JSON both ways."""
+        return not self.json_trouble and not self.sends and not self.binary_only
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -98,54 +157,47 @@ class Deployed(Model):
 
     def plain(self) -> InferRequest:
         """Return the plain request: JSON both ways, as far as JSON goes."""
-        return self.request(send=self.sends, outputs=self.listed())
+        return self.request(self.tensors, send=self.sends, outputs=self.listed())
 
     def full(self) -> InferRequest:
         """Return the plain request with every output as binary data."""
-        return self.request(send=self.sends, want="binary")
+        return self.request(self.tensors, send=self.sends, want="binary")
 
     def items(self) -> list[Tensor]:
         """Return the only input as a raw request may hold it: one item of a batch, wherever there may be one.
 
         Of several the first that is served will do; none is right where metadata do not tell a batch from a length.
         """
-        (tensor,), shape = self.tensors, self.role.inputs[0].shape
+        (tensor,), shape = self.draw(self.salt), self.role.inputs[0].shape
         if len(tensor.shape) > len(shape) or (shape[:1] == (-1,) and len(shape) > 1):
             return [_first_item(tensor)]
         return [tensor, _first_item(tensor)] if shape == (-1,) else [tensor]
 
-    def mixed(self) -> InferRequest:
-        """Return a request for binary data beside JSON, which has letters beyond ASCII as far as the outputs allow.
+    # --- what is right ---
 
-        A model of one output that JSON carries is asked for that as binary data.
-        """
-        texts = [spec.name for spec in self.role.outputs if spec.datatype == "BYTES"]
-        wanted = [name for name in self.json_capable if name not in texts]
-        wanted = wanted if 0 < len(wanted) < len(self.json_capable) else list(self.json_capable[::2])
-        outputs = [Output(name, name in (*wanted, *self.kept_binary)) for name in self.outputs]
-        return self.request(send=self.sends, outputs=outputs, request_id=FAR)
-
-    # --- the plain answer ---
-
-    def answer(self, target: Target, name: str) -> Reply:
-        """Return the answer to the request `plain`, `full` or `mixed`; it is asked for once."""
-        if name not in self.replies:
-            request = {PLAIN: self.plain, FULL: self.full, MIXED: self.mixed}[name]
-            self.replies[name] = target.infer(request())
-        return self.replies[name]
-
-    def reference(self, target: Target, name: str) -> Tensor:
-        """Return an output of the plain answer.
+    def expected(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """Return the right outputs for inputs given in any order: those of the control request.
 
         Raises:
-            Blocked: it cannot be read there.
+            NotApplicable: the model takes no such inputs, answers all alike, or is not deterministic.
+            Blocked: it answers no plain request.
         """
-        reply = self.answer(target, PLAIN)
-        output = reply.answer.output(name) if reply.succeeded else None
-        if output is None or (tensor := as_tensor(output)) is None:
-            found = "; ".join(map(str, output.findings)) if output else reply.outcome()
-            raise Blocked(f"{name} cannot be read in the answer to a plain request: {found}")
-        return tensor
+        if self.control is None:
+            raise NotApplicable(f"nobody asks {self.name} what is right")
+        if not self.varies:
+            raise NotApplicable(
+                f"{self.name} answers every input alike, or takes one alone: it does not tell what was read"
+            )
+        return self.control.outputs(self, tensors)
+
+    def tells_apart(self, tensors: Sequence[Tensor], others: Sequence[Tensor]) -> bool:
+        """Say whether its answers show which of two inputs it was given; a refusal shows it, too."""
+        try:
+            one, other = self.expected(tensors), self.expected(others)
+        except DeclinedError:
+            return True
+        pairs = zip(one, other, strict=True)
+        return any(a.shape != b.shape or first_difference(a.array, b.array, a.datatype) is not None for a, b in pairs)
 
     def steady(self, names: Sequence[str] | None = None) -> tuple[str, ...]:
         """Return the outputs, of these or of all, whose values can be compared.
@@ -158,17 +210,6 @@ class Deployed(Model):
         if not found:
             raise NotApplicable(unsteadiness(wanted))
         return found
-
-    def require_steady(self, target: Target, names: Sequence[str], *replies: Reply) -> None:
-        """Ask once more for answers that should agree and do not, and for the plain one.
-
-        Raises:
-            NotApplicable: an output is not what it was, so that the model is not deterministic.
-        """
-        for first in (*replies, self.answer(target, PLAIN)):
-            again = target.send(first.exchange.message, fresh=True)
-            if first.succeeded and again.succeeded and (found := differing(first, again, names)):
-                raise NotApplicable(unsteadiness(found))
 
     # --- as plain data ---
 
@@ -186,6 +227,8 @@ class Deployed(Model):
             "unsteady": list(self.unsteady),
             "trouble": self.trouble,
             "json_trouble": self.json_trouble,
+            "varies": self.varies,
+            "takes_counts": self.takes_counts,
         }
 
 
@@ -200,6 +243,8 @@ def of_dict(data: Mapping[str, Any]) -> Deployed:
         unsteady=tuple(data["unsteady"]),
         trouble=data["trouble"],
         json_trouble=data["json_trouble"],
+        varies=data["varies"],
+        takes_counts=data["takes_counts"],
     )
 
 
@@ -234,13 +279,6 @@ def raw_body(tensor: Tensor) -> bytes:
 # --- outputs ------------------------------------------------------------------------------------------------------
 
 
-def as_tensor(output: Found) -> Tensor | None:
-    """Return an output as a tensor, None where it cannot be read."""
-    if output.array is None or output.shape is None:
-        return None
-    return Tensor(output.name, output.datatype, output.shape, output.array)
-
-
 def is_json_capable(datatype: str, array: np.ndarray[Any, Any] | None = None) -> bool:
     """Say whether JSON carries elements of a datatype; and these, where they are given."""
     return datatype not in BINARY_ONLY and (array is None or is_ordinary(array))
@@ -255,7 +293,7 @@ def is_ordinary(array: np.ndarray[Any, Any]) -> bool:
 
 def has_classes(tensor: Tensor) -> bool:
     """Say whether an output may be classified: strings, NaN and empty outputs have ended servers, some are too long."""
-    return tensor.datatype in SCORED and 0 < tensor.elements <= MOST_SCORES and is_ordinary(tensor.array)
+    return tensor.datatype in SCORES and 0 < tensor.elements <= MAX_SCORES and is_ordinary(tensor.array)
 
 
 def _is_utf8(element: bytes) -> bool:
@@ -264,21 +302,6 @@ def _is_utf8(element: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def differing(first: Reply, second: Reply, names: Sequence[str] | None = None) -> list[str]:
-    """Return the outputs, of these or of all, that are not the same bit by bit in two answers to one request."""
-    every = dict.fromkeys((*first.answer.names(), *second.answer.names()))
-    return [name for name in every if (names is None or name in names) and not _alike(first, second, name)]
-
-
-def _alike(first: Reply, second: Reply, name: str) -> bool:
-    a, b = first.answer.output(name), second.answer.output(name)
-    if a is None or b is None or (a.datatype, a.shape) != (b.datatype, b.shape):
-        return False
-    if a.array is None or b.array is None or a.datatype not in DATATYPES:
-        return a.array is b.array
-    return first_difference(a.array, b.array, a.datatype) is None
 
 
 def unsteadiness(names: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from conformance.checks.support.grpc_edits import faulty_call, nothing, set_raw, set_shape
 from conformance.checks.support.over_grpc import form_of
 from conformance.checks.support.refusals import Refusal
-from conformance.checks.support.salted import DECLINED, salted_tensors
+from conformance.checks.support.refusals import DECLINED
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import Blocked, Unmet, holds
 from conformance.roles.model import Model
@@ -132,10 +132,10 @@ def _request(target: GrpcTarget, model: Model, kind: str, place: int) -> InferRe
         return model.request([scores], send=_form(place), outputs=wanted, request_id=identity)
     if kind == "several-models":
         model = target.model(MODELS[place % len(MODELS)]) or model
-        tensors = salted_tensors(model, 3, place)
+        tensors = model.salted(3, place)
         return model.request(tensors, send=_form(place), request_id=identity)
     send: Form = "json" if kind == "typed" else "binary"
-    return model.request(salted_tensors(model, 1 + place, place), send=send, request_id=identity)
+    return model.request(model.salted(1 + place, place), send=send, request_id=identity)
 
 
 def _form(place: int) -> Form:

@@ -10,7 +10,6 @@ import numpy as np
 
 from conformance.checks.grpc_calls.tensors import KIB, PLAIN, identity
 from conformance.checks.support.over_grpc import expect_answered_or_block, expect_right
-from conformance.checks.support.salted import salted_tensors
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import Blocked, Unmet, about, blocked_where, holds
 from conformance.roles.model import Model
@@ -145,7 +144,7 @@ def answer_has_one_form(
     """An answer in raw contents has no typed contents, however large it is."""
     first, *others = [spec.name for spec in model.role.outputs]
     wanted = None if count is None else [Output(first, classification=count), *map(Output, others)]
-    tensors = None if elements is None else salted_tensors(model, elements, model.salt)
+    tensors = None if elements is None else model.salted(elements, model.salt)
     reply = expect_answered_or_block(target.infer(model.request(tensors, send=send, outputs=wanted)))
     message = response(reply.body)
     if message is not None and message.raw_output_contents:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from conformance.checks.state.own_answers import expect_own, salted_request, salted_tensors
+from conformance.checks.state.own_answers import expect_own, salted_request
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import Blocked, Unmet
 from conformance.roles.model import Model
@@ -115,7 +115,7 @@ def like_requests_have_answers_of_their_own(target: Peer, model: Model, form: Fo
 def _alike(model: Model, length: int, last: int) -> list[Tensor]:
     """Return inputs that are the same for each `last` but for the last element; a short one has no other."""
     if length <= FEW:
-        return salted_tensors(model, length, last)
+        return model.salted(length, last)
     return [model.tensor([k * 7919 % 65_521 for k in range(length - 1)] + [last])]
 
 

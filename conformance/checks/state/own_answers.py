@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from conformance.checks.support.framing import WRONG_LENGTH
-from conformance.checks.support.salted import DECLINED, salted_tensors
+from conformance.checks.support.refusals import DECLINED
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import Blocked, Unmet
 from conformance.roles.model import Model
@@ -15,13 +15,11 @@ from conformance.wire.finding import shown
 from conformance.wire.request import INFERENCE_HEADER, Form, InferRequest
 from conformance.wire.tensor import Tensor
 
-__all__ = ["DECLINED", "expect_own", "expect_right", "salted_request", "salted_tensors"]
-
 
 def salted_request(model: Model, form: Form, length: int, salt: int) -> InferRequest:
     """Return a request with tensors and an id that no other salt has."""
     want: Form | None = "binary" if form == "binary" else None
-    return model.request(salted_tensors(model, length, salt), send=form, want=want, request_id=f"request-{salt}")
+    return model.request(model.salted(length, salt), send=form, want=want, request_id=f"request-{salt}")
 
 
 def expect_own(target: Peer, reply: Reply, model: Model, length: int, salt: int, requirement: str) -> None:
@@ -31,7 +29,7 @@ def expect_own(target: Peer, reply: Reply, model: Model, length: int, salt: int,
     found = (reply.answer.document or {}).get("id") if reply.succeeded else None
     if isinstance(found, str) and found.startswith("request-") and found != f"request-{salt}":
         raise Unmet(f"id request-{salt}", f"id {shown(found)}", reply, requirement=requirement)
-    expect_right(target, reply, model.expected(salted_tensors(model, length, salt)), requirement)
+    expect_right(target, reply, model.expected(model.salted(length, salt)), requirement)
 
 
 def expect_right(target: Peer, reply: Reply, tensors: Iterable[Tensor], requirement: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from conformance.checks.state.own_answers import salted_request, salted_tensors
+from conformance.checks.state.own_answers import salted_request
 from conformance.checks.support.framing import WRONG_LENGTH
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import NotApplicable, blocked_where
@@ -36,7 +36,7 @@ def form_row(name: str, form: AnyForm, *values: Any, thorough: bool = False) -> 
 
 def salted(model: Model, form: AnyForm, length: int, salt: int) -> Sent:
     """Return a request with so many elements, other ones for each salt; a raw one to a model of one UINT8 input."""
-    tensors = salted_tensors(model, length, salt)
+    tensors = model.salted(length, salt)
     if form == "raw":
         return model.raw(bytes(tensors[0].to_bytes())), tensors
     return salted_request(model, form, length, salt).message(), tensors

@@ -12,6 +12,9 @@ from conformance.terms.check import Row
 from conformance.transport.peer import Peer
 from conformance.wire.tensor import Tensor
 
+# Statuses of a server that has too much to do, or takes no large bodies; it keeps requests apart nevertheless.
+DECLINED = (413, 429, 503)
+
 # What a request is refused for, by requirement; names of faults say no more than what is wrong with it.
 SUBJECTS: Mapping[str, str] = {
     "BIN-HEADER-MISSING": "binary data without Inference-Header-Content-Length",
