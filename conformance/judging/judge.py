@@ -291,9 +291,10 @@ class Judge:
         """Say that what is unmet is beyond a limit that the target has for itself, or None."""
         if unmet is None or unmet.reply is None or unmet.requirement == _CLIENT_NAME or _withstands(check, row):
             return None
-        if reading := self._readings.keep_from_judging(unmet.reply, unmet.requirement or check.requirements(row)[0]):
+        model, named = self._model(check, row), unmet.requirement or check.requirements(row)[0]
+        if reading := self._readings.keep_from_judging(unmet.reply, named, model):
             return _absence(ReasonKind.NOT_FOR_THIS_TARGET, reading)
-        limit = self._limits.met_by(unmet.reply, self._model(check, row))
+        limit = self._limits.met_by(unmet.reply, model)
         return _absence(ReasonKind.TOO_LARGE, limit) if limit else None
 
     def _unmet(self, check: Check, row: Row, unmet: Unmet) -> Said:

@@ -92,7 +92,7 @@ class Model:
         return self.role.labels.get(output, ())
 
     def own_shape(self, place: int, *, is_raw: bool = False) -> tuple[int, ...]:
-        """Return the shape of an input as samples have it; of a raw request, which is a batch of one, as that has it."""
+        """Return the shape of an input as samples have it, or as a raw request does, which is a batch of one."""
         return sample_shape(self.role.inputs[place].shape, (1 if is_raw else 2) if self.role.batching else None)
 
     def shape_of_count(self, place: int, count: int) -> tuple[int, ...]:

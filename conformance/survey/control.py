@@ -59,7 +59,7 @@ class Control:
         return tuple(self._output(model, reply, name) for name in model.steady())
 
     def has_changed(self, model: Deployed) -> bool:
-        """Say whether a model answers one of the row's control requests otherwise than before: it is not deterministic."""
+        """Say whether a model, which is then not deterministic, answers one of the row's control requests otherwise."""
         for name, message in list(self.used.items())[-MAX_REPEATED:]:
             with self.target.scope(f"{name}, again"):
                 again = self.target.send(message, fresh=True)

@@ -42,6 +42,7 @@ class Deployed(Model):
         json_trouble: why none is answered in JSON, though binary data are; empty where one is.
         varies: it takes other inputs of the same shapes, and answers some of them otherwise.
         takes_counts: it takes inputs of another size along the first variable dimension.
+        by_place: it takes its inputs in the order of the request, whatever their names, in plain requests.
         control: answers for it; None where nobody is asked.
     """
 
@@ -53,12 +54,13 @@ class Deployed(Model):
     json_trouble: str = ""
     varies: bool = False
     takes_counts: bool = False
+    by_place: bool = False
     control: Control | None = field(default=None, compare=False, repr=False)
 
     # --- inputs ---
 
     def sample(self, batch: int = 2) -> tuple[Tensor, ...]:
-        """Return inputs that the model takes, others for each salt; `batch` is that of a role, and of no meaning here."""
+        """Return inputs that the model takes, others for each salt; `batch` is for roles."""
         del batch
         return self.draw(self.salt)
 
@@ -229,6 +231,7 @@ class Deployed(Model):
             "json_trouble": self.json_trouble,
             "varies": self.varies,
             "takes_counts": self.takes_counts,
+            "by_place": self.by_place,
         }
 
 
@@ -245,6 +248,7 @@ def of_dict(data: Mapping[str, Any]) -> Deployed:
         json_trouble=data["json_trouble"],
         varies=data["varies"],
         takes_counts=data["takes_counts"],
+        by_place=data["by_place"],
     )
 
 

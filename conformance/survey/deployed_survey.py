@@ -13,8 +13,8 @@ from typing import Any
 
 from conformance.roles.guessed_inputs import Given, GivenInputError, guesses, vary
 from conformance.roles.roles import TensorSpec
-from conformance.survey import over_http as surveys
 from conformance.survey import over_grpc
+from conformance.survey import over_http as surveys
 from conformance.survey.control import as_tensor, differing
 from conformance.survey.deployed import Deployed, has_classes, is_json_capable, is_ordinary, raw_body, role_of
 from conformance.survey.probe import Probe, compared
@@ -262,7 +262,7 @@ def _observed(target: Target, model: Deployed, first: Reply) -> Deployed:
 
 
 def _varied(target: Target, model: Deployed) -> Deployed:
-    """Return the model with what it makes of other inputs: whether it takes and tells them, and another number of them."""
+    """Return the model with what it makes of other inputs, of another number of them, and of another order."""
     steady = [name for name in model.outputs if name not in model.unsteady]
     others = [replace(model, tensors=vary(model.tensors, salt)) for salt in range(VARIATIONS)]
     replies = [_ask(target, other.plain()) for other in others]
@@ -273,7 +273,9 @@ def _varied(target: Target, model: Deployed) -> Deployed:
     takes = [tensor.shape for tensor in sized] != shapes and _answers(
         _ask(target, replace(model, tensors=tuple(sized)).plain())
     )
-    return replace(model, varies=tells, takes_counts=takes)
+    moved = _ask(target, replace(others[1], tensors=others[1].tensors[::-1]).plain())
+    by_place = len(model.tensors) > 1 and bool(differing(replies[1], moved, steady))
+    return replace(model, varies=tells, takes_counts=takes, by_place=by_place)
 
 
 def _fits_json(full: Reply, name: str) -> bool:

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from conformance.checks.relations.plain_answer import orders, some
+
 from conformance.roles.guessed_inputs import ELEMENTS_LIMIT, GivenInputError, GivenTensor, guesses
 from conformance.roles.roles import TensorSpec
 from conformance.survey.deployed import (

@@ -72,7 +72,13 @@ class OwnSteps:
     def _axes(self) -> Mapping[str, Sequence[str]]:
         axes = {**(CALLS if self.kind in CALLS else KINDS)[self.kind], "role": (self.model.name,)}
         takes_counts = self.model.takes_counts and self.kind != "raw"
-        own = {"count": _COUNTS if takes_counts else ("own",), "values": _VALUES, "place": ("every",)}
+        own: dict[str, Sequence[str]] = {
+            "count": _COUNTS if takes_counts else ("own",),
+            "values": _VALUES,
+            "place": ("every",),
+        }
+        if self.model.by_place:
+            own["order"] = ("declared",)
         return {axis: own.get(axis, values) for axis, values in axes.items()}
 
     def _is_excluded(self, a: str, v: str, b: str, w: str) -> bool:
