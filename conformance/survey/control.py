@@ -23,7 +23,9 @@ from conformance.wire.tensor import Tensor, first_difference
 if TYPE_CHECKING:
     from conformance.survey.deployed import Deployed
 
-MAX_REPEATED = 8  # control requests of a row that are sent again, the latest ones, before the row fails
+# Before a row fails: how many of its control requests are sent again, the latest ones, and how often the last of them.
+MAX_REPEATED = 8
+REPETITIONS = 16
 
 
 class DeclinedError(NotApplicable):
@@ -42,6 +44,7 @@ class Control:
     target: Target
     is_over_grpc: bool = False
     used: dict[str, Message] = field(default_factory=dict)
+    _unsteady: set[str] = field(default_factory=set)
     _answers: dict[str, Reply] = field(default_factory=dict)
 
     def outputs(self, model: Deployed, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
@@ -49,8 +52,11 @@ class Control:
 
         Raises:
             DeclinedError: the model takes no such inputs.
+            NotApplicable: it is not deterministic.
             Blocked: it answers nothing at all, or in a form that cannot be read.
         """
+        if model.name in self._unsteady:
+            raise NotApplicable(f"{model.name} is not deterministic")
         declared = [spec.name for spec in model.role.inputs]
         ordered = sorted(tensors, key=lambda tensor: declared.index(tensor.name))
         reply = self._answer(model, ordered)
@@ -60,10 +66,11 @@ class Control:
 
     def has_changed(self, model: Deployed) -> bool:
         """Say whether a model, which is then not deterministic, answers one of the row's control requests otherwise."""
-        for name, message in list(self.used.items())[-MAX_REPEATED:]:
-            with self.target.scope(f"{name}, again"):
-                again = self.target.send(message, fresh=True)
+        latest = list(self.used.items())[-MAX_REPEATED:]
+        for name, message in [*latest, *latest[-1:] * REPETITIONS]:
+            again = self.target.send(message, fresh=True)
             if again.succeeded and differing(self._answers[name], again, model.steady()):
+                self._unsteady.add(model.name)
                 return True
         return False
 

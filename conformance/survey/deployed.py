@@ -22,7 +22,7 @@ from conformance.roles.model import Model
 from conformance.roles.roles import BINARY_ONLY, Role, TensorSpec
 from conformance.survey.control import Control, DeclinedError
 from conformance.terms.fit import SCORES
-from conformance.wire.request import ABSENT, InferRequest, Output
+from conformance.wire.request import ABSENT, Form, InferRequest, Output
 from conformance.wire.tensor import Tensor, decode, first_difference
 
 FEW_ELEMENTS = 16  # a row that asks for no more does not care how many there are
@@ -120,6 +120,16 @@ class Deployed(Model):
     def is_json_capable(self) -> bool:
         """Whether a plain request travels as JSON both ways."""
         return not self.json_trouble and not self.sends and not self.binary_only
+
+    @property
+    def plain_send(self) -> Form:
+        """How inputs travel in a plain request."""
+        return "binary" if self.sends else "json"
+
+    @property
+    def plain_want(self) -> Form | None:
+        """How a plain request wants its outputs."""
+        return "binary" if self.kept_binary else None
 
     @property
     def inputs(self) -> tuple[str, ...]:
