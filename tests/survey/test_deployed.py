@@ -253,11 +253,11 @@ def test_outputs_that_differ_between_two_answers(first: Reply, second: Reply, na
 @pytest.mark.parametrize(
     ("tensor", "are_like_it"),
     [
+        (Tensor.of("X", "FP32", [0.5, 0.25, 1.0]), lambda values: set(values) <= {k / 8 for k in range(1, 17)}),
         (
-            Tensor.of("X", "FP32", [0.5, 0.25, 1.0]),
-            lambda values: all(v * 8 == int(v * 8) and 0 < v <= 2 for v in values),
+            Tensor.of("X", "FP32", [0.1, 0.2, 0.3]),
+            lambda values: {round(value, 3) for value in values} == {0.1, 0.2, 0.3},
         ),
-        (Tensor.of("X", "FP32", [0.1, 0.2, 0.3]), lambda values: sorted(values) == sorted(np.float32([0.1, 0.2, 0.3]))),
         (Tensor.of("X", "INT64", [0, 1, 1]), lambda values: set(values) <= {0, 1}),
         (Tensor.of("X", "INT64", [7, 5, 9]), lambda values: all(5 <= value <= 9 for value in values)),
         (Tensor.of("X", "UINT8", [1, 1]), lambda values: set(values) <= {0, 1}),
@@ -293,11 +293,9 @@ def test_what_is_right_is_asked_once_and_kept() -> None:
         assert right["SUM"] == (sent["A"] + sent["B"]).tolist()
         count = len(control.used)
         assert model.expected(first)[0].is_near
-        assert (len(control.used), model.tells_apart(first, second), model.tells_apart(first, first)) == (
-            count,
-            True,
-            False,
-        )
+        assert len(control.used) == count
+        assert model.tells_apart(first, second)
+        assert not model.tells_apart(first, first)
         assert not control.has_changed(model)
 
 
