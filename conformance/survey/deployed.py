@@ -40,6 +40,7 @@ class Deployed(Model):
         unsteady: outputs that differ between two equal requests.
         trouble: why no plain request is answered; empty where one is.
         json_trouble: why none is answered in JSON, though binary data are; empty where one is.
+        samples: inputs that a user gives, where there are several of them.
         varies: it takes other inputs of the same shapes, and answers some of them otherwise.
         takes_counts: it takes inputs of another size along the first variable dimension.
         by_place: it takes its inputs in the order of the request, whatever their names, in plain requests.
@@ -52,6 +53,7 @@ class Deployed(Model):
     unsteady: tuple[str, ...] = ()
     trouble: str = ""
     json_trouble: str = ""
+    samples: tuple[tuple[Tensor, ...], ...] = ()
     varies: bool = False
     takes_counts: bool = False
     by_place: bool = False
@@ -66,7 +68,9 @@ class Deployed(Model):
 
     def draw(self, salt: int) -> tuple[Tensor, ...]:
         """Return inputs that the model takes; others for each salt where it takes others."""
-        return vary(self.tensors, salt) if self.varies else self.tensors
+        if not self.varies:
+            return self.tensors
+        return self.samples[salt % len(self.samples)] if self.samples else vary(self.tensors, salt)
 
     def salted(self, length: int, salt: int) -> list[Tensor]:
         """Return inputs of so many elements along their first variable dimension; few are as many as the model takes.
@@ -231,9 +235,8 @@ class Deployed(Model):
             "name": self.name,
             "inputs": [_plain_spec(spec) for spec in self.role.inputs],
             "outputs": [_plain_spec(spec) for spec in self.role.outputs],
-            "sent": [
-                {**_plain_spec(tensor), "bytes": b64encode(tensor.to_bytes()).decode()} for tensor in self.tensors
-            ],
+            "sent": _plain_tensors(self.tensors),
+            "samples": list(map(_plain_tensors, self.samples)),
             "declared": dict(self.declared),
             "binary_only": list(self.binary_only),
             "unsteady": list(self.unsteady),
@@ -251,6 +254,7 @@ def of_dict(data: Mapping[str, Any]) -> Deployed:
         role_of(data["name"], map(_spec, data["inputs"]), map(_spec, data["outputs"])),
         data["name"],
         tensors=tuple(map(_tensor, data["sent"])),
+        samples=tuple(tuple(map(_tensor, sample)) for sample in data["samples"]),
         declared=data["declared"],
         binary_only=tuple(data["binary_only"]),
         unsteady=tuple(data["unsteady"]),
@@ -269,6 +273,10 @@ def role_of(name: str, inputs: Any, outputs: Any) -> Role:
 
 def _plain_spec(spec: TensorSpec | Tensor) -> dict[str, Any]:
     return {"name": spec.name, "datatype": spec.datatype, "shape": list(spec.shape)}
+
+
+def _plain_tensors(tensors: Sequence[Tensor]) -> list[dict[str, Any]]:
+    return [{**_plain_spec(tensor), "bytes": b64encode(tensor.to_bytes()).decode()} for tensor in tensors]
 
 
 def _spec(data: Mapping[str, Any]) -> TensorSpec:

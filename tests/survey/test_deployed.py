@@ -299,6 +299,16 @@ def test_what_is_right_is_asked_once_and_kept() -> None:
         assert not control.has_changed(model)
 
 
+def test_several_samples_of_a_user_are_what_is_sent() -> None:
+    samples = GivenTensor((2,), [[7.5, 8.25], [1.0, 2.0], [3.0, 0.1]])
+    with odd_models.serving() as url, Session(Target(Settings(url))) as session:
+        session.take_survey((), Subjects(("identity_fp32",), with_roles=False), {"identity_fp32": {"INPUT": samples}})
+        model = of_dict(session.survey.models["identity_fp32"])
+    assert model.varies
+    assert [model.draw(salt)[0].array.tolist()[0] for salt in (0, 1, 2, 3)] == [7.5, 1.0, 3.0, 7.5]
+    assert [model.ramp(0, 1, salt).tolist() for salt in (1, 3)] == [[1.0], [7.5]]
+
+
 def test_a_model_of_one_size_takes_no_other() -> None:
     with odd_models.serving(odd_models.PICKY) as url, Session(Target(Settings(url))) as session:
         given = {"picky": {"X": GivenTensor((2,), [7.5, 8.25])}}
