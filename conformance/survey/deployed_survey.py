@@ -33,6 +33,7 @@ from conformance.wire.grpc_answer import response
 from conformance.wire.grpc_request import grpc_call, infer_message
 from conformance.wire.json_text import parse
 from conformance.wire.request import InferRequest, Output
+from conformance.wire.tensor import Tensor
 
 VARIATIONS = 6  # plain requests, the first included, that show whether a model tells its inputs apart
 MOST_DIMENSIONS = 32  # of a tensor: more than arrays of some versions of numpy have
