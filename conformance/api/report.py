@@ -15,7 +15,7 @@ from conformance.terms import ledger
 from conformance.terms.check import label
 from conformance.terms.outcome import Outcome
 from conformance.terms.text import safe
-from conformance.terms.verdict import sentence
+from conformance.terms.verdict import EXIT_STATUS, sentence
 
 # How much a text of a report shows.
 SHOWN_REQUIREMENTS, SHOWN_ROWS, SHOWN_NAMES = 10, 3, 5
@@ -89,6 +89,11 @@ class Report:
     def verdict(self) -> str:
         """The verdict: `conformant`, `partial`, `nonconformant` or `incomplete`."""
         return str(self.document["verdict"])
+
+    @property
+    def passed(self) -> bool:
+        """Whether the verdict is one that a run ends with status 0 for: something was judged, and nothing failed."""
+        return EXIT_STATUS[self.verdict] == 0
 
     @property
     def interoperable(self) -> bool | None:

@@ -43,6 +43,7 @@ class Manifest:
         alias_of: `name` and `version` that the server reports where the label has others, and the `reason`.
         third_party: who made the run where it was not the vendor: `name`, `contact` and `key`.
         placements: role -> placement, as plain data, where the target's models have other names than the roles.
+        models: deployed model that was judged -> its table, as `config.given_inputs` reads it; None where none was.
         files: name -> SHA-256.
     """
 
@@ -66,6 +67,7 @@ class Manifest:
     key: Mapping[str, Any]
     third_party: Mapping[str, Any] | None = None
     placements: Mapping[str, Any] | None = None
+    models: Mapping[str, Any] | None = None
     files: Mapping[str, str] = field(default_factory=dict)
 
     @property

@@ -8,14 +8,15 @@ from typing import Any
 
 from conformance.certification.manifest import Manifest
 from conformance.judging.coverage import find_coverage
-from conformance.judging.selection import collected_rows
+from conformance.judging.selection import Subjects, collected_rows, subjects_of
 from conformance.judging.session import Session
+from conformance.judging.surveying import resolve_models
 from conformance.report import json_report
 from conformance.roles.placement import Placement
 from conformance.survey.survey import Survey
 from conformance.terms.result import CheckResult
 from conformance.terms.verdict import conclude
-from conformance.transport import settings
+from conformance.transport import config, settings
 from conformance.transport.grpc_packages import expect_grpc
 from conformance.transport.recording import Recording
 from conformance.transport.replay import NotRecordedError, Replayed
@@ -46,7 +47,7 @@ def differences(recording: Recording, report: Mapping[str, Any], made: Manifest)
     yield from _times(recording, report)
     replayed = target_of(recording)
     try:
-        found, results = judged(replayed, report, made)
+        subjects, found, results = judged(replayed, report, made)
     except (TargetLost, SettingsError, NotRecordedError) as error:
         yield f"the recording is not of such a run: {error}"
         return
@@ -57,6 +58,9 @@ def differences(recording: Recording, report: Mapping[str, Any], made: Manifest)
         transports=replayed.settings.transports,
         asked=report["options"]["extensions"],
     )
+    named = report["options"].get("models", [])
+    if list(subjects.models) != named:
+        yield f"the report judges the models {named}, the recording has {list(subjects.models)}"
     again = json_report.build(
         results, found, conclude(results, coverage=coverage), url=target["url"], grpc=recording.grpc,
         options=report["options"], seed=report["seed"], coverage=coverage,
@@ -89,19 +93,25 @@ def target_of(recording: Recording) -> Replayed:
     return Replayed(settings.make(recording.url, grpc=recording.grpc or None), recording.calls)
 
 
-def judged(target: Replayed, report: Mapping[str, Any], made: Manifest) -> tuple[Survey, list[CheckResult]]:
+def judged(target: Replayed, report: Mapping[str, Any], made: Manifest) -> tuple[Subjects, Survey, list[CheckResult]]:
     """Judge a recording by this suite, as the run was asked to judge.
+
+    Returns what is judged, what is offered, and the results.
 
     Raises:
         NotRecordedError: it has not what the survey asks for.
+        SettingsError: the models of the manifest cannot be judged on it.
         TargetLost: the target was lost in the survey.
     """
     roles = made.placements
     placements = None if roles is None else {role: Placement.of_dict(entry) for role, entry in roles.items()}
+    subjects = subjects_of(made.models or (), ())
     session = Session(target, placements=placements, strict=report["options"]["strict"], seed=report["seed"])
-    survey = session.take_survey(report["options"]["extensions"])
-    rows = collected_rows("certify", transports=target.settings.transports)
-    return survey, [session.judge(check, row) for check, row in rows]
+    subjects, is_listed = resolve_models(session, subjects)
+    given = config.given_inputs(made.models or {})
+    survey = session.take_survey(report["options"]["extensions"], subjects, given, lenient=is_listed)
+    rows = collected_rows("certify", subjects=subjects, transports=target.settings.transports)
+    return subjects, survey, [session.judge(check, row) for check, row in rows]
 
 
 def _compared(again: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator[str]:

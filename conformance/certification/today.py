@@ -40,7 +40,7 @@ def _said(folder: Folder) -> Iterator[str]:
     recording = recordings.load(folder.path / RECORDING)
     is_same = made.suite["ledger"] == ledger.version()
     yield "its requirements are the same" if is_same else "its requirements are not all the same"
-    _, results = rejudge.judged(rejudge.target_of(recording), folder.report, made)
+    _, _, results = rejudge.judged(rejudge.target_of(recording), folder.report, made)
     # What was not recorded ends a row in error, as in any replay.
     seen = [result for result in results if result.outcome is not Outcome.ERROR]
     yield f"{len(seen)} of its {len(results)} rows can be judged on this recording"

@@ -13,6 +13,7 @@ from conformance import __version__
 from conformance.certification import label, manifest, note, profiles, rejudge, signature, validity
 from conformance.certification.label import Reported
 from conformance.certification.manifest import NOTE, PAGES, RECORDING, REPORT, CertificationError, Manifest
+from conformance.judging.surveying import ALL
 from conformance.report import formats, json_report
 from conformance.report.reading import LARGEST, ReportError, read
 from conformance.terms import files, ledger
@@ -147,8 +148,10 @@ def _standing(report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
 def _options(options: Mapping[str, Any], made: Manifest) -> Iterator[str]:
     grpc = profiles.OVER_GRPC in options["extensions"]
     demanded = {"profile": "certify", "extensions": profiles.extensions(made.profile, grpc=grpc)}
-    neutral = {"dangerous": False, "models": []}
-    for name, value in (demanded | neutral).items():
+    if ALL not in (models := list(made.models or ())):  # which models the server lists the recording says
+        demanded["models"] = models
+    neutral: dict[str, Any] = {"dangerous": False}
+    for name, value in (neutral | demanded).items():
         if options.get(name, neutral.get(name)) != value:
             yield f"the run had another option {name}: {options.get(name)!r} instead of {value!r}"
 

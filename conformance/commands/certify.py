@@ -6,6 +6,7 @@ What the run judges is a function of the suite, the profile and the target.
 from __future__ import annotations
 
 import argparse
+import json
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 REFERENCE = "reference"  # of --target-url: the bundled server
 SHOWN = 12  # reasons
+MAX_INPUTS_BYTES = 1 << 20  # of the inputs that are given for models, as a manifest writes them
 UNKNOWN_YET = "1970-01-01T00:00:00+00:00"
 
 
@@ -126,9 +128,6 @@ def _target_file(options: argparse.Namespace) -> TargetConfig:
         file = config.load(Path(options.target_config)) if options.target_config else TargetConfig()
     except SettingsError as error:
         raise CertificationError(str(error)) from error
-    if file.models:  # they would be judged beside the roles, and no reviewer could judge them again
-        tables = ", ".join(f"[models.{name}]" for name in file.models)
-        raise CertificationError(f"{options.target_config}: roles are certified, not models: take out {tables}")
     names = (line.partition(":")[0].strip().lower() for line in (*file.headers, *options.target_header))
     if client_names.HEADER.lower() in names:
         raise CertificationError(f"{client_names.HEADER}: a certification chooses by itself which client a row names")
@@ -160,11 +159,28 @@ def _draft(
         key=signature.described(key, lasting=options.sign is not None),
         third_party=third,
         placements=None if roles is None else {role: placement.to_dict() for role, placement in roles.items()},
+        models=_models(options, file),
     )  # fmt: skip
     if unfit := manifest.unfit_member(made):
         member, meaning = unfit
         raise CertificationError(f"--{member.replace('_', '-')}: what you give does not fit, or is too long. {meaning}")
     return made
+
+
+def _models(options: argparse.Namespace, file: TargetConfig) -> dict[str, Any] | None:
+    """Return the deployed models that are judged with the inputs that are given, by which a reviewer judges them again.
+
+    Raises:
+        CertificationError: these are too large for a manifest, or JSON has no form for them.
+    """
+    tables = config.tables_of({**{name: {} for name in options.target_model}, **file.models})
+    try:
+        size = len(json.dumps(tables, indent=1, allow_nan=False))
+    except ValueError as error:
+        raise CertificationError(f"{options.target_config}: models: no NaN and no infinity can be certified") from error
+    if size > MAX_INPUTS_BYTES:
+        raise CertificationError(f"{options.target_config}: models: give inputs of less than {MAX_INPUTS_BYTES} bytes")
+    return tables or None
 
 
 def _dated(made: Manifest, options: argparse.Namespace, report: dict[str, Any]) -> Manifest:

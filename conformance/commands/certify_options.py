@@ -47,6 +47,13 @@ def _add_server(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target-url", metavar="URL", help="the server")
     parser.add_argument("--target-config", metavar="FILE", help="or a file about it")
     parser.add_argument("--target-grpc", metavar="HOST:PORT", help="where it listens for gRPC, to certify that, too")
+    parser.add_argument(
+        "--target-model",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="judge this deployed model, whatever it computes (repeatable); all: every one that the server lists",
+    )
     add_header(parser)
     parser.add_argument("--target-ca", metavar="FILE", help="verify TLS with these certificates")
     parser.add_argument("--target-timeout", metavar="S", type=float, help="seconds (default: 10)")

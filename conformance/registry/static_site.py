@@ -128,7 +128,7 @@ def _index(listed: Sequence[Product], refused: Sequence[Entry], demanded: Policy
 def _indexed(entry: Shown, product: Product) -> dict[str, Any]:
     """Return what `index.json` says of a certification: its manifest but for digests, and what became of it."""
     made = json.loads(entry.made.text())
-    members = {name: value for name, value in made.items() if name not in ("schema", "files", "placements")}
+    members = {name: value for name, value in made.items() if name not in ("schema", "files", "placements", "models")}
     notice = entry.notice
     said = notice and {
         "on": str(notice.on), "reason": notice.reason, "requirement": notice.requirement, "url": notice.url

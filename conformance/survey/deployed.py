@@ -25,6 +25,8 @@ from conformance.terms.fit import SCORES
 from conformance.wire.request import ABSENT, Form, InferRequest, Output
 from conformance.wire.tensor import Tensor, decode, first_difference
 
+# What a user has to say of a model's inputs: the elements alone, or the whole tensors, which no metadata list.
+DATA, TENSORS = "data", "tensors"
 FEW_ELEMENTS = 16  # a row that asks for no more does not care how many there are
 MAX_SCORES = 1_000_000  # in an output that is classified
 
@@ -38,7 +40,9 @@ class Deployed(Model):
         declared: name -> datatype of the outputs by the metadata; the outputs of the role are those that really come.
         binary_only: outputs that JSON does not carry.
         unsteady: outputs that differ between two equal requests.
-        trouble: why no plain request is answered; empty where one is.
+        trouble: why no plain request is answered, and what to do; empty where one is.
+        refusal: why no plain request is answered, alone.
+        missing: what a user has to say of its inputs; empty where nothing, or where that is no help.
         json_trouble: why none is answered in JSON, though binary data are; empty where one is.
         samples: inputs that a user gives, where there are several of them.
         varies: it takes other inputs of the same shapes, and answers some of them otherwise.
@@ -52,6 +56,8 @@ class Deployed(Model):
     binary_only: tuple[str, ...] = ()
     unsteady: tuple[str, ...] = ()
     trouble: str = ""
+    refusal: str = ""
+    missing: str = ""
     json_trouble: str = ""
     samples: tuple[tuple[Tensor, ...], ...] = ()
     varies: bool = False
@@ -241,6 +247,8 @@ class Deployed(Model):
             "binary_only": list(self.binary_only),
             "unsteady": list(self.unsteady),
             "trouble": self.trouble,
+            "refusal": self.refusal,
+            "missing": self.missing,
             "json_trouble": self.json_trouble,
             "varies": self.varies,
             "takes_counts": self.takes_counts,
@@ -259,6 +267,8 @@ def of_dict(data: Mapping[str, Any]) -> Deployed:
         binary_only=tuple(data["binary_only"]),
         unsteady=tuple(data["unsteady"]),
         trouble=data["trouble"],
+        refusal=data["refusal"],
+        missing=data["missing"],
         json_trouble=data["json_trouble"],
         varies=data["varies"],
         takes_counts=data["takes_counts"],

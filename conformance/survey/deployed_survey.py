@@ -16,7 +16,16 @@ from conformance.roles.roles import TensorSpec
 from conformance.survey import over_grpc
 from conformance.survey import over_http as surveys
 from conformance.survey.control import as_tensor, differing
-from conformance.survey.deployed import Deployed, has_classes, is_json_capable, is_ordinary, raw_body, role_of
+from conformance.survey.deployed import (
+    DATA,
+    TENSORS,
+    Deployed,
+    has_classes,
+    is_json_capable,
+    is_ordinary,
+    raw_body,
+    role_of,
+)
 from conformance.survey.probe import Probe, compared
 from conformance.survey.progress import Progress, silent
 from conformance.survey.survey import Survey
@@ -43,6 +52,14 @@ HOW_TO_GIVE = (
     "give inputs that it takes in the file of --target-config, a table [models.{model}.inputs.INPUT] for each,"
     " with {members}shape = [...] and data = [...]; `oip-conformance init` writes such a file"
 )
+
+
+class UnknownInputsError(SettingsError):
+    """Nobody knows what to send to a model, until a user says it; `refusal` is the message without the way out."""
+
+    def __init__(self, refusal: str, way_out: str = "") -> None:
+        super().__init__(f"{refusal}{way_out}")
+        self.refusal = refusal
 
 
 def take(
@@ -94,7 +111,8 @@ def _found(target: Target, name: str, given: Given, *, lenient: bool) -> Deploye
     except SettingsError as error:
         if not lenient:
             raise
-        return Deployed(role_of(name, (), ()), name, trouble=str(error))
+        refusal, missing = (error.refusal, TENSORS) if isinstance(error, UnknownInputsError) else (str(error), "")
+        return Deployed(role_of(name, (), ()), name, trouble=str(error), refusal=refusal, missing=missing)
 
 
 # --- one model ----------------------------------------------------------------------------------------------------
@@ -124,11 +142,12 @@ def _signature(target: Target, name: str, given: Given) -> tuple[list[TensorSpec
         if own:
             return own, []
         said = reply.outcome() if not reply.succeeded else f"no metadata: {reply.body[:100].decode('utf-8', 'replace')}"
-        raise SettingsError(f"{target.settings.url} serves no model {safe(name, 100)}: {safe(said)}")
+        raise UnknownInputsError(f"{target.settings.url} serves no model {safe(name, 100)}: {safe(said)}")
     inputs = _specs(name, document.get("inputs")) or own
     if not inputs:
         how = HOW_TO_GIVE.format(model=safe(name, 100), members="datatype = ..., ")
-        raise SettingsError(f"the metadata of {safe(name, 100)} list no inputs, so nobody knows what to send: {how}")
+        refusal = f"the metadata of {safe(name, 100)} list no inputs"
+        raise UnknownInputsError(refusal, f", so nobody knows what to send: {how}")
     return inputs, _specs(name, document.get("outputs"))
 
 
@@ -191,8 +210,8 @@ def _answering(target: Target, model: Deployed, given: Given) -> tuple[Deployed,
         return found
     inputs = "the inputs that are given" if given else "inputs made from its metadata"
     how = HOW_TO_GIVE.format(model=model.name, members="")
-    trouble = f"{model.name} answers no plain request with {inputs}: {refusal}; {how}"
-    return replace(model, trouble=trouble), None
+    said = f"answers no plain request with {inputs}: {refusal}"
+    return replace(model, trouble=f"{model.name} {said}; {how}", refusal=said, missing=DATA), None
 
 
 def _taken(target: Target, model: Deployed, given: Given) -> tuple[tuple[Deployed, Reply] | None, str]:
@@ -296,6 +315,19 @@ def _samples(model: Deployed, given: Given) -> tuple[tuple[Tensor, ...], ...]:
 
 
 # --- what is offered ----------------------------------------------------------------------------------------------
+
+
+def try_extensions(target: Target, name: str) -> Survey:
+    """Return what works on one model that answers plain requests, whatever the server lists.
+
+    Raises:
+        TargetLost: nobody answers.
+        SettingsError: there is no such model, or nothing can be asked of it.
+    """
+    alone, model = Survey(), find(target, name, {})
+    for extension in OVER_HTTP:
+        surveys.decide(alone, extension, (), _probe(target, extension, [model]))
+    return alone
 
 
 def _probe(target: Target, extension: str, models: Sequence[Deployed]) -> Iterator[Probe]:

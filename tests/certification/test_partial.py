@@ -71,7 +71,7 @@ FORGED: dict[str, tuple[Callable[[Folder], Any], str]] = {
         "refused: the verdict is partial: ",
     ),
     "without-coverage": (
-        lambda found: (found.manifest.update(coverage=None), setattr(found, "note", "n")),
+        lambda found: found.manifest.update(coverage=None),
         "manifest.json is no manifest: $",
     ),
     "more-than-was-judged": (

@@ -210,6 +210,8 @@ def test_a_model_reaches_workers_as_plain_data() -> None:
         binary_only=("Y",),
         unsteady=("Z",),
         trouble="t",
+        refusal="r",
+        missing="data",
         json_trouble="j",
         varies=True,
         takes_counts=True,
@@ -219,6 +221,7 @@ def test_a_model_reaches_workers_as_plain_data() -> None:
     assert (back.role, back.name, back.declared) == (model.role, model.name, model.declared)
     assert (back.binary_only, back.unsteady, back.trouble, back.json_trouble) == (("Y",), ("Z",), "t", "j")
     assert (back.varies, back.takes_counts, back.by_place) == (True, True, True)
+    assert (back.refusal, back.missing) == ("r", "data")
     assert [t.to_bytes() for t in back.tensors] == [t.to_bytes() for t in model.tensors]
     assert [t.shape for t in back.tensors] == [(2,), (1, 2)]
 
