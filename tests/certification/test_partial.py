@@ -61,6 +61,11 @@ def call_whole(found: Folder) -> None:
     coverage["of"] = coverage["met"]
 
 
+def leave_out_coverage(found: Folder) -> None:
+    found.manifest.update(coverage=None)
+    found.note = "n"
+
+
 FORGED: dict[str, tuple[Callable[[Folder], Any], str]] = {
     "called-conformant": (
         lambda found: found.manifest.update(standing="conformant", coverage=None),
@@ -71,7 +76,7 @@ FORGED: dict[str, tuple[Callable[[Folder], Any], str]] = {
         "refused: the verdict is partial: ",
     ),
     "without-coverage": (
-        lambda found: found.manifest.update(coverage=None),
+        leave_out_coverage,
         "manifest.json is no manifest: $",
     ),
     "more-than-was-judged": (
