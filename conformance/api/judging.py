@@ -13,6 +13,7 @@ from conformance.api.report import Report
 from conformance.judging.beginning import begin
 from conformance.judging.conclusion import Conclusion, concluded, missing_rows
 from conformance.judging.coverage import find_coverage
+from conformance.judging.nothing_to_judge import PYTHON
 from conformance.judging.selection import collected_rows, is_named
 from conformance.judging.session import Session
 from conformance.report import json_report
@@ -63,7 +64,7 @@ def judge(
         seed = client_names.seed_for(profile, settings)
         with Session(Target(settings), placements=file.roles, strict=strict, seed=seed) as session:
             started = _now()
-            subjects, conclusion = begin(session, arguments.extensions, arguments.subjects, file.models)
+            subjects, conclusion = begin(session, arguments.extensions, arguments.subjects, file.models, names=PYTHON)
             arguments = replace(arguments, subjects=subjects)
             return _report(session, conclusion or _run(session, arguments), arguments, settings, started, seed)
 

@@ -49,7 +49,7 @@ class UnmetRequirement:
     """One requirement that is not met, with all rows that show it.
 
     Attributes:
-        requirement: its id in the ledger; `page`: the address of what explains it.
+        requirement: its id in the ledger; `explain`: the shell command that explains it.
         level: `MUST` or `SHOULD`.
         rows: at least one.
     """
@@ -57,7 +57,7 @@ class UnmetRequirement:
     requirement: str
     level: str
     statement: str
-    page: str
+    explain: str
     rows: tuple[UnmetRow, ...]
 
 
@@ -171,7 +171,7 @@ def _row(check: Mapping[str, Any]) -> UnmetRow:
 
 
 def _requirement(entry: ledger.Requirement, rows: Sequence[UnmetRow]) -> UnmetRequirement:
-    return UnmetRequirement(entry.id, str(entry.level), entry.statement, entry.link, tuple(rows))
+    return UnmetRequirement(entry.id, str(entry.level), entry.statement, entry.explain, tuple(rows))
 
 
 def _lines(failures: Sequence[UnmetRequirement]) -> Iterator[str]:
@@ -182,6 +182,6 @@ def _lines(failures: Sequence[UnmetRequirement]) -> Iterator[str]:
         others = len(failure.rows) - SHOWN_ROWS
         if others > 0:
             yield f"    and {others} more row{'s' if others > 1 else ''}"
-        yield f"    {failure.page}"
+        yield f"    {failure.explain}"
     if len(failures) > SHOWN_REQUIREMENTS:
         yield f"and {len(failures) - SHOWN_REQUIREMENTS} more requirements"

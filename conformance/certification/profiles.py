@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from conformance.terms.outcome import CONFORMANT, INTEROPERABLE, PARTIAL, ReasonKind
+from conformance.terms.outcome import CONFORMANT, INTEROPERABLE, PARTIAL, Outcome, ReasonKind
 from conformance.terms.tally import of_report
 from conformance.terms.verdict import OF_INTEROPERABILITY
 
@@ -23,6 +23,14 @@ PROFILES: Mapping[str, tuple[str, ...]] = {
 
 # What is certified beside a profile where the server's gRPC address is given, and the area of its requirements.
 OVER_GRPC, GRPC_AREA = "classification_grpc", "grpc"
+# How it is said of a MUST that its verdict is not "pass".
+_UNMET: Mapping[str, str] = {
+    Outcome.FAIL: "not met",
+    Outcome.KNOWN_FAILURE: "known not to be met",
+    Outcome.NOT_APPLICABLE: "not judged",
+    Outcome.ERROR: "in error",
+}
+MAX_SHOWN = 8  # names in a line
 
 
 def extensions(profile: str, *, grpc: bool) -> list[str]:
@@ -56,7 +64,7 @@ def coverage(report: Mapping[str, Any]) -> dict[str, int]:
 
 
 def unmet(profile: str, report: Mapping[str, Any], standing: str = CONFORMANT) -> list[str]:
-    """Return the MUSTs that a profile demands and that a report does not show to be met.
+    """Return the MUSTs that a profile demands and that a report does not show to be met, a line for each reason.
 
     One of which every row needs an extension that the profile does not have is not demanded.
 
@@ -71,16 +79,30 @@ def unmet(profile: str, report: Mapping[str, Any], standing: str = CONFORMANT) -
     for row in report["rows"]:
         for requirement in row["requirements"]:
             rows.setdefault(requirement, []).append(row)
+    found: dict[str, list[str]] = {}
+    for entry in report["requirements"]:
+        if (
+            entry["level"] == "MUST"
+            and (standing == CONFORMANT or entry["concern"] in OF_INTEROPERABILITY)
+            and entry["extension"] in demanded
+            and (grpc or entry["area"] != GRPC_AREA)
+            and entry["verdict"] != "pass"
+            and not (entry["verdict"] == "not_applicable" and _need_more(rows.get(entry["id"], []), demanded))
+        ):
+            found.setdefault(_UNMET.get(entry["verdict"], str(entry["verdict"])), []).append(entry["id"])
     return [
-        f"{entry['id']} is {entry['verdict'].replace('_', ' ')}"
-        for entry in report["requirements"]
-        if entry["level"] == "MUST"
-        and (standing == CONFORMANT or entry["concern"] in OF_INTEROPERABILITY)
-        and entry["extension"] in demanded
-        and (grpc or entry["area"] != GRPC_AREA)
-        and entry["verdict"] != "pass"
-        and not (entry["verdict"] == "not_applicable" and _need_more(rows.get(entry["id"], []), demanded))
+        f"{_counted(names, 'MUST')} {'is' if len(names) == 1 else 'are'} {word}: {_some(names)}"
+        for word, names in found.items()
     ]
+
+
+def _counted(names: Sequence[str], noun: str) -> str:
+    return f"{len(names)} {noun}{'' if len(names) == 1 else 's'}"
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MAX_SHOWN} more" if len(names) > MAX_SHOWN else ""
+    return f"{', '.join(names[:MAX_SHOWN])}{more}"
 
 
 def _need_more(rows: Sequence[Mapping[str, Any]], demanded: Collection[str]) -> bool:

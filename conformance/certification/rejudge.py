@@ -107,7 +107,10 @@ def judged(target: Replayed, report: Mapping[str, Any], made: Manifest) -> tuple
     placements = None if roles is None else {role: Placement.of_dict(entry) for role, entry in roles.items()}
     subjects = subjects_of(made.models or (), ())
     session = Session(target, placements=placements, strict=report["options"]["strict"], seed=report["seed"])
-    subjects, is_listed = resolve_models(session, subjects)
+    resolved = resolve_models(session, subjects)
+    if resolved is None:
+        raise NotRecordedError("the recording lists no models")
+    is_listed, subjects = resolved != subjects, resolved
     given = config.given_inputs(made.models or {})
     survey = session.take_survey(report["options"]["extensions"], subjects, given, lenient=is_listed)
     rows = collected_rows("certify", subjects=subjects, transports=target.settings.transports)

@@ -13,7 +13,7 @@ from conformance import __version__
 from conformance.certification import label, manifest, note, profiles, rejudge, signature, validity
 from conformance.certification.label import Reported
 from conformance.certification.manifest import NOTE, PAGES, RECORDING, REPORT, CertificationError, Manifest
-from conformance.judging.surveying import ALL
+from conformance.judging.nothing_to_judge import ALL
 from conformance.report import formats, json_report
 from conformance.report.reading import LARGEST, ReportError, read
 from conformance.terms import files, ledger

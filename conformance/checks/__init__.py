@@ -85,14 +85,19 @@ def expect_unique(checks: Iterable[Check]) -> None:
     """Expect that checks, and the rows of each, can be told apart by their ids.
 
     Raises:
-        SuiteError: they cannot; the message names the check, and the row.
+        SuiteError: they cannot, or two checks of an area by the name of their function, which is what `pytest -k` takes;
+            the message names the check, and the row.
     """
     names: dict[str, str] = {}
+    functions: dict[tuple[str, str], str] = {}
     for check in checks:
         body = f"{check.body.__module__}.{check.name}"
         if check.id in names:
             raise SuiteError(f"the suite is broken: two checks have the id {check.id}: {names[check.id]} and {body}")
         names[check.id] = body
+        other = functions.setdefault((check.area, check.name), check.id)
+        if other != check.id:
+            raise SuiteError(f"the suite is broken: {other} and {check.id} are both called {check.name}, in {body}")
         ids: set[str] = set()
         for row in check.rows:
             if row.id in ids:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -11,7 +12,7 @@ from conformance.clients.recording.recorded import Recorded
 from conformance.clients.rules import judged
 from conformance.clients.watched import CLAIM, check_of, requirements
 from conformance.terms.extensions import GRPC, HTTP
-from conformance.terms.ledger import Requirement
+from conformance.terms.ledger import Requirement, requirement
 from conformance.terms.outcome import UNMET, Outcome, Reason, ReasonKind
 from conformance.terms.result import CheckResult, Failure
 from conformance.terms.text import safe
@@ -64,11 +65,16 @@ class Sender:
 
 @dataclass(frozen=True, slots=True)
 class FirstMiss:
-    """The first request of a client that misses a requirement."""
+    """The first request of a client that misses a requirement.
+
+    Attributes:
+        outcome: what that comes to.
+    """
 
     client: str
     recorded: Recorded
     miss: Miss
+    outcome: Outcome
     failure: Failure | None = None
 
 
@@ -112,7 +118,10 @@ class Traffic:
         transport = GRPC if received.is_over_grpc else HTTP
         sender.requests[transport] = sender.requests.get(transport, 0) + 1
         sender.by_head += not recorded.is_whole
-        first = [FirstMiss(sender.name, recorded, miss) for miss in _counted(sender, recorded)]
+        first = [
+            FirstMiss(sender.name, recorded, miss, self.outcome_of(requirement(miss.requirement)))
+            for miss in _counted(sender, recorded)
+        ]
         if first:
             self._open[recorded.number] = first
         return first
@@ -125,6 +134,16 @@ class Traffic:
             self.clients[first.client].tallies[first.miss.requirement].failure = failure
             described.append(replace(first, failure=failure))
         return described
+
+    def outcome_of(self, entry: Requirement) -> Outcome:
+        """Return what a request comes to that misses a requirement."""
+        outcome = UNMET[entry.level]
+        return Outcome.FAIL if self._strict and outcome is Outcome.ADVISORY else outcome
+
+    def unmet(self, sender: Sender) -> Counter[Outcome]:
+        """Return how many requirements a client misses, by what that comes to."""
+        missed = [name for name, tally in sender.tallies.items() if tally.missed]
+        return Counter(self.outcome_of(requirement(name)) for name in missed)
 
     def results(self) -> Sequence[CheckResult]:
         """Return a result for each client and each requirement of those transports that it used."""
@@ -161,10 +180,9 @@ class Traffic:
             return replace(found, outcome=Outcome.NOT_APPLICABLE, message=message, reason=reason)
         if not tally.missed or tally.failure is None:
             return found
-        outcome = UNMET[entry.level]
         return replace(
             found,
-            outcome=Outcome.FAIL if self._strict and outcome is Outcome.ADVISORY else outcome,
+            outcome=self.outcome_of(entry),
             message=_message(tally, tally.failure),
             failure=tally.failure,
         )
@@ -182,10 +200,10 @@ def _counted(sender: Sender, recorded: Recorded) -> Iterator[Miss]:
     """Count what a request meets and misses; yield what this client misses for the first time."""
     found = _judged(recorded)
     missed = {miss.requirement for miss in found.misses}
-    for requirement in dict.fromkeys([*found.met, *missed]):
-        tally = sender.tallies.setdefault(requirement, Tally())
+    for name in dict.fromkeys([*found.met, *missed]):
+        tally = sender.tallies.setdefault(name, Tally())
         tally.judged += 1
-        tally.missed += requirement in missed
+        tally.missed += name in missed
     for miss in found.misses:
         tally = sender.tallies[miss.requirement]
         if not tally.number:

@@ -38,8 +38,8 @@ the bundled server, or to the one of --upstream. End with Ctrl-C, after a time, 
   oip-conformance client watch -- pytest tests/integration
 
 The command finds the addresses in OIP_TARGET_URL and OIP_TARGET_GRPC. Exit status: that of the command where it is not
-0 (128 and the number of the signal that ended it); else 0 where the clients are conformant, 1 where they are not, and 6
-where that cannot be said: no inference request came, or the watch was interrupted."""
+0 (128 and the number of the signal that ended it); else 0 where nothing fails, 1 where a MUST is not met, and 6 where
+that cannot be said: no inference request came, or the watch was interrupted."""
 
 
 def add(commands: Any) -> None:
@@ -83,7 +83,9 @@ def watch(options: WatchOptions) -> tuple[str, int]:
                 stopped = ended.stopped or (f"judging broke off: {proxy.fault}" if proxy.fault else "")
                 listener.stopped = stopped
     watched = Watched(traffic, addresses, started, stopped, listener.unread_reasons)
-    text, status = conclude(watched, options.files, is_strict=options.is_strict, shows_all=options.shows_all)
+    text, status = conclude(
+        watched, options.files, is_strict=options.is_strict, shows_all=options.shows_all, gate=options.gate
+    )
     return text, ended.status or status
 
 

@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from conformance.commands.connection_options import add_connection, add_timeout
+from conformance.judging.nothing_to_judge import ALL, some
 from conformance.judging.selection import Subjects
 from conformance.judging.session import Session
-from conformance.judging.surveying import ALL, some, survey
+from conformance.judging.surveying import survey
 from conformance.report.deployed_models import signature, unsteady
 from conformance.roles import roles
 from conformance.survey import deployed_survey, discovery
@@ -27,6 +28,7 @@ from conformance.transport.unreachable import TargetLost
 
 HEALTH = {"live": "/v2/health/live", "ready": "/v2/health/ready"}
 FILLED_IN = "pytest --target-config=target.toml"
+NO_LIST = "the server lists none, at GET /v2/models or POST /v2/repository/index"
 NOTHING_TO_JUDGE = 6  # the exit status of a run that would be incomplete
 
 
@@ -80,23 +82,23 @@ def _examined(session: Session, options: argparse.Namespace) -> tuple[list[str],
     target, named = session.target, tuple(dict.fromkeys(options.target_model))
     health = ", ".join(f"{'' if target.get(path).succeeded else 'not '}{word}" for word, path in HEALTH.items())
     names = discovery.listed(target)
-    _, why = survey(session)
+    _, nothing = survey(session)
     filled = len(session.survey.roles)
     if named or (names and not filled):
-        _, why = survey(session, Subjects(named or (ALL,), with_roles=False), lenient=True)
+        _, nothing = survey(session, Subjects(named or (ALL,), with_roles=False), lenient=True)
     found = session.survey
     described = found.models if named else {}  # each has a line of its own, which says why nothing can be judged
     lines = [
         f"{'server':20}{_server(found)}; {health}",
         f"{'lists':20}{safe(', '.join(found.listed), 200) or 'no extensions'}",
         *(_extensions_on(target, _answering(described)) if described else _extensions(found)),
-        f"{'models':20}{safe(f'{len(names)} listed: {some(names)}', 300) if names else 'none listed'}",
+        f"{'models':20}{safe(f'{len(names)} listed: {some(names)}', 300) if names else NO_LIST}",
         *(_model(name, model) for name, model in described.items()),
         f"{'roles':20}{filled} of {len(roles.load())} filled",
-        *([f"{'because':20}{safe(why, 600)}"] if why and not described else []),
-        f"{'next':20}{_next(options, found, is_stuck=bool(why))}",
+        *([f"{'nothing to judge':20}{safe(nothing.text(), 600)}"] if nothing and not described else []),
+        f"{'next':20}{_next(options, found, is_stuck=nothing is not None)}",
     ]
-    return lines, NOTHING_TO_JUDGE if why else 0
+    return lines, NOTHING_TO_JUDGE if nothing else 0
 
 
 def _answering(models: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -111,8 +113,7 @@ def _server(found: Survey) -> str:
 def _extensions(found: Survey) -> Iterator[str]:
     """Yield a line for each extension: how we know of it, or why it is not offered."""
     for name in OVER_HTTP:
-        said = found.offered.get(name) or f"not offered: {safe(found.refusals.get(name, 'not asked'), 160)}"
-        yield f"{name:20}{said}"
+        yield f"{name:20}{found.offered.get(name) or found.absence(name)}"
 
 
 def _extensions_on(target: Target, models: Sequence[str]) -> Iterator[str]:
@@ -121,8 +122,12 @@ def _extensions_on(target: Target, models: Sequence[str]) -> Iterator[str]:
     for name in OVER_HTTP:
         working = [model for model, found in alone.items() if name in found.offered]
         works = [f"works on {some(working)}"] if working else []
-        others = [f"not on {model}: {found.refusals[name]}" for model, found in alone.items() if model not in working]
+        others = [_not_on(model, found, name) for model, found in alone.items() if model not in working]
         yield f"{name:20}{safe('; '.join([*works, *others]), 200) or 'not tried: no model answers'}"
+
+
+def _not_on(model: str, found: Survey, extension: str) -> str:
+    return f"not on {model}: {found.refusals[extension] or 'no request of it fits'}"
 
 
 def _model(name: str, model: Mapping[str, Any]) -> str:

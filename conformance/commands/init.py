@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from conformance.commands.connection_options import add_connection
+from conformance.judging.nothing_to_judge import some
 from conformance.judging.session import Session
-from conformance.judging.surveying import some
 from conformance.survey import deployed_survey, discovery, role_survey
 from conformance.survey.survey import Survey
 from conformance.survey.target_tables import models_tables, quoted, roles_table

@@ -15,6 +15,7 @@ from typing import Any
 from conformance.commands import client_replay, evidence_reading, watch_replay
 from conformance.commands.connection_options import add_connection, add_timeout
 from conformance.commands.evidence_reading import ABOUT
+from conformance.commands.watch_options import add_gate
 from conformance.judging.selection import find_row
 from conformance.judging.session import Session
 from conformance.roles.placement import Placement
@@ -56,6 +57,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--target-url", metavar="URL", help="the server (default: the one that was judged)")
     parser.add_argument("--target-grpc", metavar="HOST:PORT", help="where it listens for gRPC (default: where it was)")
     parser.add_argument("--client-adapter", metavar="COMMAND", help="of the client, where one was judged")
+    add_gate(parser)
     add_connection(parser)
     add_timeout(parser)
 
@@ -67,7 +69,9 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
         ReplayError: there is no evidence, it is of another suite, or the settings cannot be used.
     """
     if recording := watch_replay.recording_of(options.folder):
-        return watch_replay.replay(recording)
+        return watch_replay.replay(recording, options.conformance_gate)
+    if options.conformance_gate:
+        raise ReplayError("--conformance-gate: only a recording of `client watch` has a verdict")
     results = list(_results(options))
     lines = [_line(result) for result in results]
     words = {WORDS.get(result.outcome, "error") for result in results}

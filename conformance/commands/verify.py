@@ -105,8 +105,7 @@ def _unmet(folder: Folder) -> Iterator[str]:
     if folder.made.standing == PARTIAL:
         yield f"not everything was judged: {'; '.join(safe(reason, 400) for reason in folder.report['why'])}"
     elif found := profiles.unmet(folder.made.profile, folder.report):
-        more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
-        yield f"every MUST about exchanges and the transport is met; of the others: {', '.join(found[:SHOWN])}{more}"
+        yield f"every MUST about exchanges and the transport is met; of the others, {'; '.join(found)}"
 
 
 def _signers(made: Manifest, key: Path | None) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -12,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from conformance.clients.recording.recorded import Recorded
-from conformance.clients.traffic import Sender, Traffic
+from conformance.clients.traffic import Traffic
 from conformance.commands.run_files import RunFiles, with_baseline, write_reports
 from conformance.judging.conclusion import Conclusion
 from conformance.judging.watched_conclusion import of_watch, survey_of
@@ -22,7 +23,7 @@ from conformance.report.lines import Line
 from conformance.survey.survey import Survey
 from conformance.terms.extensions import GRPC, HTTP
 from conformance.terms.ledger import Party
-from conformance.terms.outcome import INCOMPLETE
+from conformance.terms.outcome import INCOMPLETE, Outcome
 from conformance.terms.verdict import EXIT_STATUS
 from conformance.transport.settings import Settings
 
@@ -65,11 +66,13 @@ class Watched:
     is_of_recording: bool = False
 
 
-def conclude(watched: Watched, files: RunFiles, *, is_strict: bool, shows_all: bool) -> tuple[str, int]:
-    """Write what is to be written; return what to print and the exit status."""
+def conclude(
+    watched: Watched, files: RunFiles, *, is_strict: bool, shows_all: bool, gate: str | None = None
+) -> tuple[str, int]:
+    """Write what is to be written; return what to print and the exit status, which the gate decides."""
     found = watched.traffic.results()
     baseline, results = with_baseline(files, found, is_whole=bool(found) and not watched.stopped)
-    conclusion = of_watch(results, baseline, watched.stopped)
+    conclusion = of_watch(results, baseline, watched.stopped, gate)
     survey = survey_of(results, list(watched.traffic.clients))
     report = None
     if files.reports or (github.is_there(os.environ) and not watched.is_of_recording):
@@ -78,8 +81,8 @@ def conclude(watched: Watched, files: RunFiles, *, is_strict: bool, shows_all: b
         files.left.attempt("the summary of the step", partial(github.summarize, report, os.environ))
     lines = [*_shown(watched, conclusion, survey, shows_all=shows_all), *github.commands(report, os.environ)]
     lines.append(_verdict_line(watched, conclusion, survey))
-    verdict, gate = conclusion.verdict, conclusion.gate
-    status = verdict.exit_status() if gate is None else gate.exit_status(verdict)
+    verdict, found_gate = conclusion.verdict, conclusion.gate
+    status = verdict.exit_status(gate) if found_gate is None else found_gate.exit_status(verdict, gate=gate)
     return "\n".join(lines), status if files.left.is_whole else EXIT_STATUS[INCOMPLETE]
 
 
@@ -124,7 +127,7 @@ def _shown(watched: Watched, conclusion: Conclusion, survey: Survey, *, shows_al
     results, gate = conclusion.results, conclusion.gate
     checks = [result.to_dict() for result in results]
     most = None if shows_all else terminal_findings.MOST_BLOCKS
-    yield from _section("clients", _clients(watched.traffic.clients.values()))
+    yield from _section("clients", _clients(watched.traffic))
     yield from _section("not read", [f"{count:>6}  {why}" for why, count in watched.unread.items()])
     if gate:
         new = set(gate.new)
@@ -146,13 +149,18 @@ def _named(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{len(names)} clients"
 
 
-def _clients(clients: Iterable[Sender]) -> Iterator[str]:
-    for sender in clients:
+def _clients(traffic: Traffic) -> Iterator[str]:
+    for sender in traffic.clients.values():
         counts = [f"{sender.requests[name]} over {word}" for name, word in _OVER.items() if name in sender.requests]
-        missed = sum(tally.missed > 0 for tally in sender.tallies.values())
         too_long = f"; {sender.by_head} too long to be judged but by their heads" if sender.by_head else ""
-        not_met = f"{missed} requirement{'' if missed == 1 else 's'} not met" if missed else "nothing missed"
-        yield f"{sender.name}: requests {', '.join(counts)}; {not_met}{too_long}"
+        yield f"{sender.name}: requests {', '.join(counts)}; {_unmet(traffic.unmet(sender))}{too_long}"
+
+
+def _unmet(counts: Counter[Outcome]) -> str:
+    """Return how many requirements a client does not meet, and of how many it is advised."""
+    said = ((counts[Outcome.FAIL], "not met"), (counts[Outcome.ADVISORY], "advised"))
+    found = [f"{count} requirement{'' if count == 1 else 's'} {what}" for count, what in said if count]
+    return ", ".join(found) or "all met"
 
 
 _OVER = {HTTP: "HTTP", GRPC: "gRPC"}

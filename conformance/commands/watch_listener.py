@@ -12,6 +12,8 @@ from conformance.clients.recording.recorded import Recorded
 from conformance.clients.traffic import FirstMiss, Traffic
 from conformance.clients.watched import check_of
 from conformance.judging import watched_evidence
+from conformance.terms import ledger
+from conformance.terms.outcome import Outcome
 from conformance.terms.text import safe
 
 MOST_REASONS = 100
@@ -78,6 +80,7 @@ class WatchListener:
 
 
 def _line(first: FirstMiss) -> str:
-    miss = first.miss
-    text = f"expected {safe(miss.expected, 200)}, got {safe(miss.actual, 200)}"
-    return f"request {first.recorded.number} of {first.client} misses {miss.requirement}: {text}"
+    miss, request = first.miss, f"request {first.recorded.number} of {first.client}"
+    named = f"{miss.requirement} ({ledger.requirement(miss.requirement).level})"
+    said = f"{request} does not meet {named}" if first.outcome is Outcome.FAIL else f"advice on {request}, by {named}"
+    return f"{said}: expected {safe(miss.expected, 200)}, got {safe(miss.actual, 200)}"

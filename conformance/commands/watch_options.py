@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from conformance.commands.run_files import RunFiles, add_files, read_files
+from conformance.terms.outcome import GATES
 from conformance.terms.user_error import UserError
 from conformance.transport import settings
 from conformance.transport.credentials import is_credential
@@ -28,6 +29,7 @@ class WatchOptions:
         command: to be run meanwhile; empty for none.
         header: that names a client instead of its user agent.
         shows_all: every requirement that is not met is shown whole.
+        gate: what decides the exit status, of `GATES`; None for what a run does without one.
     """
 
     host: str
@@ -41,6 +43,7 @@ class WatchOptions:
     is_strict: bool
     shows_all: bool
     files: RunFiles
+    gate: str | None = None
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -58,11 +61,21 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     ends.add_argument("--until-idle", type=float, metavar="S", help="end after so many seconds without a request")
     add("--client-header", metavar="NAME", help="the header that tells clients apart (default: User-Agent)")
     add("--conformance-strict", action="store_true", help="advice (SHOULD) fails, too")
+    add_gate(parser)
     add(
         "--conformance-show", choices=("first", "all"), default="first",
         help="first: the ten requirements to be fixed first, the others by name and count (default); all: every one",
     )  # fmt: skip
     add_files(parser)
+
+
+def add_gate(parser: argparse.ArgumentParser) -> None:
+    """Declare what decides the exit status."""
+    parser.add_argument(
+        "--conformance-gate", choices=GATES,
+        help="what exit status 0 asks for: conformant, every MUST (default); interoperable, every MUST about exchanges "
+        "and the transport",
+    )  # fmt: skip
 
 
 def read_options(options: argparse.Namespace, command: Sequence[str] | None) -> WatchOptions:
@@ -94,6 +107,7 @@ def read_options(options: argparse.Namespace, command: Sequence[str] | None) -> 
         options.conformance_strict,
         options.conformance_show == "all",
         read_files(options),
+        options.conformance_gate,
     )
 
 

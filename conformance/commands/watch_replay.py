@@ -23,8 +23,8 @@ def recording_of(path: Path) -> Path | None:
     return file if archive.is_of_clients(file) else None
 
 
-def replay(file: Path) -> tuple[str, int]:
-    """Judge a recording again; return what to print and the exit status.
+def replay(file: Path, gate: str | None = None) -> tuple[str, int]:
+    """Judge a recording again; return what to print and the exit status, which the gate decides.
 
     Raises:
         UserError: it cannot be read.
@@ -39,7 +39,7 @@ def replay(file: Path) -> tuple[str, int]:
         traffic.asked(recorded, client)
         traffic.answered(recorded)
     watched = Watched(traffic, addresses, _started(recording), recording.stopped, is_of_recording=True)
-    return conclude(watched, RunFiles(), is_strict=recording.is_strict, shows_all=False)
+    return conclude(watched, RunFiles(), is_strict=recording.is_strict, shows_all=False, gate=gate)
 
 
 def _started(recording: Archive) -> str:

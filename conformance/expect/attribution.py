@@ -42,9 +42,10 @@ def of_broken(found: Broken) -> str:
     """Return the requirement that a server breaks which neither answers nor refuses what it is asked beside rows.
 
     One that closes the connection without an answer, and lives, lacks an error; any other does not go on answering.
+    What is asked there is what clients may ask.
     """
     ended = found.reply.has_failed(FailureKind.CLOSED, FailureKind.BROKEN, FailureKind.STATUSLESS)
-    return of_silence(found.reply) if ended and found.reply.status is None and not found.lost else "OIP-ALIVE"
+    return of_silence(found.reply) if ended and found.reply.status is None and not found.lost else "OIP-ALIVE-LEGAL"
 
 
 def of_text(reply: Reply) -> str | None:

@@ -123,11 +123,10 @@ def _first(expected: Tensor, actual: Array, *, approximate: bool) -> int | None:
 
 def _first_apart(expected: Array, actual: Array, tolerance: float) -> int | None:
     """Return the first element that is off by more than `tolerance` and more than one unit in the last place."""
-    with np.errstate(invalid="ignore", over="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):  # to widen a signalling NaN is an invalid operation
         unit = np.array(np.abs(np.spacing(expected)), dtype="<f8")  # of a tensor of rank 0, too, an array
-    unit[~np.isfinite(unit)] = 0  # beyond the largest number there is none
-    a, b = expected.astype("<f8").reshape(-1), actual.astype("<f8").reshape(-1)
-    with np.errstate(invalid="ignore", over="ignore"):
+        unit[~np.isfinite(unit)] = 0  # beyond the largest number there is none
+        a, b = expected.astype("<f8").reshape(-1), actual.astype("<f8").reshape(-1)
         relative = np.where(np.isfinite(a), tolerance * np.abs(a), 0)  # nothing is near infinity
         near = np.abs(a - b) <= np.maximum(relative, unit.reshape(-1))
     same = near | (a == b) | (np.isnan(a) & np.isnan(b))

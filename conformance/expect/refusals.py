@@ -49,8 +49,14 @@ def expect_refusal_or_right(
     expect_alive(target, model)
 
 
-def expect_alive(target: Peer, model: Model) -> None:
-    """Expect that the model answers a good request, on a fresh connection, as it did before."""
+def expect_alive(target: Peer, model: Model, requirement: str = "OIP-ALIVE") -> None:
+    """Expect that the model answers a good request, on a fresh connection, as it did before.
+
+    Args:
+        target: that is asked.
+        model: the same.
+        requirement: that is broken where it does not: about what came before, a refusal, or what clients may send.
+    """
     try:
         for request in target.good_requests(model):
             reply = target.send(target.message(request), fresh=True)
@@ -58,8 +64,8 @@ def expect_alive(target: Peer, model: Model) -> None:
                 return
     except TargetLost as lost:
         evidence = Reply(target.exchanges[-1])
-        raise Unmet("a server that goes on answering", str(lost), evidence, requirement="OIP-ALIVE") from lost
-    raise Unmet("a good request answered after the refusal", safe(reply.outcome()), reply, requirement="OIP-ALIVE")
+        raise Unmet("a server that goes on answering", str(lost), evidence, requirement=requirement) from lost
+    raise Unmet("a good request answered afterwards", safe(reply.outcome()), reply, requirement=requirement)
 
 
 def is_refused(target: Peer, model: Model, reply: Reply) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from conformance.judging.conclusion import Conclusion, nothing_judged
+from conformance.judging.nothing_to_judge import COMMAND_LINE, ArgumentNames
 from conformance.judging.selection import Subjects, collected_rows
 from conformance.judging.session import Session
 from conformance.judging.surveying import survey
@@ -20,6 +21,7 @@ def begin(
     subjects: Subjects,
     given: Mapping[str, Given],
     progress: Progress = silent,
+    names: ArgumentNames = COMMAND_LINE,
 ) -> tuple[Subjects, Conclusion | None]:
     """Take the survey of a session; return what is judged, and the conclusion of the run where there is nothing.
 
@@ -29,13 +31,14 @@ def begin(
         subjects: what is to be judged.
         given: model -> inputs that a user knows better than to guess them.
         progress: is told how far the survey is.
+        names: of what the user can give, for the reason why there is nothing.
     """
-    subjects, reason = survey(session, subjects, extensions, given, progress)
-    if not reason:
+    subjects, nothing = survey(session, subjects, extensions, given, progress)
+    if nothing is None:
         return subjects, None
     # Where nothing ever answered, there is no server that could be wrong: a gateway, or the wrong address.
     found = _of_survey(session, subjects) if session.target.has_answered else []
-    return subjects, nothing_judged(reason, found)
+    return subjects, nothing_judged(nothing.text(names), found)
 
 
 def _of_survey(session: Session, subjects: Subjects) -> list[CheckResult]:

@@ -53,7 +53,9 @@ def nothing_judged(reason: str, results: Sequence[CheckResult] = ()) -> Conclusi
     """Return the conclusion of a run that has nothing to judge, but for what it found while it looked for that."""
     verdict = conclude(results, lost=None)
     if verdict.verdict == NONCONFORMANT:
-        return Conclusion(Verdict(NONCONFORMANT, [*verdict.why, reason]), results, judged_nothing=True)
+        interoperable = None if verdict.interoperable else verdict.interoperable
+        found = Verdict(NONCONFORMANT, [*verdict.why, reason], interoperable)
+        return Conclusion(found, results, judged_nothing=True)
     return Conclusion(Verdict(INCOMPLETE, [reason]), judged_nothing=True)
 
 

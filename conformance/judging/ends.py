@@ -17,6 +17,7 @@ from conformance.wire.grpc_request import grpc_call
 from conformance.wire.request import Message
 
 ALIVE = "OIP-ALIVE"
+ALIVE_LEGAL = "OIP-ALIVE-LEGAL"
 
 
 @dataclass(slots=True)
@@ -44,7 +45,13 @@ class Ends:
         last = Reply(own[0]) if own else Reply(self.target.last) if self.target.last else None
         is_own = bool(own) and own[0].status is None and not self.is_one_of_several
         after = "" if own or last is None else f" after {last.exchange.message.method} {last.exchange.message.path}"
-        return Unmet(f"a server that goes on answering{after}", str(lost), last, requirement=None if is_own else ALIVE)
+        named = None if is_own else self._alive_after(last)
+        return Unmet(f"a server that goes on answering{after}", str(lost), last, requirement=named)
+
+    def _alive_after(self, last: Reply | None) -> str:
+        """Return the requirement of a server that is gone: what was answered without an error was no refusal."""
+        is_legal = last is not None and last.succeeded and not self.is_one_of_several
+        return ALIVE_LEGAL if is_legal else ALIVE
 
     def told(self, lost: TargetLost) -> str:
         """Return why the target is gone, on one line."""

@@ -69,7 +69,7 @@ def block(result: CheckResult, rerun: str, *, links: bool = True) -> list[str]:
     Args:
         result: what came of a row.
         rerun: the command that runs the suite again.
-        links: whether the page of the requirement is named.
+        links: whether it is said where the requirement stands and what explains it.
     """
     failure = result.failure
     head = f"{result.outcome.upper()}  {result.label}"
@@ -79,7 +79,7 @@ def block(result: CheckResult, rerun: str, *, links: bool = True) -> list[str]:
     lines = [f"{head}{right:>{max(len(right) + 2, RULER - len(head))}}", f"      {result.claim}"]
     lines += [_line("Requires", failure.statement), _line("Source", failure.source)]
     if links:
-        lines += [*(_line("", url) for url in failure.source_urls), link_line(failure.requirement)]
+        lines += [*(_line("", url) for url in failure.source_urls), _explain_line(failure.requirement)]
     lines += [_line("Asked", failure.asked)] if failure.asked else []
     lines += [_line("Sent", failure.sent)] if failure.sent else []
     lines += [_line("Expected", failure.expected), _line("Actual", failure.actual)]
@@ -88,9 +88,8 @@ def block(result: CheckResult, rerun: str, *, links: bool = True) -> list[str]:
     return [*lines, _line("Rerun", f"{rerun} -k {result.id}")]
 
 
-def link_line(requirement: str) -> str:
-    """Return the line that leads to the page of a requirement."""
-    return _line("Page", ledger.requirement(requirement).link)
+def _explain_line(requirement: str) -> str:
+    return _line("Explain", ledger.requirement(requirement).explain)
 
 
 def _line(name: str, text: str) -> str:

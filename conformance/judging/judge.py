@@ -13,7 +13,7 @@ from conformance.expect.unmet import Blocked, NotApplicable, Unmet
 from conformance.judging import evidence
 from conformance.judging.course import course
 from conformance.judging.earlier_answers import given_before
-from conformance.judging.ends import ALIVE, Ends
+from conformance.judging.ends import ALIVE, ALIVE_LEGAL, Ends
 from conformance.judging.failure import describe, is_long
 from conformance.judging.kept_bodies import KeptBodies
 from conformance.judging.own_limits import OwnLimits
@@ -271,7 +271,7 @@ class Judge:
         first, more = broken[0], f" (and {len(broken) - 1} more)" if broken[1:] else ""
         named = of_broken(first)
         unmet = Unmet(
-            f"an answer or a refusal to what was asked beside this row, for {first.scope}",
+            f"{first.expected}, to a request beside this row, for {first.scope}",
             f"{safe(first.outcome)}{more}",
             first.reply,
             requirement=over_grpc(named) if first.reply.is_over_grpc else named,
@@ -283,8 +283,9 @@ class Judge:
         unmet = None if _withstands(check, row) else self._ends.blamed(lost)
         if unmet is not None:
             named = unmet.requirement or check.requirements(row)[0]
-            if ledger.requirement(named).level != "MUST":  # to end is never a matter of advice
-                unmet.requirement = ALIVE
+            entry = ledger.requirement(named)
+            if entry.level != "MUST":  # to end is never a matter of advice
+                unmet.requirement = ALIVE if entry.concern is ledger.Concern.REFUSAL else ALIVE_LEGAL
             return self._unmet(check, row, unmet)
         why = safe(self._ends.told(lost))
         return _error(ReasonKind.TARGET_LOST, f"the target is gone: {why}", why)

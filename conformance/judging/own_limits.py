@@ -1,7 +1,7 @@
 """Limits that a server has for itself: what it declines for one of them says nothing about a requirement.
 
 No document says how many elements, how large a batch or how long an id a server has to take, or an id of which
-characters. Where it refuses more than
+characters; and JSON lets a parser set limits on the characters of strings (RFC 8259, 9). Where it refuses more than
 every example has, a plain request of the same size tells: refused as well, and so is one that is a little larger, it is
 the size that is refused. So it is with tensors without elements, which no example has. What it refuses in one form
 alone, or in one size alone, is judged. Likewise the documents name no datatype whose outputs have to be ranked: a
@@ -42,6 +42,7 @@ ORDINARY: Mapping[str, tuple[int, Callable[[Asked], int]]] = {
 }
 ORDINARY_BATCH = 2
 USUAL_ID = re.compile("[A-Za-z0-9._:-]*")
+USUAL_TEXT = re.compile(b"[ -~]*")
 ORDINARY_CLASSES = 64
 RANKED = "FP32"  # the datatype of the documents' scores: who refuses another, and has no model to show more, may
 
@@ -66,6 +67,7 @@ class OwnLimits:
             return (
                 self._of_size(found, reply, model)
                 or self._of_id(found, reply, model)
+                or self._of_characters(found, reply, model)
                 or self._of_emptiness(found, reply, model)
                 or self._of_datatype(found, reply, model)
                 or self._of_count(found, reply, model)
@@ -115,6 +117,22 @@ class OwnLimits:
         named, unnamed = (self._answer(_message(replace(plain, id=identity), reply)) for identity in (found.id, None))
         is_limit = _is_declined(named) and unnamed.succeeded
         return f"the target takes no ids with such characters: {safe(reply.outcome())}" if is_limit else ""
+
+    # --- strings ---
+
+    def _of_characters(self, found: Asked, reply: Reply, model: Model) -> str:
+        """Say that the characters of JSON strings are refused: a plain request is, with them, and not without.
+
+        They are written as plainly as JSON allows, so that a server that cannot read an escape has no such limit.
+        """
+        unusual = {one.name: one for one in found.texts if not all(map(USUAL_TEXT.fullmatch, one.array.flat))}
+        plain = twin(found, self._target, model) if unusual else None
+        if plain is None:
+            return ""
+        inputs = tuple(replace(one, tensor=unusual.get(one.tensor.name, one.tensor)) for one in plain.inputs)
+        with_them, without = (self._answer(_message(one, reply)) for one in (replace(plain, inputs=inputs), plain))
+        is_limit = _is_declined(with_them) and without.succeeded
+        return f"the target takes no strings with such characters: {safe(reply.outcome())}" if is_limit else ""
 
     def _of_emptiness(self, found: Asked, reply: Reply, model: Model) -> str:
         """Say that tensors without elements are refused in a plain request, too, though others are taken."""

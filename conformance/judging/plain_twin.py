@@ -41,6 +41,7 @@ class Asked:
         size: of the body in bytes.
         yields: how many elements the model is told to make; 0 where it makes as many as it gets.
         yields_none: it is told to make a tensor without elements.
+        texts: the BYTES inputs that come as JSON, with their own values.
     """
 
     tensors: tuple[Tensor, ...]
@@ -49,6 +50,7 @@ class Asked:
     size: int
     yields: int = 0
     yields_none: bool = False
+    texts: tuple[Tensor, ...] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -107,17 +109,19 @@ def _of_message(message: Message, model: Model) -> Asked:
     length = message.header(INFERENCE_HEADER)
     end = int(length) if length else len(body)
     document: Any = parse(body[:end]).value
-    tensors, start = [], end
+    tensors, texts, start = [], [], end
     for item in document["inputs"]:
         size = (item.get("parameters") or {}).get("binary_data_size")
         data = None if size is None else body[start : start + size]
         start += size or 0
         tensors.append(_tensor(item["name"], item["datatype"], item["shape"], data, item.get("data"), model))
+        if item["datatype"] == "BYTES" and data is None:
+            texts.append(Tensor.of(item["name"], "BYTES", _octets(item.get("data")), tuple(item["shape"])))
     counts = {
         item["name"]: (item.get("parameters") or {}).get("classification") for item in document.get("outputs") or ()
     }
     classified = {name: int(count) for name, count in counts.items() if count is not None}
-    return Asked(tuple(tensors), str(document.get("id") or ""), classified, len(message.body))
+    return Asked(tuple(tensors), str(document.get("id") or ""), classified, len(message.body), texts=tuple(texts))
 
 
 def _of_call(message: Message, model: Model) -> Asked:
@@ -174,10 +178,15 @@ def _lengths(data: bytes | None, elements: Any) -> list[int]:
         if sum(found) > len(data):
             raise ValueError(f"{sum(found)} bytes in {len(data)}")
         return found
+    return list(map(len, _octets(elements)))
+
+
+def _octets(elements: Any) -> list[bytes]:
+    """Return the octets of BYTES elements that are given one by one, flat or nested."""
     flat: list[Any] = list(elements or ())
     while any(isinstance(element, list) for element in flat):
         flat = [part for element in flat for part in (element if isinstance(element, list) else [element])]
-    return [len(text if isinstance(text, bytes) else text.encode()) for text in flat]
+    return [text if isinstance(text, bytes) else text.encode() for text in flat]
 
 
 def _raw_tensor(body: bytes, model: Model) -> Tensor:

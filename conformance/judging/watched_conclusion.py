@@ -16,25 +16,30 @@ from conformance.terms.verdict import Verdict
 NOTHING = "no inference request came"
 
 
-def of_watch(results: Sequence[CheckResult], baseline: Baseline | None, stopped: str) -> Conclusion:
+def of_watch(
+    results: Sequence[CheckResult], baseline: Baseline | None, stopped: str, gate: str | None = None
+) -> Conclusion:
     """Return what a watch came to.
 
     Args:
         results: of every client, as the baseline has them where there is one.
         baseline: the failures that are known, or None.
         stopped: why it was cut short; empty where it was not.
+        gate: what the user asks for, `conformant` or `interoperable`; None for nothing.
     """
     if not results:
         return nothing_judged("; ".join(reason for reason in (NOTHING, stopped) if reason))
     coverage = find_coverage_of_watch(results, survey_of(results, ()).offered)
-    conclusion = concluded(results, {}, baseline, "", coverage=coverage)
+    conclusion = concluded(results, {}, baseline, "", gate, coverage=coverage)
     if not stopped:
         return conclusion
     verdict = conclusion.verdict
     is_failed = verdict.verdict == NONCONFORMANT
-    kept = Verdict(NONCONFORMANT, [*verdict.why, stopped]) if is_failed else Verdict(INCOMPLETE, [stopped])
-    gate = None if baseline is None else baseline.gate(results, whole=False)
-    return replace(conclusion, verdict=kept, gate=gate, missing={"protocol": [stopped]})
+    interoperable = None if verdict.interoperable else verdict.interoperable  # what was not seen mends no failure
+    why = [*verdict.why, stopped] if is_failed else [stopped]
+    cut_short = Verdict(NONCONFORMANT if is_failed else INCOMPLETE, why, interoperable)
+    found = None if baseline is None else baseline.gate(results, whole=False, gate=gate)
+    return replace(conclusion, verdict=cut_short, gate=found, missing={"protocol": [stopped]})
 
 
 def survey_of(results: Sequence[CheckResult], names: Sequence[str]) -> Survey:

@@ -143,4 +143,4 @@ def lines(found: Iterable[Mapping[str, Any]]) -> list[str]:
 
 def _line(entry: Mapping[str, Any], fault: str, summary: str) -> str:
     rows = f"explains {entry['explains']} of {entry['of']} unmet rows"
-    return f"looks like  {fault}: {summary} ({rows}; `oip-conformance explain {fault}`)"
+    return f"possible cause  {fault}: {summary} ({rows}; `oip-conformance explain {fault}`)"

@@ -25,6 +25,7 @@ from conformance.terms.text import element
 
 RAW_CONTENTS = "raw_input_contents"
 SHOWN_LINES = 40
+REFUSAL = ("HTTP status 400 to 499", '{"error": "..."}')
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,17 +129,18 @@ def _call(case: GrpcCase) -> Iterator[str]:
 
 def _answer(case: Case) -> Iterator[str]:
     if case.fault is not None:
-        yield "HTTP status 400 to 499"
-        yield '{"error": "..."}'
+        yield from REFUSAL
         yield from _or_answered(case.level, case.outputs, FORMS)
         return
-    yield "HTTP status 200" + (", or a refusal" if case.may_refuse else "")
+    yield "HTTP status 200"
     if case.inference_header == "required":
         yield "Inference-Header-Content-Length: (the number of bytes of the answer's JSON)"
     if case.id is not None:
         yield f"id: {element(case.id.encode())}"
     for output in case.outputs:
         yield from _output(output, FORMS)
+    if case.may_refuse:
+        yield from ("", "or a refusal:", "", *REFUSAL)
 
 
 def _call_answer(case: GrpcCase) -> Iterator[str]:

@@ -91,7 +91,8 @@ def of_requirement(entry: Requirement) -> Lines:
         yield "Faults", _some([fault.name for fault in about])
     if twin := ledger.over_grpc(entry.id):
         yield "Over gRPC", twin
-    yield "Page", entry.link
+    if entry.url:
+        yield "Page", entry.url
 
 
 def of_check(check: Check) -> Lines:

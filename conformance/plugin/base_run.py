@@ -135,6 +135,10 @@ class BaseRun(ABC):
         """Return what the report says of the target beside its survey."""
         return {}
 
+    def options_of_requests(self) -> Sequence[str]:
+        """Return the options by which requests are chosen, as a command line has them."""
+        return ()
+
     # --- for those above ---
 
     def _select(self, judge: Callable[[Check, Row], CheckResult]) -> None:

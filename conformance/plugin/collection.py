@@ -87,7 +87,7 @@ class CheckItem(pytest.Item):
         requirements = " ".join(self.result.requirements)
         properties = {"check": self.result.label, "outcome": str(self.result.outcome), "requirements": requirements}
         if self.result.failure:
-            properties["page"] = ledger.requirement(self.result.failure.requirement).link
+            properties["explain"] = ledger.requirement(self.result.failure.requirement).explain
         self.user_properties.extend(properties.items())  # for JUnit
 
     def reportinfo(self) -> tuple[Path, int, str]:

@@ -109,7 +109,7 @@ def _is_kept_back(label: str, never: Iterable[str]) -> bool:
 def _merge_recordings(run: BaseRun, folder: Path) -> None:
     order = {key(check, row): place for (check, row), place in places_of_rows(run.subjects).items()}
     seed = None if run.options.profile == "explore" else run.seed
-    journal.merge(folder, run.url, order, run.grpc_url, run.party, seed)
+    journal.merge(folder, run.url, order, run.grpc_url, run.party, seed, run.options_of_requests())
 
 
 def _write_reports(run: BaseRun, conclusion: Conclusion) -> dict[str, Any] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -26,12 +27,13 @@ from conformance.survey.survey import Survey
 from conformance.terms.check import Check, Row
 from conformance.terms.extensions import GRPC, HTTP
 from conformance.terms.ledger import Party
+from conformance.terms.text import safe
 from conformance.transport import client_names
 from conformance.transport.credentials import shown_values
 from conformance.transport.grpc_packages import INSTALL_GRPC, has_grpc
 from conformance.transport.journal import Journal
 from conformance.transport.reference import ReferenceServer
-from conformance.transport.replay import Replayed
+from conformance.transport.replay import NotRecordedError, Replayed
 from conformance.transport.settings import Settings
 from conformance.transport.target import Target
 
@@ -150,12 +152,32 @@ class Run(BaseRun):
         target.has_answered = taken is not None  # the controller had its answers
         if taken is None:
             given = options.file.models
-            subjects, self.conclusion = begin(self.session, options.extensions, options.subjects, given, progress)
+            try:
+                subjects, self.conclusion = begin(self.session, options.extensions, options.subjects, given, progress)
+            except NotRecordedError as error:
+                raise pytest.UsageError(f"--target-replay: {error}; {self._made_with()}") from None
             self.options = replace(options, subjects=subjects)
         self.connections = self._chosen_connections(target)
         if self.connections > 1 and self.conclusion is None:
             self._ahead = Ahead(self.session, [self._other_session() for _ in range(self.connections)])
         self._select(self.session.judge if self._ahead is None else self._ahead.judge)
+
+    def options_of_requests(self) -> Sequence[str]:
+        """Return the options by which requests are chosen, as a command line has them; of a file the name alone."""
+        options, file = self.options, self.options.config_file
+        return (
+            f"--conformance-profile={options.profile}",
+            *([f"--target-config={Path(file).name}"] if file else []),
+            *[f"--target-model={name}" for name in options.subjects.models],
+            *[f"--target-extension={name}" for name in options.extensions],
+            *(["--conformance-dangerous"] if options.dangerous else []),
+            *(["--conformance-robustness"] if options.subjects.robustness else []),
+        )
+
+    def _made_with(self) -> str:
+        """Return by which options the recording was made."""
+        made_with = self.options.recording.options if self.options.recording else ()
+        return f"it was made with {safe(shlex.join(made_with), 400)}" if made_with else "give the options of its run"
 
     @property
     def _seed_of_names(self) -> int | None:

@@ -119,12 +119,15 @@ class Shown:
         return self._requirements(Outcome.ADVISORY)
 
     def _requirements(self, outcome: Outcome) -> list[dict[str, str]]:
-        """Return the requirements that came to an outcome; statements are those of this suite's ledger."""
+        """Return the requirements that came to an outcome; statements are those of this suite's ledger.
+
+        The page of one has a URL, or in the report of an early suite a path, which leads nowhere from here.
+        """
         known = ledger.load()
         return [
             {
                 "id": each["id"],
-                "url": each["url"],
+                "url": each["url"] if each["url"].startswith("https://") else "",
                 "statement": known[each["id"]].statement if each["id"] in known else "",
             }
             for each in self.report["requirements"]

@@ -16,7 +16,7 @@ from conformance.report.party_words import PartyWords, party_of, words_of
 from conformance.terms import ledger
 from conformance.terms.ledger import Party
 from conformance.terms.outcome import WORDS, Outcome
-from conformance.terms.tally import absence, of_report
+from conformance.terms.tally import MEANINGS, absence, of_report
 from conformance.terms.user_error import UserError
 from conformance.terms.verdict import in_words
 
@@ -28,6 +28,7 @@ LEGEND: Mapping[str, tuple[str, str]] = {
     Outcome.FAIL: (WORDS[Outcome.FAIL].short.upper(), WORDS[Outcome.FAIL].meaning),
     "": ("-", "not in this report, which another version of the suite wrote"),
 }
+LEVELS = ("MUST", "SHOULD")  # that are counted
 NOT_MET = (Outcome.FAIL, Outcome.KNOWN_FAILURE)
 STUCK = (Outcome.ERROR, Outcome.BLOCKED)
 
@@ -93,6 +94,7 @@ class Comparison:
         steps: what changed from one version of one of them to the next.
         areas: area -> its requirements.
         advice, failures, stuck: for each column, what is advised, not met, and blocked or in error.
+        terms: words of the counts of MUSTs and SHOULDs that have to be explained.
         is_whole: whether all of it is here; else only what differs between the columns.
     """
 
@@ -105,14 +107,16 @@ class Comparison:
     advice: list[list[Line]]
     failures: list[list[Line]]
     stuck: list[list[Line]]
+    terms: list[str] = field(default_factory=list)
     is_whole: bool = True
 
     @property
     def legend(self) -> dict[str, tuple[str, str]]:
-        """The outcomes that requirements have here: word, and what it means."""
+        """The outcomes that requirements have here, and the terms: word, and what it means."""
         found = {outcome for entries in self.areas.values() for entry in entries for outcome in entry.outcomes}
         meanings = {str(outcome): meaning for outcome, meaning in self.words.meanings.items()}
-        return {kind: (word, meanings.get(kind, what)) for kind, (word, what) in LEGEND.items() if kind in found}
+        signs = {kind: (word, meanings.get(kind, what)) for kind, (word, what) in LEGEND.items() if kind in found}
+        return signs | {term: (term, MEANINGS[term]) for term in self.terms}
 
 
 def compare(reports: Sequence[tuple[str, Report]]) -> Comparison:
@@ -139,6 +143,7 @@ def compare(reports: Sequence[tuple[str, Report]]) -> Comparison:
         [_lines(report, (Outcome.ADVISORY,)) for report in bodies],
         [_lines(report, NOT_MET) for report in bodies],
         [_lines(report, STUCK) for report in bodies],
+        list(dict.fromkeys(word for report in bodies for level in LEVELS for word in of_report(report, level).words)),
     )
 
 
@@ -207,8 +212,7 @@ FACTS: Mapping[str, Callable[[Report], Cell]] = {
     "binary_tensor_data": _extension("binary_tensor_data"),
     "raw": _extension("raw"),
     "classification": _extension("classification"),
-    "MUST": _requirements_met("MUST"),
-    "SHOULD": _requirements_met("SHOULD"),
+    **{level: _requirements_met(level) for level in LEVELS},
     **{f"rows: {word}": _rows(outcome) for outcome, (word, _) in LEGEND.items() if outcome},
     "roles": lambda report: Cell(str(len(report["target"]["roles"]))),
     "suite": _suite,

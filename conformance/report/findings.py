@@ -23,7 +23,8 @@ class Group:
         requirement: what is not met; the first that the check answers for, where it could not be judged.
         source: as the report has it.
         sources: the installed ledger's; empty where the report names others.
-        page: where that is explained; empty where this version does not know it.
+        page: the URL of its page; empty where that has none.
+        explain: the command that explains it; empty where this version does not know it.
         rows: the report's own entries, at least one.
     """
 
@@ -36,6 +37,7 @@ class Group:
     source: str
     sources: Sequence[Sentence]
     page: str
+    explain: str
     rows: list[Entry]
 
 
@@ -97,7 +99,8 @@ def group_of(rows: list[Entry]) -> Group:
         failure.get("statement", known.statement if known else ""),
         source,
         known.sources if known and known.source == source else (),
-        known.link if known else "",
+        known.url if known else "",
+        known.explain if known else "",
         rows,
     )
 

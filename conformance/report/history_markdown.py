@@ -16,6 +16,7 @@ from conformance.report.history_words import (
     TITLE,
     WRITTEN_BY,
     kinds,
+    terms,
     turn,
     when,
 )
@@ -24,7 +25,8 @@ from conformance.report.markdown import code, table, text
 
 def render(products: Sequence[Product]) -> str:
     """Return the page, ending in a newline."""
-    lines = [f"# {TITLE}", "", WRITTEN_BY]
+    explained = [f"- {word}: {meaning}" for word, meaning in terms(products).items()]
+    lines = [f"# {TITLE}", "", WRITTEN_BY, *([""] if explained else []), *explained]
     for product in products:
         lines += ["", f"## {text(product.title, 80)}", "", *table(list(RUNS), [_row(run) for run in product.runs])]
         lines += ["", f"### {CHANGES}", "", *_changes(product), f"### {EVER}", "", *_ever(product)]

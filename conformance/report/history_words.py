@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from conformance.report.comparison import LEGEND
 from conformance.report.comparison_versions import Changed
 from conformance.report.comparison_words import changed
-from conformance.report.history import Run
+from conformance.report.history import Product, Run
+from conformance.terms.tally import MEANINGS
 
 TITLE = "Conformance over time"
 WRITTEN_BY = "Written by `oip-conformance history`, from the reports that `--conformance-report` leaves; not by hand."
@@ -29,6 +32,12 @@ def turn(change: Changed) -> str:
         changed(LEGEND[outcome][0], rows) for outcome, rows in zip(change.outcomes, change.rows, strict=True)
     )
     return f"{before}, then {after}"
+
+
+def terms(products: Iterable[Product]) -> dict[str, str]:
+    """Return the words of the counts of MUSTs that have to be explained, with what they mean."""
+    found = dict.fromkeys(word for product in products for run in product.runs for word in run.musts.words)
+    return {word: MEANINGS[word] for word in found}
 
 
 def when(run: Run) -> str:

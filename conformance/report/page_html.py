@@ -26,7 +26,6 @@ from conformance.report.findings import brief, missing_role
 from conformance.report.view import NOT_RUN, TITLES, Requirement, View, gate_sentence
 from conformance.terms.extensions import GRPC, transport_of
 from conformance.terms.ledger import CONCERNS
-from conformance.terms.links import is_url
 from conformance.terms.outcome import CONFORMANT, INCOMPLETE, NARROWED, NONCONFORMANT, PARTIAL, Outcome
 from conformance.terms.outcome import WORDS as OUTCOME_WORDS
 from conformance.terms.tally import MEANINGS, NOT_JUDGED
@@ -110,7 +109,6 @@ def _template() -> jinja2.Template:
     environment.filters |= {
         "prose": prose,
         "brief": brief,
-        "is_url": is_url,
         "json": json.dumps,
         "place": places.name,
         "requirement_place": places.of_requirement,

@@ -13,7 +13,6 @@ from conformance.report.findings import Entry, Group, Observation, brief, label
 from conformance.report.markdown import code, table, text
 from conformance.report.view import Requirement, View, gate_sentence
 from conformance.terms.ledger import Concern
-from conformance.terms.links import is_url
 from conformance.terms.outcome import WORDS, Outcome
 from conformance.terms.tally import MEANINGS
 from conformance.terms.text import safe
@@ -106,7 +105,7 @@ def _likenesses(view: View) -> Iterator[str]:
     """Yield which known faults the run looks like; nothing where none fits."""
     for found in view.report.get("looks_like", ()) if view.blocks else ():
         share = f"{found['explains']} of {found['of']} unmet rows"
-        yield f"Looks like {code(found['fault'])}: {prose(found['summary'])} ({share})"
+        yield f"Possible cause: {code(found['fault'])}: {prose(found['summary'])} ({share})"
         yield ""
 
 
@@ -199,18 +198,17 @@ def _in_full(view: View, group: Group) -> str:
         "",
         prose(group.claim),
         "",
-        f"{code(group.requirement)} {text(group.level)}: {prose(group.statement)} ({text(group.source)}{_page(group)})",
+        f"{code(group.requirement)} {text(group.level)}: {prose(group.statement)} ({_source(group)})",
         "",
         *fenced(_evidence(view, first)),
     ]
     return "\n".join([*lines, *_others(others), ""])
 
 
-def _page(group: Group) -> str:
-    """Return where a requirement is explained, behind its source; nothing where that is not known."""
-    if not group.page:
-        return ""
-    return f"; [page]({group.page})" if is_url(group.page) else f"; {code(group.page)}"
+def _source(group: Group) -> str:
+    """Return where a requirement stands, and what explains it, where this version knows it."""
+    explained = f"[page]({group.page})" if group.page else code(group.explain) if group.explain else ""
+    return "; ".join(filter(None, (text(group.source), explained)))
 
 
 def _others(rows: Sequence[Entry]) -> Iterator[str]:

@@ -78,7 +78,8 @@ def _case(entry: Requirement, verdict: Outcome, rows: Sequence[CheckResult], rer
             "extension": str(entry.extension),
             "verdict": str(verdict),
             "rows": ", ".join(f"{count} {word}" for word, count in counts.items() if count),
-            "page": entry.link,
+            "explain": entry.explain,
+            **({"page": entry.url} if entry.url else {}),
         },
     )
 

@@ -50,7 +50,7 @@ def header(
         f"target      {safe(url)}: {server}",
         *([f"gRPC        {grpc}"] if grpc else []),
         f"extensions  {', '.join(offered) or 'none offered'}",
-        *[f"            {name} is not offered: {safe(survey.refusals[name], 120)}" for name in survey.refusals],
+        *[f"            {name} is {survey.absence(name)}" for name in survey.refusals],
         *([f"roles       {len(survey.roles)} of {len(roles.load())} filled"] if survey.roles else []),
         *deployed_models.header(survey),
         f"profile     {profile}{_shown_seed(profile, seed)}",
@@ -183,10 +183,10 @@ def _deployments(coverage: Coverage) -> Iterator[str]:
     others = [one.role for one in coverage.deployments if not one.musts]
     if not coverage.deployments:
         return
-    count = sum(len(one.musts) for one in needed)
-    consequence = f"; {count} MUSTs were not judged for it" if count else "; every MUST was judged all the same"
-    yield f"{coverage.waiting} rows had no model to run on{consequence}."
-    yield "Deploy these roles to judge them (`oip-conformance models export` writes them for several servers):"
+    count = sum(len(one.musts) for one in needed) or "none"
+    rows = f"Rows skipped because no model fills their role: {coverage.waiting}."
+    yield f"{rows} MUSTs not judged because of that: {count}."
+    yield "Deploy these roles to run them (`oip-conformance models export` writes them for several servers):"
     yield from (f"      {one.role:28}{_shortened(one.musts)}" for one in needed)
     if others:
         yield f"      {'and ' if needed else ''}for more rows: {', '.join(others)}"

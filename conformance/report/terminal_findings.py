@@ -80,8 +80,8 @@ def advice(checks: Sequence[Entry], *, most: int | None = MOST_BLOCKS) -> Iterat
         yield Line(_head(block), Style.WARNING, 6)
         yield Line(f"      {block.first.statement}", hang=6)
         yield Line(f"      {brief(block.first.rows[0])}", hang=6)
-        if block.first.page:
-            yield _member("Page", block.first.page)
+        if block.first.explain:
+            yield _member("Explain", block.first.explain)
         yield from _rows(block)
     yield from (Line(_head(block), hang=6) for block in (found[most:] if most is not None else []))
 
@@ -101,8 +101,8 @@ def _block(number: int, block: Block, rerun: str) -> Iterator[Line]:
     yield Line(f"      {block.first.statement}", Style.HEAD, 6)
     yield _member("Source", _source(block.first), style=Style.ASIDE)
     yield from (Line(f"{'':{COLUMN}}{url}", Style.ASIDE, is_whole=True) for url in failure.get("source_urls", [])[:1])
-    if block.first.page:
-        yield _member("Page", block.first.page, style=Style.ASIDE)
+    if block.first.explain:
+        yield _member("Explain", block.first.explain, style=Style.ASIDE)
     yield _member("Check", label(first))
     yield from (_member(name, failure[key]) for name, key in MEMBERS if failure.get(key))
     yield from (Line(f"      {row}", is_whole=True) for row in failure["bytes"])
@@ -115,7 +115,7 @@ def _block(number: int, block: Block, rerun: str) -> Iterator[Line]:
 
 def _head(block: Block) -> str:
     group = block.first
-    return f"{block.requirement}  {group.level}  {block.count} of {_counted(block.judged, 'row')}"
+    return f"{block.requirement}  {group.level}  not met in {block.count} of {_counted(block.judged, 'row')}"
 
 
 def _short(number: int, block: Block) -> Line:
@@ -124,7 +124,7 @@ def _short(number: int, block: Block) -> Line:
 
 
 def _source(group: Group) -> str:
-    """Return the first sentence that a requirement rests on; the page has them all."""
+    """Return the first sentence that a requirement rests on; `explain` prints them all."""
     first, *others = map(str, group.sources) if group.sources else [group.source]
     return f"{first}; and {len(others)} more" if others else first
 

@@ -9,14 +9,24 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from conformance.clients.watched import is_watched
 from conformance.report import robustness
 from conformance.report.blocks import Block, blocks
-from conformance.report.findings import Entry, Group, Observation, brief, by, groups, observations, unjudged
+from conformance.report.findings import (
+    Entry,
+    Group,
+    Observation,
+    brief,
+    by,
+    groups,
+    missing_role,
+    observations,
+    unjudged,
+)
 from conformance.report.party_words import PartyWords, party_of, words_of
 from conformance.report.robustness import Robustness
 from conformance.terms import ledger
@@ -86,7 +96,8 @@ class Requirement:
 
     Attributes:
         verdict: an outcome, or `not run`, or `not judged` where it applies all the same.
-        page: where it is explained; empty where this version does not know it.
+        page: the URL of its page; empty where that has none.
+        explain: the command that explains it; empty where this version does not know it.
         counts: whether it counts in this run, which may have been over HTTP or gRPC alone.
         reasons: why it was not judged, where it was not.
         needs: the roles whose models would judge what of it was not judged.
@@ -102,6 +113,7 @@ class Requirement:
     sources: Sequence[Sentence]
     note: str
     page: str
+    explain: str
     checks: list[Rows]
     reasons: list[str]
     counts: bool
@@ -289,7 +301,6 @@ def _requirement(entry: Entry, rows: Sequence[Entry], verdict: str, *, counts: b
     checks = [Rows(found[0]["check"], found[0]["claim"], _by_outcome(found)) for found in own]
     is_open = entry["verdict"] in (Outcome.NOT_APPLICABLE, Outcome.BLOCKED, Outcome.ERROR)
     gap = entry.get("unjudged", {"why": [], "needs": []})
-    reasons = [*(brief(row) for row in rows if row["message"]), *(WHY[Why(why)] for why in gap["why"] if not rows)]
     return Requirement(
         entry["id"],
         entry["level"],
@@ -300,12 +311,19 @@ def _requirement(entry: Entry, rows: Sequence[Entry], verdict: str, *, counts: b
         known.statement if known else "",
         known.sources if known else (),
         known.note if known else "",
-        known.link if known else "",
+        known.url if known else "",
+        known.explain if known else "",
         checks,
-        list(dict.fromkeys(reasons)) if is_open else [],
+        list(dict.fromkeys(_reasons(rows, gap["why"]))) if is_open else [],
         counts,
         gap["needs"],
     )
+
+
+def _reasons(rows: Sequence[Entry], why: Sequence[str]) -> Iterator[str]:
+    """Yield why nothing is said of a requirement; of rows without a model once for all of them."""
+    yield from (WHY[Why(each)] for each in why if each != Why.CANNOT)
+    yield from (brief(row) for row in rows if row["message"] and missing_role(row) is None)
 
 
 def _by_outcome(rows: Sequence[Entry]) -> dict[str, list[Entry]]:

@@ -59,7 +59,7 @@ def decide(target: Target, survey: Survey, wanted: Sequence[str], models: Iterab
     if LISTED_AS in survey.listed_grpc:
         survey.offered[EXTENSION] = "listed"
         return
-    refusal = "no model to probe it with"
+    refusal = ""
     for model in models:
         name = model.role.outputs[0].name
         asking = model.request(send="json", outputs=[Output(name, classification=1)])

@@ -35,7 +35,7 @@ def decide(survey: Survey, extension: str, wanted: Sequence[str], probes: Iterab
     if LISTED_AS.get(extension) in survey.listed:
         survey.offered[extension] = "listed"
         return
-    refusal = "no model to probe it with"
+    refusal = ""
     for probe in probes:
         if probe.shows_it:
             survey.offered[extension] = "works"

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from conformance.terms.text import safe
 from conformance.transport.credentials import hide
+
+# Which model a probe of an extension takes.
+_PROBED: Mapping[str, str] = {
+    "binary_tensor_data": "that answers requests",
+    "raw": "with one input",
+    "classification": "with an output of numbers",
+    "classification_grpc": "with an output of numbers",
+}
 
 
 @dataclass(slots=True)
@@ -17,7 +26,7 @@ class Survey:
         name: of the server, by its own metadata; likewise version.
         listed: the extensions of its metadata, as they stand there; `listed_grpc`: of those over gRPC.
         offered: extension -> how we know ("listed", "works", "asked for"); what is not offered is not here.
-        refusals: extension -> what the probe of an extension that is not offered was answered.
+        refusals: extension that is not offered -> what its probe was answered; empty where no model could be probed.
         roles: role -> name of the model that fills it.
         models: name -> what is known of a model that is judged by relations (`survey.deployed`), as plain data.
         broken: what was neither answered nor refused (`transport.broken`), as plain data.
@@ -40,6 +49,14 @@ class Survey:
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, as workers and reports take it."""
         return asdict(self)
+
+    def absence(self, extension: str) -> str:
+        """Return that an extension is not offered, or could not be tried, and why."""
+        return f"{'not offered' if self.refusals.get(extension) else 'not tried'}: {self.why_absent(extension)}"
+
+    def why_absent(self, extension: str) -> str:
+        """Return what shows that an extension is not offered, or why nothing can show it."""
+        return safe(self.refusals.get(extension, ""), 160) or f"no model {_PROBED[extension]}"
 
     def beside(self, of_models: Survey) -> Survey:
         """Return this survey of roles with that of deployed models: what either shows to be offered, is."""

@@ -22,7 +22,7 @@ from typing import Any
 from conformance.terms import data
 from conformance.terms.documents import Sentence, sentence
 from conformance.terms.extensions import CLIENT, CLIENT_GRPC, GRPC, ROBUSTNESS, transport_of
-from conformance.terms.links import requirement_link
+from conformance.terms.links import explain_command, requirement_url
 from conformance.terms.user_error import UserError
 
 # What the id of a requirement ends in that stands there for HTTP, too.
@@ -138,9 +138,14 @@ class Requirement:
         return "; ".join(map(str, self.sources))
 
     @property
-    def link(self) -> str:
-        """Where its page is: see `links.requirement_link`."""
-        return requirement_link(self.page, self.id)
+    def url(self) -> str:
+        """Of its page: see `links.requirement_url`."""
+        return requirement_url(self.page, self.id)
+
+    @property
+    def explain(self) -> str:
+        """The command that explains it."""
+        return explain_command(self.id)
 
 
 @cache

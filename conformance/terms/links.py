@@ -1,12 +1,12 @@
-"""Where a requirement's page stands: the one place that knows its address.
+"""Where a requirement is explained: the command that prints it anywhere, and the address of its page.
 
 Ids never change, and neither do the anchors on the pages, so that a link stays good; it leads to the branch `main`.
 """
 
 from __future__ import annotations
 
-# The project's public repository, as `Repository` of [project.urls] in pyproject.toml has it. As long as it has none, a
-# link is the path of the page within the repository.
+# The project's public repository, as `Repository` of [project.urls] in pyproject.toml has it. Without one no page
+# has an address. The command works offline, and explains the version that is installed.
 REPOSITORY = ""
 BRANCH = "main"
 FOLDER = "docs/requirements"
@@ -17,12 +17,11 @@ def page_name(area: str) -> str:
     return f"{area}.md"
 
 
-def requirement_link(area: str, requirement_id: str) -> str:
-    """Return the address of a requirement, as a URL where the project has a public repository, else as a path."""
-    path = f"{FOLDER}/{page_name(area)}#{requirement_id}"
-    return f"{REPOSITORY}/blob/{BRANCH}/{path}" if REPOSITORY else path
+def requirement_url(area: str, requirement_id: str) -> str:
+    """Return the URL of a requirement on its page; empty as long as the project has no public repository."""
+    return f"{REPOSITORY}/blob/{BRANCH}/{FOLDER}/{page_name(area)}#{requirement_id}" if REPOSITORY else ""
 
 
-def is_url(link: str) -> bool:
-    """Say whether a link leads somewhere from anywhere, and not only within the repository."""
-    return link.startswith("https://")
+def explain_command(requirement_id: str) -> str:
+    """Return the command that prints what there is to say of a requirement."""
+    return f"oip-conformance explain {requirement_id}"

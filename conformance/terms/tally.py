@@ -24,7 +24,7 @@ MEANINGS: Mapping[str, str] = {
         Party.SERVER
     ]: "the requirement is of an extension that the server does not offer, and is not held against it",
     ABSENT[Party.CLIENT]: "the requirement is of an extension that the client does not use, and is not held against it",
-    NOT_APPLICABLE: "every row of the requirement found that it has nothing to say of this server",
+    NOT_APPLICABLE: "no row of the requirement has anything to say of this target, or the run is not about it",
 }
 MET = (Outcome.PASS, Outcome.FIXED, Outcome.OBSERVED)
 NOT_MET = (Outcome.FAIL, Outcome.KNOWN_FAILURE, Outcome.ADVISORY)

@@ -149,7 +149,7 @@ def _concluded(
     if cut_short and is_narrowed and not (lost or stuck):
         return Verdict(NARROWED, [f"{len(results)} of {_rows(len(results) + len(missing))}, none failed"])
     if cut_short:
-        return Verdict(INCOMPLETE, [*(stuck if is_narrowed else ()), *cut_short])
+        return Verdict(INCOMPLETE, [*(() if lost else stuck), *cut_short])
     if not judged:
         return Verdict(INCOMPLETE, ["nothing could be judged"])
     if stuck:
@@ -283,7 +283,7 @@ def _requirement(entry: ledger.Requirement, results: Sequence[CheckResult], gap:
         "verdict": str(max(verdicts, key=_WORST.index, default=Outcome.NOT_APPLICABLE)),
         "checks": list(dict.fromkeys(result.id for result in results)),
         **({"unjudged": gap.to_dict()} if gap else {}),
-        "url": entry.link,
+        "url": entry.url,
     }
 
 

@@ -16,6 +16,8 @@ from conformance.wire.request import Message
 
 NOT_IMPLEMENTED, UNAVAILABLE = 501, 503
 LONGEST = 64 * 1024  # bytes of a body that travels to workers and into evidence
+# With which status a request is answered, and with which it is refused, over gRPC or not.
+_RIGHT_STATUSES = {False: ("a 2xx status", "a 4xx status"), True: ("the status OK", "one such as INVALID_ARGUMENT")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,14 @@ class Broken:
         """Whether it is how the server refuses this request: with an error of its own, and the same each time."""
         status = self.reply.status
         return not self.lost and status is not None and status >= 500 and self.again.status == status
+
+    @property
+    def expected(self) -> str:
+        """What would have been right, for a person."""
+        answered, refused = _RIGHT_STATUSES[self.reply.is_over_grpc]
+        return (
+            f"a refusal with {refused}" if self.is_manner else f"an answer with {answered}, or a refusal with {refused}"
+        )
 
     @property
     def outcome(self) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import lzma
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from errno import EIO
@@ -125,6 +125,7 @@ def merge(
     grpc: str = "",
     party: Party = Party.SERVER,
     seed: int | None = None,
+    options: Sequence[str] = (),
 ) -> None:
     """Make one archive of the files of all journals in a folder, and take them away.
 
@@ -135,6 +136,7 @@ def merge(
         grpc: where gRPC was judged, as a URL; empty where it was not.
         party: who was judged; a recording of a client says so.
         seed: by which rows name clients; None where they do not.
+        options: of the command line, by which a run sends what is recorded.
 
     Raises:
         OSError: it cannot be written; the parts are left as they are, and nothing else.
@@ -147,6 +149,7 @@ def merge(
         **({"_grpc": grpc} if grpc else {}),
         **({"_party": str(party)} if party is not Party.SERVER else {}),
         **({} if seed is None else {"_seed": seed}),
+        **({"_options": list(options)} if options else {}),
     }
     partial = folder / f"{har.NAME}.partial"
     try:

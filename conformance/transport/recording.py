@@ -28,6 +28,7 @@ class Recording:
         times: of the first exchange and of the last.
         grpc: where gRPC was judged, as a URL; empty where it was not.
         seed: by which rows name clients; None where they do not.
+        options: by which the run sent what is recorded; empty where an earlier suite did not say.
     """
 
     url: str
@@ -35,6 +36,7 @@ class Recording:
     times: tuple[datetime, datetime]
     grpc: str = ""
     seed: int | None = None
+    options: tuple[str, ...] = ()
 
 
 def load(path: Path) -> Recording:
@@ -50,7 +52,8 @@ def load(path: Path) -> Recording:
         url = str(log["_target"])
         calls, times = _calls(entries)
         seed = int(log["_seed"]) if "_seed" in log else None
-        return Recording(url, calls, times, str(log.get("_grpc", "")), seed)
+        options = tuple(map(str, log.get("_options", ())))
+        return Recording(url, calls, times, str(log.get("_grpc", "")), seed, options)
     except HarError:
         raise
     except files.NotOpenedError as error:

@@ -119,6 +119,15 @@ def binary_strings_repeated_as_data(original: Any, model: Model, wish: OutputWis
     return entry, data
 
 
+@fault("response.output_part", breaks=("BIN-SAME-AS-JSON-O", "BIN-SIZE-WITHOUT-DATA"))
+def binary_outputs_have_data_in_reverse(original: Any, model: Model, wish: OutputWish, tensor: Tensor) -> Part:
+    """A binary output of integers has its elements as data too, in reverse."""
+    entry, data = original(model, wish, tensor)
+    if data is not None and "INT" in tensor.datatype:
+        entry = entry | {"data": tensor.elements[::-1].tolist()}
+    return entry, data
+
+
 @fault("response.output_part", breaks=("BIN-DATA-WITHOUT-SIZE", "BIN-ALL-UNSET", "BIN-FALSE-OVERRIDES"))
 def json_output_of_size_zero(original: Any, model: Model, wish: OutputWish, tensor: Tensor) -> Part:
     """A JSON output has a size of 0."""

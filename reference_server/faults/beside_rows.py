@@ -17,7 +17,7 @@ def _once(name: str) -> bool:
     return is_first
 
 
-@fault("app.Service.model_metadata", breaks="OIP-ALIVE", surveyed=True)
+@fault("app.Service.model_metadata", breaks="OIP-ALIVE-LEGAL", surveyed=True)
 async def first_look_at_a_model_broken(original: Any, service: Any, http: Any) -> Any:
     """The first request for the metadata of a model is answered with 500, the next as it should be."""
     if _once("metadata"):
@@ -25,7 +25,7 @@ async def first_look_at_a_model_broken(original: Any, service: Any, http: Any) -
     return await original(service, http)
 
 
-@fault("request.parse_raw", breaks="OIP-ALIVE", surveyed=True)
+@fault("request.parse_raw", breaks="OIP-ALIVE-LEGAL", surveyed=True)
 def first_raw_request_breaks_the_server(original: Any, *arguments: Any) -> Any:
     """The first raw request fails with an internal error, the next are answered."""
     if _once("raw"):
@@ -39,7 +39,7 @@ def unknown_raw_requests_break_the_server(_original: Any, *_arguments: Any) -> A
     raise RuntimeError("not JSON")
 
 
-@fault("app.Service.infer", breaks="OIP-ALIVE")
+@fault("app.Service.infer", breaks="OIP-ALIVE-LEGAL")
 async def first_inference_broken(original: Any, service: Any, http: Any) -> Any:
     """The first inference request is answered with 500, the next as they should be."""
     if _once("inference"):
@@ -47,7 +47,7 @@ async def first_inference_broken(original: Any, service: Any, http: Any) -> Any:
     return await original(service, http)
 
 
-@fault("grpc_methods.server_metadata", breaks="OIP-ALIVE/grpc", surveyed=True)
+@fault("grpc_methods.server_metadata", breaks="OIP-ALIVE-LEGAL/grpc", surveyed=True)
 def grpc_first_look_at_the_server_breaks_it(original: Any, models: Any, message: Any) -> Any:
     """The first call for the metadata of the server ends with an error of its own, the next are answered."""
     if _once("grpc-metadata"):

@@ -118,7 +118,7 @@ def compresses_every_answer(original: Any, head: bytes, binary: Any) -> Response
     return Response(gzip.compress(bytes(answer.body), mtime=0), headers=kept | {"Content-Encoding": "gzip"})
 
 
-@fault("app.Service.infer", breaks=("OIP-ALIVE", "OIP-ANSWER"))
+@fault("app.Service.infer", breaks=("OIP-ALIVE-LEGAL", "OIP-ANSWER"))
 async def one_model_never_answers(original: Any, service: Any, http: Request) -> Response:
     """One model takes its requests and never answers."""
     if http.path_params["model"] == "emit":
@@ -128,7 +128,7 @@ async def one_model_never_answers(original: Any, service: Any, http: Request) ->
     return response
 
 
-@fault("app.Service.infer", breaks=("OIP-ALIVE", "OIP-ANSWER"))
+@fault("app.Service.infer", breaks=("OIP-ALIVE-LEGAL", "OIP-ANSWER"))
 async def one_model_stops_in_the_middle_of_its_answers(original: Any, service: Any, http: Request) -> Response:
     """Answers of one model are cut: the connection ends before their last bytes."""
     response: Response = await original(service, http)

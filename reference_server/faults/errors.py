@@ -26,7 +26,7 @@ def errors_as_plain_text(_original: Any, message: str, status: int, _headers: An
     return PlainTextResponse(message, status)
 
 
-@fault("app.error", breaks="OIP-ERROR")
+@fault("app.error", breaks=("OIP-ERROR", "OIP-ERROR-ELSEWHERE"))
 def errors_under_the_member_detail(_original: Any, message: str, status: int, _headers: Any = None) -> Response:
     """The text of an error is the member `detail`, as a web framework has it."""
     return JSONResponse({"detail": message}, status)

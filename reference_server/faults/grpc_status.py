@@ -120,7 +120,7 @@ def grpc_call_after_a_refusal_is_refused(original: Any, *arguments: Any) -> Any:
 _calls_lost: list[str] = []
 
 
-@fault("grpc_server.answer", breaks="OIP-ALIVE/grpc")
+@fault("grpc_server.answer", breaks="OIP-ALIVE-LEGAL/grpc")
 def grpc_strings_that_are_to_be_ranked_end_the_model(original: Any, models: Any, method: Any, octets: bytes) -> bytes:
     """A model that was asked for the classes of its strings has ended, and the next calls to it are lost."""
     if b"identity_bytes" in octets:

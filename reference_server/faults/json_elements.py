@@ -129,7 +129,7 @@ def strings_in_json_read_up_to_a_nul(original: Any, datatype: str, shape: Any, d
     return tensor
 
 
-@fault("tensors.decode_json", breaks="OIP-VALUE")
+@fault("tensors.decode_json", breaks=("OIP-VALUE", "BIN-SAME-AS-JSON-I"))
 def letters_beyond_sixteen_bits_replaced(original: Any, datatype: str, shape: Any, data: Any) -> Tensor:
     """A character of JSON data beyond 16 bits becomes two replacement characters."""
     beyond = re.compile("[\U00010000-\U0010ffff]")

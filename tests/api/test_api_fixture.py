@@ -41,7 +41,7 @@ def oip_models():
     return ["multi"]
 
 def test_conformance(oip_report):
-    assert oip_report.verdict == "conformant", oip_report
+    assert not oip_report.failures, oip_report
 """
 
 
@@ -87,7 +87,7 @@ def test_the_example_of_a_script(project: Path) -> None:
     (project / "example.py").write_text(examples()[0])
     run = subprocess.run([sys.executable, "example.py"], cwd=project, capture_output=True, text=True, check=False)
     assert (run.returncode, run.stderr) == (0, "")
-    assert run.stdout.endswith(" is conformant\n")
+    assert " is partial: " in run.stdout.splitlines()[0]
     assert (project / "conformance.html").is_file()
 
 

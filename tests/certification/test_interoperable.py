@@ -20,7 +20,9 @@ def test_it_is_verified_as_what_it_is(interoperable: Path, capsys: pytest.Captur
     assert main(["verify", str(interoperable)]) == 0
     said = capsys.readouterr().out.splitlines()
     assert said[0].startswith("verified: P 1 by V is interoperable under the profile classification, ")
-    assert said[1] == "every MUST about exchanges and the transport is met; of the others: OIP-REFUSAL is fail"
+    assert (
+        said[1] == "every MUST about exchanges and the transport is met; of the others, 1 MUST is not met: OIP-REFUSAL"
+    )
     note = (interoperable / "REPRODUCE.md").read_text()
     assert "certified as interoperable" in note
     assert "--conformance-gate=interoperable" in note
@@ -36,7 +38,7 @@ def test_it_is_not_conformant_by_its_manifest(
     assert main(["verify", str(tmp_path)]) == 1
     said = capsys.readouterr().out
     assert "refused: the verdict is nonconformant but interoperable: " in said
-    assert "refused: OIP-REFUSAL is fail" in said
+    assert "refused: 1 MUST is not met: OIP-REFUSAL" in said
 
 
 def test_it_is_not_certified_unless_it_is_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -61,11 +61,6 @@ def call_whole(found: Folder) -> None:
     coverage["of"] = coverage["met"]
 
 
-def leave_out_coverage(found: Folder) -> None:
-    found.manifest.update(coverage=None)
-    found.note = "n"
-
-
 FORGED: dict[str, tuple[Callable[[Folder], Any], str]] = {
     "called-conformant": (
         lambda found: found.manifest.update(standing="conformant", coverage=None),
@@ -76,7 +71,7 @@ FORGED: dict[str, tuple[Callable[[Folder], Any], str]] = {
         "refused: the verdict is partial: ",
     ),
     "without-coverage": (
-        leave_out_coverage,
+        lambda found: found.manifest.update(coverage=None),
         "manifest.json is no manifest: $",
     ),
     "more-than-was-judged": (
@@ -106,6 +101,8 @@ def test_nothing_makes_it_more_than_it_is(
     original = load(partial)
     forged = copy.deepcopy(Folder(original.report, {}, original.manifest))
     edit(forged)
+    if name == "without-coverage":
+        forged.note = "of what cannot be written"
     seal(forged, partial, tmp_path, with_har=False)
     assert main(["verify", str(tmp_path)]) == 1
     assert reason in capsys.readouterr().out

@@ -34,19 +34,19 @@ NO_MODEL, NOT_OFFERED, TOO_LARGE = ReasonKind.NO_MODEL, ReasonKind.NOT_OFFERED, 
     ("profile", "given", "expected"),
     [
         ("full", report("pass"), []),
-        ("full", report("fail"), ["A is fail"]),
-        ("full", report("known_failure"), ["A is known failure"]),
-        ("full", report("blocked", ReasonKind.SIMPLER_IS_WRONG), ["A is blocked"]),
-        ("full", report("not_applicable", ReasonKind.TOO_LARGE), ["A is not applicable"]),
+        ("full", report("fail"), ["1 MUST is not met: A"]),
+        ("full", report("known_failure"), ["1 MUST is known not to be met: A"]),
+        ("full", report("blocked", ReasonKind.SIMPLER_IS_WRONG), ["1 MUST is blocked: A"]),
+        ("full", report("not_applicable", ReasonKind.TOO_LARGE), ["1 MUST is not judged: A"]),
         ("full", report("advisory", level="SHOULD"), []),
         ("binary", report("fail", extension=RAW), []),
-        ("binary+raw", report("fail", extension=RAW), ["A is fail"]),
+        ("binary+raw", report("fail", extension=RAW), ["1 MUST is not met: A"]),
         ("binary", report("not_applicable", NOT_OFFERED, RAW, extension=BINARY), []),
-        ("full", report("not_applicable", NOT_OFFERED, RAW, extension=BINARY), ["A is not applicable"]),
+        ("full", report("not_applicable", NOT_OFFERED, RAW, extension=BINARY), ["1 MUST is not judged: A"]),
         ("classification", report("not_applicable", ReasonKind.NO_JSON_FORM, "cast_bf16_fp32"), []),
-        ("full", report("not_applicable", ReasonKind.NO_JSON_FORM, "cast_bf16_fp32"), ["A is not applicable"]),
+        ("full", report("not_applicable", ReasonKind.NO_JSON_FORM, "cast_bf16_fp32"), ["1 MUST is not judged: A"]),
         ("full", report("not_applicable", area="grpc"), []),
-        ("full", report("not_applicable", area="grpc", judged=(GRPC,)), ["A is not applicable"]),
+        ("full", report("not_applicable", area="grpc", judged=(GRPC,)), ["1 MUST is not judged: A"]),
     ],
 )
 def test_what_a_profile_demands(profile: str, given: Document, expected: list[str]) -> None:
@@ -82,5 +82,14 @@ def test_as_what_a_server_is_certified(
     assert standing("full", given | {"verdict": verdict, "interoperable": interoperable}, gate) == expected
 
 
+def test_many_musts_are_one_line_for_each_reason() -> None:
+    one = report("not_applicable")["requirements"][0]
+    entries = [*({**one, "id": f"N{k}"} for k in range(9)), {**one, "id": "F", "verdict": "fail"}]
+    assert unmet("full", report("pass") | {"requirements": entries}) == [
+        "9 MUSTs are not judged: N0, N1, N2, N3, N4, N5, N6, N7 and 1 more",
+        "1 MUST is not met: F",
+    ]
+
+
 def test_a_requirement_without_any_row_is_demanded() -> None:
-    assert unmet("binary", report("not_applicable") | {"rows": []}) == ["A is not applicable"]
+    assert unmet("binary", report("not_applicable") | {"rows": []}) == ["1 MUST is not judged: A"]

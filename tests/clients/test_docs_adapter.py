@@ -24,5 +24,5 @@ def test_the_adapter_of_the_docs_is_judged(tmp_path: Path) -> None:
     )
     assert run.returncode == 0, run.stdout
     assert "tritonclient.http" in run.stdout
-    assert " failed" not in run.stdout
+    assert run.stdout.rstrip().endswith(" rows, none failed")
     assert int(re.findall(r"(\d+) passed", run.stdout)[0]) > 30

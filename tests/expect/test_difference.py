@@ -10,7 +10,7 @@ import pytest
 from conformance.expect.difference import difference
 from conformance.wire.finding import Finding
 from conformance.wire.outputs import Output
-from conformance.wire.tensor import Tensor
+from conformance.wire.tensor import Tensor, decode
 
 LARGEST = {
     "FP16": 65504.0,
@@ -43,6 +43,19 @@ def test_nothing_finite_is_near_infinity(datatype: str, sign: int) -> None:
     assert differ(datatype, largest, -largest)
     assert not differ(datatype, infinite, infinite)
     assert not differ(datatype, largest, largest)
+
+
+# A NaN whose quiet bit is not set: a server that reads a tensor at the wrong place answers with any bits.
+SIGNALLING = {"FP16": b"\x01\x7c", "BF16": b"\xa0\x7f", "FP32": b"\0\0\xa0\x7f", "FP64": b"\1\0\0\0\0\0\xf0\x7f"}
+
+
+@pytest.mark.parametrize("datatype", SIGNALLING)
+def test_a_signalling_nan_is_compared_without_a_warning(datatype: str) -> None:
+    nan = Tensor("OUT", datatype, (1,), decode(datatype, (1,), SIGNALLING[datatype]))
+    one = Tensor.of("OUT", datatype, [1.0])
+    assert difference(nan, output(nan), b"", through_json=True) is None
+    assert difference(one, output(nan), b"", through_json=True) is not None
+    assert difference(nan, output(one), b"", through_json=True) is not None
 
 
 @pytest.mark.parametrize(

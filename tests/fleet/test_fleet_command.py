@@ -30,7 +30,7 @@ def test_the_example_of_the_page_works_as_it_stands(tmp_path: Path) -> None:
     assert "oip-conformance fleet fleet.toml -o fleet\n" in PAGE
     done = command(tmp_path, "fleet", "fleet.toml", "-o", "fleet")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.splitlines()[-2:] == ["index: fleet/index.html", "2 targets: 2 conformant"]
+    assert done.stdout.splitlines()[-2:] == ["index: fleet/index.html", "2 targets: 2 partial"]
     found = json.loads((tmp_path / "fleet" / "index.json").read_text())
     for target in found["targets"]:
         assert (tmp_path / "fleet" / target["folder"] / "report.html").is_file()
@@ -130,7 +130,7 @@ def test_a_signal_ends_the_fleet_with_all_its_children_and_an_index(half_silent:
     assert left
     assert not any(map(is_there, left))
     counts = index(half_silent)["counts"]
-    assert (counts["conformant"], counts["not_run"]) == (1, 1)
+    assert (counts["partial"], counts["not_run"]) == (1, 1)
 
 
 def test_a_fleet_that_was_killed_goes_on_where_it_was(half_silent: Path) -> None:

@@ -191,7 +191,7 @@ def test_nginx_that_compresses_and_keeps_connections_is_no_other_server(gateway:
         run = judge(tmp_path, url, "--conformance-profile=quick", "--conformance-report=r.json")
     assert run.returncode == 0, run.stdout
     report = report_of(tmp_path)
-    assert (report["verdict"], outcomes(tmp_path)) == ("conformant", {"pass", "observed"})
+    assert (report["verdict"], outcomes(tmp_path)) == ("partial", {"pass", "observed"})  # of the profile quick
     compressed = [c["observation"] for c in with_a_model(tmp_path) if c["check"] == "state.gzip-answer-is-the-answer"]
     assert compressed == ["gzip"] * 5
 

@@ -86,11 +86,11 @@ def told(does: Callable[[Wire], None]) -> tuple[str, list[Outcome]]:
     """Return why nothing can be judged, and what came of a few rows where something can."""
     subjects = Subjects(models=(MODEL,), with_roles=False)
     with hostile(None, does) as peer, Session(Target(Settings(peer.url, timeout=2.0))) as session:
-        subjects, reason = survey(session, subjects)
-        rows = [] if reason else collected_rows("quick", subjects=subjects)[:20]
+        subjects, nothing = survey(session, subjects)
+        rows = [] if nothing else collected_rows("quick", subjects=subjects)[:20]
         results = [session.judge(check, row) for check, row in rows]
     assert not any(result.is_for(ReasonKind.SUITE_FAILED) for result in results), results
-    return reason, [result.outcome for result in results]
+    return nothing.text() if nothing else "", [result.outcome for result in results]
 
 
 @pytest.mark.parametrize("lie", LIES.values(), ids=LIES)

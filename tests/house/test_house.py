@@ -70,16 +70,21 @@ def claims(_target: object) -> None:
     """Nothing at all."""
 
 
+def claims_more(_target: object) -> None:
+    """Nothing more."""
+
+
 ONE = Check("state.one", ("OIP-ALIVE",), None, (Row("a"), Row("b")), claims)
 
 
 @pytest.mark.parametrize(
     ("made", "names"),
     [
-        ([ONE, replace(ONE, id="state.other")], ""),
+        ([ONE, replace(ONE, id="state.other", body=claims_more), replace(ONE, id="grpc.one")], ""),
+        ([ONE, replace(ONE, id="state.other")], "state.one and state.other are both called claims, in "),
         ([replace(ONE, rows=(*ONE.rows, Row("a")))], "two rows are called state.one [a], in "),
         ([replace(ONE, rows=(Row(""), Row("")))], "two rows are called state.one, in "),
-        ([ONE, replace(ONE, id="state.other"), ONE], "two checks have the id state.one: "),
+        ([ONE, replace(ONE, id="state.other", body=claims_more), ONE], "two checks have the id state.one: "),
     ],
 )
 def test_what_cannot_be_told_apart_is_refused_by_name(made: list[Check], names: str) -> None:

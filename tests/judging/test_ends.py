@@ -14,6 +14,7 @@ from conformance.survey.survey import Survey
 from conformance.terms.check import Check, Row
 from conformance.terms.outcome import Outcome, ReasonKind
 from conformance.terms.result import CheckResult
+from conformance.terms.verdict import conclude
 from conformance.transport.exchange import Exchange, FailureKind, TransportFailure
 from conformance.transport.settings import Settings
 from conformance.transport.target import Target
@@ -44,6 +45,10 @@ def twice(target: Target) -> None:
     target.send(LIVE)
 
 
+def sending(target: Target) -> None:
+    target.send(LIVE)
+
+
 def looking(target: Target) -> None:
     expect(target.send(LIVE)).answered()
 
@@ -68,7 +73,7 @@ def told(result: CheckResult) -> str:
 
 
 GONE = f"{Outcome.ERROR} {ReasonKind.TARGET_LOST}"
-OWN, ALIVE = "fail OIP-ANSWER", "fail OIP-ALIVE"
+OWN, ALIVE, ALIVE_LEGAL = "fail OIP-ANSWER", "fail OIP-ALIVE", "fail OIP-ALIVE-LEGAL"
 
 
 @pytest.mark.parametrize(
@@ -82,8 +87,8 @@ OWN, ALIVE = "fail OIP-ANSWER", "fail OIP-ALIVE"
         # it looks, and asks for more before it says so
         ([ANSWERED, BROKEN], [looking, looking_twice, looking], ["pass", OWN, GONE], "state.1"),
         # all was answered, and nobody is there any more
-        ([ANSWERED, ANSWERED], [looking, looking, looking, looking], ["pass", "pass", ALIVE, GONE], "state.2"),
-        ([ANSWERED], [twice, looking], [ALIVE, GONE], "state.0"),
+        ([ANSWERED, ANSWERED], [looking, looking, looking, looking], ["pass", "pass", ALIVE_LEGAL, GONE], "state.2"),
+        ([ANSWERED], [twice, looking], [ALIVE_LEGAL, GONE], "state.0"),
         # a row that failed for what it was answered is not taken for the last
         ([ANSWERED, replace(ANSWERED, status=400)], [looking, looking, looking], ["pass", OWN, ALIVE], ""),
         # nothing was ever answered
@@ -99,13 +104,17 @@ def test_one_row_is_failed_for_the_end(
     assert reasons <= {"cannot connect to http://h: gone" + (f", since {since}" if since else "")}
 
 
-def test_to_end_is_never_a_matter_of_advice() -> None:
+@pytest.mark.parametrize(("own", "named"), [("HTTP-KEEPALIVE", ALIVE_LEGAL), ("OIP-TWICE", ALIVE)])
+def test_to_end_is_never_a_matter_of_advice(own: str, named: str) -> None:
     judge = Judge(Ending(ANSWERED, BROKEN), Survey(offered={"binary_tensor_data": "listed"}))
-    results = [
-        judge(Check("state.0", ("HTTP-KEEPALIVE",), None, (Row(""),), body), Row(""))
-        for body in (looking, twice, looking)
-    ]
-    assert list(map(told, results)) == ["pass", ALIVE, GONE]
+    results = [judge(Check("state.0", (own,), None, (Row(""),), body), Row("")) for body in (looking, twice, looking)]
+    assert list(map(told, results)) == ["pass", named, GONE]
+
+
+@pytest.mark.parametrize(("status", "interoperable"), [(200, False), (400, None)])
+def test_who_ends_after_an_answer_is_not_interoperable(status: int, interoperable: bool | None) -> None:
+    results = judged(Ending(ANSWERED, replace(ANSWERED, status=status)), looking, sending, looking)
+    assert conclude(results, lost="it is gone").interoperable is interoperable
 
 
 def test_no_row_is_failed_where_the_network_fails() -> None:

@@ -57,7 +57,7 @@ def test_a_failure_as_it_should_look() -> None:
     assert lines[2].startswith("      Requires  ")
     assert lines[3].startswith('      Source    Triton, Binary Tensor Data Extension, "Binary Tensor Request"')
     assert [lines[4]] == [f"                {source.url}" for source in ledger.requirement("BIN-ORDER-O").sources]
-    assert lines.pop(5) == "      Page      " + ledger.requirement("BIN-ORDER-O").link
+    assert lines.pop(5) == "      Explain   oip-conformance explain BIN-ORDER-O"
     without = block(result(unmet), "pytest --target-url=http://h", links=False)
     assert [*lines[:4], *lines[5:]] == without
     assert lines[5:8] == [

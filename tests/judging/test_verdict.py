@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from conformance.terms.coverage import Coverage, Gap, Why
 from conformance.terms.outcome import Outcome, Reason, ReasonKind
 from conformance.terms.result import CheckResult, Failure
-from conformance.terms.verdict import Verdict, conclude, of_extensions, of_requirements
+from conformance.terms.verdict import Verdict, conclude, of_extensions, of_requirements, sentence
 
 
 def result(outcome: Outcome, requirement: str = "BIN-ORDER-O", unmet: str | None = None, **fields: str) -> CheckResult:
@@ -38,6 +39,72 @@ def test_conclude(outcomes: list[Outcome], verdict: str, exit_status: int) -> No
     concluded = conclude([result(outcome) for outcome in outcomes])
     assert (concluded.verdict, concluded.exit_status()) == (verdict, exit_status)
     assert bool(concluded.why) == (verdict != "conformant")
+
+
+# What of a requirement of each level, and of each concern, has no model.
+GAP = Gap(1, (Why.NO_MODEL,), ("multi",))
+
+
+def gaps(*names: str) -> Coverage:
+    return Coverage(dict.fromkeys(names, GAP), unjudged=names, waiting=len(names))
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "coverage", "verdict", "statuses"),
+    [
+        ([PASS], Coverage(), "conformant", (0, 0, 0)),
+        ([PASS], gaps("BIN-ORDER-O"), "partial", (0, 6, 6)),
+        ([PASS], gaps("OIP-REFUSAL"), "partial", (0, 6, 0)),
+        ([PASS], gaps("BIN-BODY-LONG"), "conformant", (0, 0, 0)),  # a SHOULD
+        ([PASS, ADVISORY], gaps("BIN-ORDER-O"), "partial", (0, 6, 6)),
+        ([PASS, FAIL], gaps("BIN-ORDER-O"), "nonconformant", (1, 1, 1)),
+        ([PASS, BLOCKED], gaps("BIN-ORDER-O"), "incomplete", (6, 6, 6)),
+        ([PASS, ERROR], gaps("BIN-ORDER-O"), "incomplete", (6, 6, 6)),
+        ([NOT_APPLICABLE], gaps("BIN-ORDER-O"), "incomplete", (6, 6, 6)),
+        ([PASS], Coverage({"BIN-ORDER-O": Gap(1, (Why.NOT_RUN,))}), "conformant", (0, 0, 0)),  # `missing` says that
+    ],
+)
+def test_what_was_not_judged_makes_a_run_partial(
+    outcomes: list[Outcome], coverage: Coverage, verdict: str, statuses: tuple[int, int, int]
+) -> None:
+    found = conclude([result(outcome) for outcome in outcomes], coverage=coverage)
+    assert found.verdict == verdict
+    assert tuple(found.exit_status(gate) for gate in (None, "conformant", "interoperable")) == statuses
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "lost", "verdict", "why"),
+    [
+        ([PASS], None, "narrowed", ["1 of 3 rows, none failed"]),
+        ([NOT_APPLICABLE], None, "narrowed", ["1 of 3 rows, none failed"]),
+        ([], None, "narrowed", ["0 of 2 rows, none failed"]),
+        ([PASS, ADVISORY], None, "narrowed", ["2 of 4 rows, none failed"]),
+        ([FAIL], None, "nonconformant", ["1 row failed", "2 rows not run"]),
+        ([PASS, BLOCKED], None, "incomplete", ["1 row blocked", "2 rows not run"]),
+        ([PASS, ERROR], None, "incomplete", ["1 row in error", "2 rows not run"]),
+        ([PASS], "refused", "incomplete", ["the target is gone: refused"]),
+    ],
+)
+def test_a_run_that_the_user_narrowed_has_a_word_of_its_own(
+    outcomes: list[Outcome], lost: str | None, verdict: str, why: list[str]
+) -> None:
+    found = conclude([result(outcome) for outcome in outcomes], ["a[b]", "a[c]"], lost, is_narrowed=True)
+    assert (found.verdict, found.why) == (verdict, why)
+    assert found.interoperable is (False if verdict == "nonconformant" else None)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "interoperable", "said"),
+    [
+        ("conformant", True, "s is conformant"),
+        ("partial", None, "s is partial"),
+        ("partial", True, "s is partial but interoperable"),
+        ("nonconformant", True, "s is nonconformant but interoperable"),
+        ("narrowed", None, "s: narrowed run"),
+    ],
+)
+def test_who_is_what(verdict: str, interoperable: bool | None, said: str) -> None:
+    assert sentence("s", verdict, interoperable) == said
 
 
 def test_missing_checks_and_a_lost_target_are_never_conformant() -> None:

@@ -152,7 +152,7 @@ def test_nothing_is_read_where_everything_is_met(monkeypatch: pytest.MonkeyPatch
 def test_a_line_for_a_terminal() -> None:
     (found,) = looks_like(unmet("sizes.answer", "BIN-SIZE-O", "abcd"), PATTERNS)
     assert lines([found.to_dict()]) == [
-        "looks like  half-a-size: It is wrong (explains 4 of 4 unmet rows; `oip-conformance explain half-a-size`)"
+        "possible cause  half-a-size: It is wrong (explains 4 of 4 unmet rows; `oip-conformance explain half-a-size`)"
     ]
     assert lines([]) == []
 

@@ -77,21 +77,27 @@ def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
     assert list(broken(page)) == ["#two", "gone.md", "page.md#x"]
 
 
+@pytest.fixture
+def _public(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(links, "REPOSITORY", "https://host/project")
+
+
+@pytest.mark.usefixtures("_public")
 @on_each(ledger.load())
-def test_the_link_of_a_requirement_leads_to_its_heading(requirement_id: str) -> None:
-    path, _, place = ledger.requirement(requirement_id).link.rpartition(links.FOLDER)[2].partition("#")
+def test_the_url_of_a_requirement_leads_to_its_heading(requirement_id: str) -> None:
+    path, _, place = ledger.requirement(requirement_id).url.rpartition(links.FOLDER)[2].partition("#")
     assert place == requirement_id
     text = (FOLDER / path.removeprefix("/")).read_text(encoding="utf-8")
     heading = f"### {requirement_id}" if requirement_id.endswith(ledger.OVER_GRPC) else f"## {requirement_id}"
     assert text.count(f'<a id="{requirement_id}"></a>\n\n{heading}\n') == 1
 
 
-def test_the_link_is_a_url_where_the_project_has_a_repository(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert links.requirement_link("raw", "RAW-ONE-INPUT").endswith("docs/requirements/raw.md#RAW-ONE-INPUT")
+def test_a_page_has_a_url_where_the_project_has_a_repository(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(links, "REPOSITORY", "")
+    assert links.requirement_url("raw", "RAW-ONE-INPUT") == ""
     monkeypatch.setattr(links, "REPOSITORY", "https://host/project")
-    link = links.requirement_link("raw", "RAW-ONE-INPUT")
-    assert link == "https://host/project/blob/main/docs/requirements/raw.md#RAW-ONE-INPUT"
-    assert links.is_url(link)
+    url = links.requirement_url("raw", "RAW-ONE-INPUT")
+    assert url == "https://host/project/blob/main/docs/requirements/raw.md#RAW-ONE-INPUT"
 
 
 def test_the_repository_is_that_of_the_project() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from conformance.pages import explanations, subjects
 from conformance.pages.explanations import RenamedError, UnknownNameError, explain, renamed
-from conformance.terms import ledger
+from conformance.terms import ledger, links
 from conformance.transport import reference_faults
 from tests.support.tables import on_each, own_id
 
@@ -31,7 +31,14 @@ def test_a_requirement() -> None:
     assert [source.url in text for source in ledger.requirement("BIN-ORDER-I").sources] == [True, True]
     assert found["Note"] == ledger.requirement("BIN-ORDER-I").note
     assert "relations.inputs-in-any-order (1 row, with `--target-model`)" in found["Checks"]
-    assert found["Page"] == ledger.requirement("BIN-ORDER-I").link
+
+
+def test_a_requirement_names_its_page_where_that_has_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(links, "REPOSITORY", "")
+    assert "Page" not in labelled(explain("CLS-HIGHEST/grpc"))
+    monkeypatch.setattr(links, "REPOSITORY", "https://host/project")
+    found = labelled(explain("CLS-HIGHEST/grpc"))
+    assert found["Page"] == "https://host/project/blob/main/docs/requirements/classification.md#CLS-HIGHEST/grpc"
 
 
 def test_a_check() -> None:
@@ -114,7 +121,6 @@ def test_a_requirement_over_grpc_leads_to_and_fro() -> None:
     found = labelled(explain("cls-highest/GRPC"))
     assert found["Extension"] == "classification_grpc, area grpc"
     assert found["Statement"] == ledger.requirement("CLS-HIGHEST").statement
-    assert found["Page"].endswith("classification.md#CLS-HIGHEST/grpc")
     assert labelled(explain("CLS-HIGHEST"))["Over gRPC"] == "CLS-HIGHEST/grpc"
 
 

@@ -82,6 +82,13 @@ def test_folded_json_is_the_json_that_is_sent() -> None:
     [
         ("BIN-HEADER-TOO-LONG", ("HTTP status 400 to 499", '{"error": "..."}')),
         ("GRPC-SIZE-WRONG", ("any status but OK; INVALID_ARGUMENT fits best",)),
+        (
+            "BIN-HEADER-ON-EMPTY",
+            (
+                *("HTTP status 200", "<OUTPUT INT32 [2, 0], binary data, 0 bytes>"),
+                *("", "or a refusal:", "", "HTTP status 400 to 499", '{"error": "..."}'),
+            ),
+        ),
         ("CLS-LABEL", ("HTTP status 200", "<SCORES BYTES [4], in the JSON, classes>", f"  {CLASSES}")),
     ],
 )

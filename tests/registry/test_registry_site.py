@@ -32,7 +32,7 @@ ADVISED = CONFORMANT | {
 }
 INTEROPERABLE = CONFORMANT | {
     "verdict": "nonconformant",
-    "requirements": [*CONFORMANT["requirements"], requirement("OIP-REFUSAL", "MUST", "fail", url="https://u")],
+    "requirements": [*CONFORMANT["requirements"], requirement("OIP-REFUSAL", "MUST", "fail", url="")],
 }
 
 
@@ -126,6 +126,12 @@ def test_an_interoperable_one_is_shown_as_that(built: Path) -> None:
     (entry,) = (each for each in index_of(built)["certifications"] if each["standing"] == "interoperable")
     assert "4 interoperable valid" in text_of(built / "index.html")
     assert "Refusals that were not met OIP-REFUSAL: " in text_of(built / entry["page"])
+    assert 'href=""' not in (built / entry["page"]).read_text()  # the page of a requirement may have no address
+
+
+def test_advice_leads_to_the_page_of_its_requirement(built: Path) -> None:
+    (entry,) = (each for each in index_of(built)["certifications"] if each["folder"] == "a/valid")
+    assert '<a href="https://u"><code>BIN-LENGTH</code></a>' in (built / entry["page"]).read_text()
 
 
 def test_a_partial_one_is_shown_as_that_with_its_coverage(built: Path) -> None:

@@ -138,6 +138,6 @@ def test_what_a_run_looks_like_stands_above_what_to_fix() -> None:
     found = {"fault": "f-g", "requirement": "BIN-ORDER-O", "summary": "Writes `X` <b>.", "explains": 3, "of": 4}
     made = {**NONCONFORMANT, "looks_like": [found]}
     shown = text(parsed(made))
-    assert "Looks like f-g : Writes X <b>. 3 of 4 unmet rows" in shown
-    assert shown.index("Looks like") < shown.index("To fix")
-    assert "Looks like `f-g`: Writes `X` &lt;b&gt;. (3 of 4 unmet rows)" in page_markdown.render(view(made))
+    assert "Possible cause f-g : Writes X <b>. 3 of 4 unmet rows" in shown
+    assert shown.index("Possible cause") < shown.index("To fix")
+    assert "Possible cause: `f-g`: Writes `X` &lt;b&gt;. (3 of 4 unmet rows)" in page_markdown.render(view(made))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import lzma
 import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -126,6 +127,14 @@ THREE = [
     ("b.json", run("2026-02-01", "2", b="fail", suite="1")),
     ("c.json", run("2026-02-01", name="beta")),
 ]
+
+
+@pytest.mark.parametrize("render", [history_markdown.render, history_html.render])
+def test_a_word_of_the_counts_is_explained(render: Callable[[Sequence[Product]], str]) -> None:
+    assert "the requirement applies, and no row of it was judged" not in render(history(THREE))
+    assert "the requirement applies, and no row of it was judged" in render(
+        [only(run("2026-01-01", a="not_applicable"))]
+    )
 
 
 def test_the_markdown_page() -> None:

@@ -188,7 +188,7 @@ def test_advice_and_observations_and_what_is_not_judged_have_sections_of_their_o
     assert "too large for the target: HTTP 413: 1 row" in unjudged
     assert "no model for a role: 1 row about MUSTs. Deploy models" in unjudged
     assert "multi (1 MUST, 1 row)" in unjudged
-    assert "not judged BIN-ORDER-I : no model for the role multi; deploy multi" in unjudged
+    assert "not judged BIN-ORDER-I : no model fills the role that a row needs; deploy multi" in unjudged
     assert "2 MUSTs about which nothing can be said" in unjudged
 
 

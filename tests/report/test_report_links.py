@@ -1,4 +1,4 @@
-"""Every report leads from a requirement that is not met to its page: by a URL where there is one, else by a path."""
+"""Every report leads from a requirement that is not met to what explains it: a command, or the URL of its page."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from conformance.terms.verdict import of_requirements
 from tests.support.made_reports import NONCONFORMANT, check, failure, report, requirement
 
 REPOSITORY = "https://host/project"
-PATH = "docs/requirements/ordering.md#BIN-ORDER-O"
-URL = f"{REPOSITORY}/blob/main/{PATH}"
+URL = f"{REPOSITORY}/blob/main/docs/requirements/ordering.md#BIN-ORDER-O"
+COMMAND = "oip-conformance explain BIN-ORDER-O"
 
 
 @pytest.fixture
@@ -42,26 +42,25 @@ def unmet(check_id: str, requirement_id: str, outcome: Outcome = Outcome.FAIL) -
 # --- terminal ---------------------------------------------------------------------------------------------------------
 
 
-def pages_of(lines: Iterable[Line]) -> list[str]:
-    start = "      Page      "
+def commands_of(lines: Iterable[Line]) -> list[str]:
+    start = "      Explain   "
     return [line.text.removeprefix(start) for line in lines if line.text.startswith(start)]
 
 
-@pytest.mark.usefixtures("_public")
-def test_the_terminal_names_the_page_of_a_requirement_once() -> None:
+def test_the_terminal_names_the_command_that_explains_a_requirement_once() -> None:
     rows = [unmet("ordering.a", "BIN-ORDER-O"), unmet("ordering.b", "BIN-ORDER-O"), unmet("raw.c", "RAW-ONE-INPUT")]
-    assert pages_of(terminal_findings.failures(rows, "pytest")) == [URL, ledger.requirement("RAW-ONE-INPUT").link]
+    commands = [COMMAND, "oip-conformance explain RAW-ONE-INPUT"]
+    assert commands_of(terminal_findings.failures(rows, "pytest")) == commands
 
 
-@pytest.mark.usefixtures("_private")
-def test_advice_names_the_page_once() -> None:
+def test_advice_names_the_command_once() -> None:
     advised = [unmet(f"sizes.{name}", "BIN-BODY-LONG", Outcome.ADVISORY) for name in "ab"]
-    assert pages_of(terminal_findings.advice(advised)) == ["docs/requirements/sizes.md#BIN-BODY-LONG"]
+    assert commands_of(terminal_findings.advice(advised)) == ["oip-conformance explain BIN-BODY-LONG"]
 
 
-def test_a_row_that_is_blocked_has_no_page() -> None:
+def test_a_row_that_is_blocked_has_no_command() -> None:
     blocked = CheckResult("a.b", "", "A claim.", "a", "raw", Outcome.BLOCKED, ["RAW-ONE-INPUT"], message="because")
-    assert pages_of(terminal_findings.stuck([blocked.to_dict()])) == []
+    assert commands_of(terminal_findings.stuck([blocked.to_dict()])) == []
 
 
 # --- files ------------------------------------------------------------------------------------------------------------
@@ -70,8 +69,13 @@ def test_a_row_that_is_blocked_has_no_page() -> None:
 @pytest.mark.usefixtures("_public")
 def test_the_json_report_has_the_url_of_each_requirement() -> None:
     found = {entry["id"]: entry["url"] for party in ledger.Party for entry in of_requirements([], party)}
-    assert found == {entry.id: entry.link for entry in ledger.load().values() if not entry.is_of_robustness}
+    assert found == {entry.id: entry.url for entry in ledger.load().values() if not entry.is_of_robustness}
     assert found["BIN-ORDER-O"] == URL
+
+
+@pytest.mark.usefixtures("_private")
+def test_the_json_report_names_no_path_of_the_repository() -> None:
+    assert {entry["url"] for entry in of_requirements([])} == {""}
 
 
 @pytest.mark.usefixtures("_public")
@@ -81,11 +85,11 @@ def test_pages_link_to_the_url() -> None:
 
 
 @pytest.mark.usefixtures("_private")
-def test_pages_show_the_path_and_no_link_where_there_is_no_url() -> None:
+def test_pages_show_the_command_and_no_link_where_there_is_no_url() -> None:
     page = page_html.render(view(NONCONFORMANT))
-    assert f'<span class="page">{PATH}</span>' in page
+    assert f'<code class="page">{COMMAND}</code>' in page
     assert 'class="page" href' not in page
-    assert f'(Document, "S"; `{PATH}`)' in page_markdown.render(view(NONCONFORMANT))
+    assert f'(Document, "S"; `{COMMAND}`)' in page_markdown.render(view(NONCONFORMANT))
 
 
 @pytest.mark.usefixtures("_public")

@@ -101,7 +101,7 @@ def test_a_failure_in_markdown() -> None:
         "",
         "Bytes follow the JSON.",
         "",
-        '`BIN-ORDER-O` MUST: Bytes follow `outputs`. (Document, "S"; `docs/requirements/ordering.md#BIN-ORDER-O`)',
+        '`BIN-ORDER-O` MUST: Bytes follow `outputs`. (Document, "S"; `oip-conformance explain BIN-ORDER-O`)',
         "",
         "```text",
         "Sent      POST /v2, 164 bytes",

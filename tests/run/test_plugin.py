@@ -51,13 +51,16 @@ def narrowed(tmp_path_factory: pytest.TempPathFactory, reference: str) -> tuple[
     return folder, judge(folder, f"--target-url={reference}", "-k", ORDER, *written)
 
 
-def test_a_narrowed_run_keeps_the_status_of_pytest_and_says_incomplete(
+def test_a_narrowed_run_keeps_the_status_of_pytest_and_says_that_it_was_narrowed(
     narrowed: tuple[Path, CompletedProcess[str]],
 ) -> None:
     folder, run = narrowed
     assert run.returncode == 0
-    assert valid_report(folder / "r.json")["verdict"] == "incomplete"
-    assert "rows not run" in run.stdout.splitlines()[-1]
+    report = valid_report(folder / "r.json")
+    assert (report["verdict"], report["footer"]["complete"]) == ("narrowed", False)
+    last = rf"http://127.0.0.1:\d+: narrowed run, {len(report['rows'])} of \d+ rows, none failed"
+    assert re.fullmatch(last, run.stdout.splitlines()[-1])
+    assert "Deploy these roles" not in run.stdout
 
 
 def test_the_header_says_who_is_judged_on_what(narrowed: tuple[Path, CompletedProcess[str]], reference: str) -> None:
@@ -83,7 +86,7 @@ def test_the_protocol_is_judged_alone_where_it_is_asked_for(tmp_path: Path, smal
     assert run.returncode == 0, run.stdout[-2000:]
     assert "extensions  protocol (asked for)" in run.stdout
     last = run.stdout.splitlines()[-1]
-    assert last.startswith(f"{small} is conformant in the protocol beneath the extensions (")
+    assert last.startswith(f"{small} is partial in the protocol beneath the extensions: ")
     report = valid_report(tmp_path / "r.json")
     assert report["options"]["extensions"] == ["protocol"]
     assert report["target"]["extensions_offered"] == []
@@ -173,7 +176,10 @@ def test_a_server_that_ends_in_the_survey_is_nonconformant(tmp_path: Path) -> No
         run = judge(tmp_path, f"--target-url={url}", "--conformance-report=r.json")
     assert run.returncode == 1
     report = valid_report(tmp_path / "r.json")
-    assert [(check["check"], check["failure"]["requirement"]) for check in report["rows"]] == [(SURVEY, "OIP-ALIVE")]
+    assert [(check["check"], check["failure"]["requirement"]) for check in report["rows"]] == [
+        (SURVEY, "OIP-ALIVE-LEGAL")
+    ]
+    assert report["interoperable"] is False
     assert f"{url} is nonconformant: 1 row failed; cannot connect to {url}" in run.stdout.splitlines()[-1]
 
 

@@ -58,7 +58,7 @@ def test_what_failed_last_is_run_again_alone(
     mended = cached(tmp_path, f"--target-url={small}", "--lf", "--conformance-report=r.json", *workers)
     assert mended.returncode == 0
     assert {check["row"] for check in report_of(tmp_path)["rows"]} == failed
-    assert report_of(tmp_path)["verdict"] == "incomplete"
+    assert report_of(tmp_path)["verdict"] == "narrowed"
 
 
 @pytest.mark.parametrize("options", [("-x",), ("-x", "-n", "2"), ("--maxfail=1",)], ids=" ".join)

@@ -98,6 +98,21 @@ def test_other_options_than_those_of_the_recording_are_an_error(tmp_path: Path, 
     assert "1 error" in changed.stdout
 
 
+@pytest.mark.parametrize(
+    ("recorded_with", "options"), [(("--target-model=identity_int32",), ()), ((), ("--target-model=identity_int32",))]
+)
+def test_a_survey_that_was_not_recorded_is_one_line_that_names_the_options(
+    tmp_path: Path, small: str, recorded_with: tuple[str, ...], options: tuple[str, ...]
+) -> None:
+    own = ("-k", ANSWERS, QUICK)
+    judge(tmp_path, f"--target-url={small}", *own, *recorded_with, "--conformance-evidence=e")
+    run = judge(tmp_path, "--target-replay=e/run.har.xz", *own, *options)
+    assert run.returncode == 4, run.stdout[-2000:]
+    (line,) = [line for line in run.stderr.splitlines() if line]
+    assert line.startswith("ERROR: --target-replay: call 1 of survey was recorded with another path; ")
+    assert line.endswith(" ".join(("it was made with --conformance-profile=quick", *recorded_with)))
+
+
 def test_an_archive_has_every_exchange_and_no_secret(recorded: Path, reference: str) -> None:
     log = log_of(recorded)
     assert (log["version"], log["creator"]["name"]) == ("1.2", "oip-conformance")

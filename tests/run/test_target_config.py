@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,8 @@ def test_other_names_of_models_and_tensors_are_judged_alike(tmp_path: Path, rena
     run = judge(tmp_path, "--target-config=t.toml", "--conformance-profile=quick", "--conformance-report=r.json")
     assert run.returncode == 0, run.stdout[-3000:]
     report = json.loads((tmp_path / "r.json").read_text())
-    assert report["verdict"] == "conformant"
+    assert report["verdict"] == "partial"
+    assert report["why"][0] == "1 MUST not judged"
     assert report["target"]["roles"]["multi"] == f"{MODEL}multi"
     left_out = {check["check"] for check in report["rows"] if check["outcome"] == "not_applicable"}
     assert left_out == {"golden.valid-case-is-answered", "golden.invalid-case-is-refused"}
@@ -46,7 +48,9 @@ def test_a_map_is_the_whole_map(tmp_path: Path, reference: str) -> None:
     (tmp_path / "t.toml").write_text(f'url = "{reference}"\n[roles]\nidentity_int32 = "identity_int32"\n')
     run = judge(tmp_path, "--target-config=t.toml", "--conformance-profile=quick", "--conformance-report=r.json")
     assert json.loads((tmp_path / "r.json").read_text())["target"]["roles"] == {"identity_int32": "identity_int32"}
-    assert "MUSTs were therefore not judged" in run.stdout
+    shown = re.search(r"^Rows skipped because no model fills their role: (\d+)\. (.*)$", run.stdout, re.M)
+    assert shown is not None
+    assert re.fullmatch(r"MUSTs not judged because of that: \d+\.", shown[2])
     assert "\n      identity_fp16  " in run.stdout
 
 
@@ -67,6 +71,7 @@ def test_what_is_kept_back_is_not_sent_and_the_run_says_incomplete(tmp_path: Pat
     assert rows
     assert not any(row.startswith("INT64-") for row in rows)
     assert "is incomplete" in run.stdout.splitlines()[-1]
+    assert run.returncode == 6
 
 
 def test_the_example_of_the_readme_is_a_file_that_can_be_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -117,7 +117,7 @@ def test_all_models_of_a_server_that_lists_none(tmp_path: Path) -> None:
         run = judge(tmp_path, f"--target-url={url}", "--target-model=all")
     assert run.returncode == 6
     assert "lists no models" in run.stdout.splitlines()[-1]
-    assert run.stdout.splitlines()[-1].endswith("name them, with --target-model NAME")
+    assert run.stdout.splitlines()[-1].endswith("name the models to judge, --target-model NAME")
 
 
 def test_init_writes_a_table_for_each_model(tmp_path: Path) -> None:
@@ -283,6 +283,32 @@ def test_doctor_asks_models_one_by_one(tmp_path: Path) -> None:
     lines = done.stdout.splitlines()
     assert f'nobody              {url} serves no model nobody: HTTP 404: {{"error": "unknown"}}' in lines
     assert lines[-1].endswith(f"run {url} --target-model iris --target-extension=protocol")
+
+
+def test_doctor_of_a_server_without_a_list_of_models(tmp_path: Path) -> None:
+    class Unlisted(JsonOnly):
+        def do_GET(self) -> None:  # noqa: N802
+            self._answer(200 if self.path == "/v2" else 404, {"name": "small", "version": "1"})
+
+        def do_POST(self) -> None:  # noqa: N802
+            self._answer(404, {"error": "unknown"})
+
+    with serving(Unlisted) as url:
+        done = command(tmp_path, "doctor", url)
+    assert done.returncode == 6
+    assert done.stdout.splitlines() == [
+        "server              small 1; not live, not ready",
+        "lists               no extensions",
+        "binary_tensor_data  not tried: no model that answers requests",
+        "raw                 not tried: no model with one input",
+        "classification      not tried: no model with an output of numbers",
+        "models              the server lists none, at GET /v2/models or POST /v2/repository/index",
+        "roles               0 of 57 filled",
+        f"nothing to judge    {url} serves none of the suite's model roles (`oip-conformance roles` prints them), and"
+        " lists no models: to judge one that it serves, name it, --target-model NAME",
+        f"next                oip-conformance run {url} --target-model NAME, or deploy roles:"
+        " oip-conformance models export --help",
+    ]
 
 
 @pytest.mark.parametrize(

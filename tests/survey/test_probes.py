@@ -176,6 +176,22 @@ def test_answered_is_offered_refused_or_ignored_is_not(
     assert found.broken == []
 
 
+def test_what_no_model_can_be_asked_for_is_not_called_absent() -> None:
+    class Empty(JsonOnly):
+        """Serves no model."""
+
+        def do_GET(self) -> None:  # noqa: N802
+            self._answer(200 if self.path == "/v2" else 404, {"name": "empty"})
+
+        def do_POST(self) -> None:  # noqa: N802
+            self._answer(404, {"error": "unknown"})
+
+    found = survey_of(Empty)
+    assert set(found.refusals.values()) == {""}
+    assert found.absence("raw") == "not tried: no model with one input"
+    assert survey_of(JsonOnly).absence("raw").startswith("not offered: HTTP 400")
+
+
 def test_a_parameter_that_is_ignored_is_told_from_a_refusal() -> None:
     assert survey_of(Answering).refusals["classification"] == "its parameters are ignored"
     assert survey_of(RefusesOptions).refusals["classification"].startswith("HTTP 422")

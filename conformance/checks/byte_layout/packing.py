@@ -98,7 +98,7 @@ def _expect_behind_bools(target: Target, multi: Model, count: int, side: Side) -
     def is_wrong_behind_eight() -> bool:
         return not holds(lambda: _expect_right_behind_bools(target, multi, 8, side))
 
-    with blocked_where(is_wrong_behind_eight, "FP32 is wrong behind eight bytes, too"):
+    with blocked_where(is_wrong_behind_eight, "the FP32 tensor is wrong behind eight bytes, too"):
         _expect_right_behind_bools(target, multi, count, side)
 
 

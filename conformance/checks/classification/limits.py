@@ -93,7 +93,7 @@ def number_with_a_point(target: Target, model: Model) -> str:
         return f"refused: {reply.outcome()}"
     found = len(texts(reply, "SCORES"))
     if found != 2:
-        raise Unmet("2 classes or a refusal", classes_of(found), reply, requirement=TAKEN)
+        raise Unmet("2 classes, or a refusal with a 4xx status", classes_of(found), reply, requirement=TAKEN)
     return "taken for 2"
 
 

@@ -95,7 +95,9 @@ def input_against_the_metadata_alters_no_tensor(target: Target, model: Model, co
     def is_wrong_as_usual() -> bool:
         return not holds(lambda: _expect_values(target.send(usual, fresh=True), expected))
 
-    with blocked_where(is_wrong_as_usual, "with the model's own datatype and shape it is answered wrongly, too"):
+    with blocked_where(
+        is_wrong_as_usual, "the request is answered wrongly with the model's own datatype and shape, too"
+    ):
         _expect_values(reply, expected)
     return "taken, with the same values"
 

@@ -71,7 +71,7 @@ def repeated_tensor_alters_none(target: Target, model: Model, make: Twice) -> st
         return not holds(lambda: _expect_all(once, model.expected(model.sample())))
 
     wrong = [unmet for expected in candidates if (unmet := _unmet(reply, expected))]
-    with blocked_where(is_wrong_once, "with each tensor once it is answered wrongly, too"):
+    with blocked_where(is_wrong_once, "the request is answered wrongly with each tensor once, too"):
         if len(wrong) == len(candidates):
             raise wrong[0]
     return f"{len(reply.answer.outputs)} outputs"

@@ -13,18 +13,18 @@ from conformance.transport.peer import Peer
 STATUS = "OIP-ERROR-STATUS"
 
 
-@check("errors.nothing-breaks-in-the-survey", answers=("OIP-ALIVE", STATUS), of_survey=True)
+@check("errors.nothing-breaks-in-the-survey", answers=("OIP-ALIVE-LEGAL", STATUS), of_survey=True)
 @check(
     "grpc.nothing-breaks-in-the-survey",
-    answers=("OIP-ALIVE/grpc", "OIP-ERROR-STATUS/grpc"),
+    answers=("OIP-ALIVE-LEGAL/grpc", "OIP-ERROR-STATUS/grpc"),
     of_survey=True,
     over=(GRPC,),
 )
 def nothing_breaks_in_the_survey(target: Peer) -> None:
     """What a server is asked before it is judged, it answers or refuses."""
     for one in sorted(target.broken_before, key=lambda found: (not found.lost, found.is_manner)):
-        what = "a refusal with a status for what the client got wrong" if one.is_manner else "an answer or a refusal"
-        raise Unmet(what, _told(one), one.reply, requirement=STATUS if one.is_manner else attribution.of_broken(one))
+        requirement = STATUS if one.is_manner else attribution.of_broken(one)
+        raise Unmet(one.expected, _told(one), one.reply, requirement=requirement)
 
 
 def _told(found: Broken) -> str:

@@ -34,7 +34,7 @@ def expect_undescribed(reply: Reply, method: str, fault: str) -> None:
     """Expect a refusal; ModelReady may say that what there is not is not ready, too."""
     if reply.succeeded and method == "ModelReady":
         if getattr(response(reply.body, method), "ready", False):
-            raise Unmet(f"ready: false for {fault}, or a refusal", "ready: true", reply)
+            raise Unmet(f"ready: false for {fault}, or a status other than OK", "ready: true", reply)
         return
     expect(reply).refused(fault)
 

@@ -73,7 +73,7 @@ def typed_inputs_go_by_their_names(target: GrpcTarget, model: Model, order: Sequ
         usual = target.infer(model.request(tensors, send="json"))
         return not holds(lambda: expect_right(usual, model, tensors))
 
-    with blocked_where(is_wrong_in_order, "in the order of the metadata they are wrong, too"), about(None):
+    with blocked_where(is_wrong_in_order, "in the order of the metadata the inputs are wrong, too"), about(None):
         expect_right(target.infer(model.request(listed, send="json")), model, tensors)
 
 

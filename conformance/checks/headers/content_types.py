@@ -55,7 +55,7 @@ def content_type_of_something_else_alters_nothing(
     reply = target.send(message.with_header("Content-Type", content_type), fresh=True)
     if is_refused(target, model, reply):
         return f"refused with {reply.status}"
-    also_wrong = "under its own type it is answered wrongly, too"
+    also_wrong = "the request is answered wrongly under its own type, too"
     with blocked_where(lambda: not _is_right(target, message, expected), also_wrong), about("OIP-CONTENT-TYPE-OTHER"):
         expect(reply).tensors(expected)
     return "answered"

@@ -103,7 +103,7 @@ def _expect_behind(target: Target, multi: Model, strings: Sequence[str]) -> None
     expect(reply).tensors([tensor for tensor in multi.expected(tensors) if tensor.name == "OUT_BOOL"])
 
 
-_BEHIND_ASCII = "behind ASCII they are wrong, too"
+_BEHIND_ASCII = "the tensors are wrong behind ASCII, too"
 
 
 CASES = ("inference-header-content-length", "INFERENCE-HEADER-CONTENT-LENGTH", "iNfErEnCe-HeAdEr-CoNtEnT-lEnGtH")
@@ -119,7 +119,9 @@ def inference_header_in_any_case(target: Target, model: Model, name: str, make: 
     message = make(model)
     respelled = message.with_header(INFERENCE_HEADER, None).with_header(name, str(message.json_length))
     reply = target.infer(respelled)
-    with blocked_where(lambda: not target.infer(message).succeeded, "in the usual spelling it is not answered either"):
+    with blocked_where(
+        lambda: not target.infer(message).succeeded, "the request is not answered in the usual spelling, either"
+    ):
         expect(reply).answered()
 
 

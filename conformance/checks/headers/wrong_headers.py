@@ -23,13 +23,23 @@ def impossible_length_is_refused(target: Target, model: Model, refusal: Refusal)
     "headers.request-without-a-length-is-refused-or-right", answers=("BIN-HEADER-MISSING-SAFE", "BIN-HEADER-MISSING")
 )
 @rows(*refusal_rows(WITHOUT))
+def request_without_a_length_is_refused_or_right(target: Target, model: Model, refusal: Refusal) -> None:
+    """A request whose inference header is missing is never misread."""
+    expect_refused(target, model, refusal)
+
+
 @check(
     "headers.wrong-length-of-json-alone-is-refused-or-right",
     answers=("BIN-HEADER-WRONG-ON-JSON-SAFE", "BIN-HEADER-WRONG-ON-JSON"),
 )
 @rows(*refusal_rows(NEEDLESS))
+def wrong_length_of_json_alone_is_refused_or_right(target: Target, model: Model, refusal: Refusal) -> None:
+    """A request of JSON alone, whose inference header is needless and wrong, is never misread."""
+    expect_refused(target, model, refusal)
+
+
 @check("headers.odd-spelling-of-the-length-is-refused", answers=("BIN-HEADER-SPELLING-SAFE", "BIN-HEADER-SPELLING"))
 @rows(*refusal_rows(LAX))
 def odd_spelling_of_the_length_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
-    """A request whose inference header is missing, needless and wrong, or not spelled in plain digits, is never misread."""
+    """A request whose inference header is not spelled in plain digits is never misread."""
     expect_refused(target, model, refusal)

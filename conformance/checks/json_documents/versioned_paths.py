@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from conformance.checks.support.classes import texts
+from conformance.checks.support.versions import default_version, named_version
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import NotApplicable, Unmet, about, blocked_where, holds
 from conformance.roles.model import Make, Model
@@ -76,25 +77,29 @@ def path_with_a_version_does_the_same(target: Target, model: Model, make: Make, 
     def is_wrong_without() -> bool:
         return not holds(lambda: right(target.send(make(plain), fresh=True), plain))
 
-    with blocked_where(is_wrong_without, "it is answered wrongly at the path without a version, too"), about(None):
+    with (
+        blocked_where(is_wrong_without, "the request is answered wrongly at the path without a version, too"),
+        about(None),
+    ):
         right(reply, versioned)
-    named = (reply.answer.document or {}).get("model_version")
+    named = named_version(reply)
     # Its type is for a check of its own; and a version of the user's own that is not listed may be an alias of another.
     if versioned.version in listed and isinstance(named, str) and named not in ("", versioned.version):
         raise Unmet(f"model_version {shown(versioned.version)}, or none", shown(named), reply)
 
 
 def _with_a_version(target: Target, model: Model) -> tuple[Model, list[str]]:
-    """Return the model under its own version, or the first that its metadata list, and those that they list.
+    """Return the model under the version that it answers by without one, and those that its metadata list.
 
     Raises:
-        NotApplicable: none is listed, or a plain request is not answered there: these paths are optional.
+        NotApplicable: nobody says which that is, or a plain request is not answered there: these paths are optional.
     """
     listed = (target.get(replace(model, version="").path).answer.document or {}).get("versions")
     versions = [version for version in listed if isinstance(version, str)] if isinstance(listed, list) else []
-    if not (model.version or versions):
-        raise NotApplicable(f"no version of {model.name} is listed")
-    versioned = replace(model, version=model.version or versions[0])
+    own = model.version or default_version(target, model, versions)
+    if not own:
+        raise NotApplicable(f"by which version {model.name} answers is not said: its metadata list {shown(versions)}")
+    versioned = replace(model, version=own)
     if not target.send(versioned.request(send="json").message(), fresh=True).succeeded:
         raise NotApplicable(f"a plain request to {versioned.infer_path} is not answered")
     return versioned, versions

@@ -74,7 +74,7 @@ def inputs_without_elements_change_no_order(target: Target, multi: Model, order:
         return "no inputs without elements are taken, as JSON either"
     full = _in_order(_tensors(multi), order)
     with blocked_where(
-        lambda: not is_right(target, multi, full, "read"), "they are wrong where all have elements, too"
+        lambda: not is_right(target, multi, full, "read"), "the inputs are wrong where all have elements, too"
     ):
         filled = [tensor for tensor in multi.expected(tensors) if tensor.elements]
         expect_together(reply, target, [tensor for tensor in tensors if tensor.elements], filled, "read")

@@ -22,7 +22,7 @@ OUTPUTS = ("OUT_INT64", "OUT_BOOL", "OUT_FP32", "OUT_BYTES")
 Names = tuple[str, ...]
 
 
-_ALL_BINARY = "they are wrong where all are binary data, too"
+_ALL_BINARY = "the tensors are wrong where all are binary data, too"
 
 
 def _label(order: Names, binary: Names | None = None) -> str:

@@ -46,4 +46,5 @@ def empty_body(target: Target, model: Model) -> str:
     actual = f"{safe(output.datatype, 20)} {shown_shape(output.shape)}"
     if not is_right_alone(target, _nothing(model), "written"):
         raise Blocked(f"such an output is written wrong in any answer: {actual}")
-    raise Unmet("no elements, an empty string, or a refusal", actual, reply, requirement="RAW-ONE-VARIABLE")
+    expected = "no elements, an empty string, or a refusal with a 4xx status"
+    raise Unmet(expected, actual, reply, requirement="RAW-ONE-VARIABLE")

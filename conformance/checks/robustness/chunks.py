@@ -94,5 +94,5 @@ def trailer_is_no_header(target: Target, model: Model, at_once: bool) -> None:
     with withstanding(target, model):
         reply = target.send_in_pieces(message, [], chunks=FALSE_TRAILER, at_once=at_once)
         if not is_declined(reply):
-            with blocked_where(is_wrong_without, "in chunks without a trailer it is answered wrongly, too"):
+            with blocked_where(is_wrong_without, "the request is answered wrongly in chunks without a trailer, too"):
                 expect(reply).tensors(expected)

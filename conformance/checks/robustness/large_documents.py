@@ -83,6 +83,12 @@ ROWS = (
 
 @check("robustness.large-document-is-answered-or-refused", answers="ROBUST-LARGE", role="identity_int32", infers=False)
 @rows(*ROWS)
+def large_document_is_answered_or_refused(target: Peer, model: Model, name: str, make: Make) -> None:
+    """A request that is deep, long or of many parts is answered or refused in time, or the connection is closed."""
+    with withstanding(target, model):
+        expect_settled(target.send(make(model), fresh=True), name)
+
+
 @check(
     "robustness.large-message-is-answered-or-refused",
     answers="ROBUST-LARGE/grpc",
@@ -99,8 +105,8 @@ ROWS = (
     _row("shape-of-100000-dimensions", lambda model: infer_message(model.request(), _long_shape)),
     _row("groups-100000-deep", lambda model: infer_message(model.request()).with_body(b"\x0b" * DEEP), dangerous=True),
 )
-def large_document_is_answered_or_refused(target: Peer, model: Model, name: str, make: Make) -> None:
-    """A request that is deep, long or of many parts is answered or refused in time, or the connection is closed."""
+def large_message_is_answered_or_refused(target: Peer, model: Model, name: str, make: Make) -> None:
+    """A call that is deep, long or of many parts is answered or refused in time, or the connection is closed."""
     with withstanding(target, model):
         expect_settled(target.send(make(model), fresh=True), name)
 

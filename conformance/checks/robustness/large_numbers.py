@@ -96,6 +96,12 @@ def _counted_call(count: int) -> Make:
     _row("inference-header-of-minus-0", _headed("-0"), "identity_int32", BINARY),
     _row("inference-header-of-4000-digits", _headed("9" * 4000), "identity_int32", BINARY),
 )
+def number_beyond_all_is_answered_or_refused(target: Peer, model: Model, name: str, make: Make) -> None:
+    """A request with a number beyond 31, 32, 63 or 64 bits is answered or refused in time, or the connection closed."""
+    with withstanding(target, model):
+        expect_settled(target.send(make(model), fresh=True), f"a request with {name}")
+
+
 @check(
     "robustness.number-beyond-all-is-answered-or-refused-over-grpc",
     answers="ROBUST-NUMBERS/grpc",
@@ -109,7 +115,7 @@ def _counted_call(count: int) -> Make:
         for bits in (31, 32, 62)
     ],
 )
-def number_beyond_all_is_answered_or_refused(target: Peer, model: Model, name: str, make: Make) -> None:
-    """A request with a number beyond 31, 32, 63 or 64 bits is answered or refused in time, or the connection closed."""
+def number_beyond_all_is_answered_or_refused_over_grpc(target: Peer, model: Model, name: str, make: Make) -> None:
+    """A call with a number beyond 31, 32, 63 or 64 bits is answered or refused in time, or the connection closed."""
     with withstanding(target, model):
         expect_settled(target.send(make(model), fresh=True), f"a request with {name}")

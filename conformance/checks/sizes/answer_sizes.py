@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from conformance.expect.difference import difference
 from conformance.expect.expectation import Expectation, expect
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
+from conformance.wire.finding import DecodeError
+from conformance.wire.json_data import from_json
 from conformance.wire.outputs import Output
 from conformance.wire.request import ABSENT
 from conformance.wire.request import Output as Wanted
+from conformance.wire.tensor import Tensor
 
 # --- answers -----------------------------------------------------------------------------------------------------
 
@@ -89,14 +95,32 @@ FORMS = (
 )
 
 
-@check("sizes.binary-output-has-no-data", answers="BIN-SIZE-WITHOUT-DATA")
+@check("sizes.binary-output-has-no-data", answers=("BIN-SIZE-WITHOUT-DATA", "BIN-SAME-AS-JSON-O"))
 @rows(*FORMS)
 def binary_output_has_no_data(target: Target, model: Model) -> None:
-    """An output asked for as binary data comes without `data` in the JSON."""
+    """An output asked for as binary data comes without `data` in the JSON; data that come as well are the same."""
     names = [spec.name for spec in model.role.outputs]
     reply = target.infer(model.request(send="json", outputs=[Wanted(n, k % 2 == 0) for k, n in enumerate(names)]))
-    for name in names[::2]:
-        _expect_free(expect(reply), expect(reply).output(name), "data-and-size")
+    outputs = [expect(reply).output(name) for name in names[::2]]
+    for output in outputs:
+        _expect_same_data(reply, output)
+    for output in outputs:
+        _expect_free(expect(reply), output, "data-and-size")
+
+
+def _expect_same_data(reply: Reply, output: Output) -> None:
+    """Expect that `data` beside a size hold the tensor that the binary data are."""
+    data = (reply.answer.document or {})["outputs"][output.index].get("data")
+    if not data or not output.binary or output.array is None or output.shape is None:
+        return
+    must = expect(reply, "BIN-SAME-AS-JSON-O")
+    try:
+        as_json = replace(output, array=from_json(output.datatype, output.shape, data), span=None, binary=False)
+    except DecodeError as error:
+        raise must.unmet(f"{output.name} as its binary data are", error.finding.described) from None
+    right = Tensor(output.name, output.datatype, output.shape, output.array)
+    if found := difference(right, as_json, reply.body):
+        raise must.unmet(f"data as the binary data are: {found.expected}", found.actual)
 
 
 @check("sizes.json-output-has-data-and-no-size", answers="BIN-DATA-WITHOUT-SIZE")

@@ -114,7 +114,7 @@ def _judge_coded(target: Target, model: Model, plain: Sent, coding: str, *, chun
             lambda: expect(target.send_in_pieces(message, places, chunks=PLAIN)).tensors(expected)
         )
 
-    with blocked_where(is_wrong_uncoded, "in chunks it is answered wrongly without the coding, too"):
+    with blocked_where(is_wrong_uncoded, "the request is answered wrongly in chunks without the coding, too"):
         expect(reply, "HTTP-CODING-I").tensors(expected)
     return "decoded"
 

@@ -66,6 +66,9 @@ def go_ahead_comes_without_the_body(
             lambda: expect(target.send_in_pieces(message, (), chunks=chunks)).tensors(expected)
         )
 
-    with blocked_where(is_wrong_without, "in chunks it is answered wrongly without Expect, too"), about("HTTP-EXPECT"):
+    with (
+        blocked_where(is_wrong_without, "the request is answered wrongly in chunks without Expect, too"),
+        about("HTTP-EXPECT"),
+    ):
         expect(reply).tensors(expected)
     return str(given)

@@ -20,10 +20,10 @@ WRONG_LENGTH = (
 # requirement -> the findings that show it unmet
 FRAMING: Mapping[str, tuple[str, ...]] = {
     "BIN-SIZE-O": ("size-not-integer", "size-negative", "size-beyond-body", "size-mismatch"),
-    "BIN-SIZE-WITHOUT-DATA": ("data-and-size",),
     "BIN-BODY-O": ("trailing-bytes",),
     "BIN-HEADER-O": ("inference-header-missing",),
     "BIN-HEADER-IN-BYTES": WRONG_LENGTH,
+    "BIN-SIZE-WITHOUT-DATA": ("data-and-size",),  # advice, behind what fails
 }
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any
 
+from conformance.checks.support.versions import default_version
 from conformance.checks.walk import blame_over_grpc, company, own_steps
 from conformance.checks.walk.alone import FORM_AXES, Lead, single_values, with_plain_ones
 from conformance.checks.walk.axes import is_heavy
@@ -226,9 +227,9 @@ _OTHERS: Mapping[str, Callable[[InferRequest], Message]] = {
 
 
 def _version(target: GrpcTarget, model: Model) -> str:
-    """Return a version of the model that its metadata list; empty where they list none."""
+    """Return the version that the model answers by without one, where its metadata list it; else an empty one."""
     if model.version:
         return model.version
     reply = target.call("ModelMetadata", name=model.name)
     message = response(reply.body, "ModelMetadata") if reply.succeeded else None
-    return str(message.versions[0]) if message is not None and message.versions else ""
+    return default_version(target, model, list(message.versions)) if message is not None else ""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
+from conformance.checks.support.versions import default_version
 from conformance.checks.walk import own_steps
 from conformance.checks.walk.alone import FORM_AXES, Lead, single_values, with_plain_ones
 from conformance.checks.walk.axes import KINDS, NEUTRAL, is_excluded, is_heavy
@@ -150,11 +151,12 @@ def other_model(target: Target, model: Model) -> Model | None:
 
 
 def _version(target: Target, model: Model) -> str:
-    """Return a version of the model that its metadata list; empty where they list none."""
+    """Return the version that the model answers by without one, where its metadata list it; else an empty one."""
     if model.version:
         return model.version
     reply = target.send(Message(model.path, method="GET"))
     document = parse(reply.body).value if reply.succeeded else None
     listed = document.get("versions") if isinstance(document, dict) else None
-    first = listed[0] if isinstance(listed, list) and listed else ""
-    return first if isinstance(first, str) and first.isalnum() else ""
+    versions = [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
+    found = default_version(target, model, versions)
+    return found if found.isalnum() else ""

@@ -44,7 +44,7 @@ class Sender:
         if earlier := company.before(step, main):
             reply = self.target.send_in(*earlier, fresh=anew)
             if reply.status is None:
-                raise Unmet("an answer to the request before, or a refusal", reply.outcome(), reply)
+                raise Unmet("an answer to the request before, or a refusal with a 4xx status", reply.outcome(), reply)
             self.answers.add(hash(reply.body))
             anew = False
         beside = company.beside(step, model, self.other, salt)

@@ -25,8 +25,8 @@ def reasons(found: Ran) -> set[str]:
 
 def test_an_adapter_that_dies_is_an_error_of_its_rows_with_its_last_words(tmp_path: Path) -> None:
     found = ran(tmp_path, option(small("dies")), *FEW, *reports("r.json"))
-    assert found.status == 1
-    assert found.last.startswith("small 1.2 is incomplete: ")
+    assert found.status == INCOMPLETE
+    assert found.last.startswith("small 1.2 is incomplete: 13 rows in error; ")
     assert "      | the library\\x1b[31m has crashed" in found.lines
     assert reasons(found) == {"adapter_broke"}
     assert {check["failure"] for check in found.report["rows"] if check["outcome"] == "error"} == {None}

@@ -30,7 +30,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     """A whole run on two workers, each with an adapter and a peer of its own."""
     folder = tmp_path_factory.mktemp("whole")
     files = [*reports(*REPORTS), "--conformance-evidence=evidence", "--junitxml=j.xml"]
-    return ran(folder, option(HONEST), "-n", "2", "--conformance-profile=quick", *files)
+    return ran(folder, option(HONEST), "-n", "2", *files)
 
 
 def test_a_right_client_is_conformant(whole: Ran) -> None:
@@ -44,7 +44,7 @@ def test_the_header_says_which_client_is_judged_and_how(whole: Ran) -> None:
     assert shown["client"] == "honest 1 (Python)"
     assert shown["adapter"] == shlex.join(HONEST)
     assert shown["transports"] == "http, grpc"
-    assert shown["profile"] == "quick"
+    assert shown["profile"] == "certify"
 
 
 def test_its_report_is_about_a_client(whole: Ran) -> None:

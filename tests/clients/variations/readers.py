@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from tests.clients.alterations import Original, variation
-from tests.clients.honest.asked import Asked, Class, Tensor
+from tests.clients.honest.asked import Asked, Class, MalformedError, Tensor
 from tests.clients.honest.lines import Client
 from tests.clients.honest.tensors import elements, packed, strings
 
@@ -97,6 +97,14 @@ def no_raw_and_no_codings(original: Original, client: Client, one: Asked, timeou
 @variation("answer.expect_own", "grpc_answer.expect_own")
 def missing_outputs_passed_over(_original: Original, *_arguments: object) -> None:
     """An output that was asked for and does not come is left out, without an error."""
+
+
+@variation("answer.parsed")
+def nul_in_json_refused(original: Original, text: bytes) -> dict[str, Any]:
+    """An answer with NUL in a string of its JSON gives the caller an error: the parser has a limit."""
+    if b"\\u0000" in text:
+        raise MalformedError("a NUL in a string")
+    return dict(original(text))
 
 
 @variation("lines.shown_tensor")

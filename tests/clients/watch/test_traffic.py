@@ -170,11 +170,11 @@ def test_a_raw_request_is_shown_where_its_tensor_is_wrong() -> None:
     ("requests", "stopped", "verdict", "complete"),
     [
         ((), "", "incomplete", False),
-        ((sent(1),), "", "conformant", True),
+        ((sent(1),), "", "partial", True),  # it says nothing of how answers are read
         ((sent(1),), "interrupted", "incomplete", False),
         ((sent(1, length=1),), "", "nonconformant", True),
         ((sent(1, length=1),), "interrupted", "nonconformant", False),
-        ((called(1),), "", "conformant", True),
+        ((called(1),), "", "partial", True),
     ],
 )
 def test_the_verdict_is_by_the_rules_for_servers(
@@ -183,7 +183,15 @@ def test_the_verdict_is_by_the_rules_for_servers(
     conclusion = of_watch(traffic(*requests).results(), None, stopped)
     assert conclusion.verdict.verdict == verdict
     assert conclusion.is_complete is complete
-    assert bool(conclusion.verdict.why) is (verdict != "conformant")
+    assert conclusion.verdict.why
+    assert conclusion.coverage.has_gap is bool(requests)
+
+
+@pytest.mark.parametrize(("request_", "interoperable"), [(sent(1), None), (sent(1, length=1), False)])
+def test_a_watch_that_was_cut_short_knows_who_is_not_interoperable(
+    request_: Recorded, interoperable: bool | None
+) -> None:
+    assert of_watch(traffic(request_).results(), None, "interrupted").verdict.interoperable is interoperable
 
 
 @pytest.mark.parametrize(

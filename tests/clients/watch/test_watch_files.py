@@ -9,7 +9,7 @@ import pytest
 
 from conformance.commands.main import main
 from conformance.report.reading import read
-from conformance.terms import ledger
+from conformance.terms import ledger, verdict
 from conformance.transport.har import NAME
 from tests.clients.watch.programs import BROKEN_WITH_SECRETS, GOOD, SECRET, WITH_SECRETS, WRONG_LENGTH, WRONG_TYPE, bare
 from tests.support.recordings import archive_of
@@ -101,6 +101,37 @@ def test_a_recording_gives_the_same_verdict(
     assert main(["replay", str(folder)]) == status
     assert capsys.readouterr().out.partition("= clients =")[2] == first
     assert main(["replay", str(folder / NAME)]) == status
+
+
+@pytest.mark.parametrize(
+    ("requests", "gate", "status"),
+    [
+        ((GOOD,), "interoperable", 0),
+        ((GOOD, WRONG_LENGTH), "conformant", 1),
+        ((GOOD, WRONG_LENGTH), "interoperable", 0),
+    ],
+)
+def test_the_gate_decides_the_exit_status_of_a_watch_and_of_its_recording(
+    requests: tuple[str, ...], gate: str, status: int, upstream: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verdict, "OF_INTEROPERABILITY", (ledger.Concern.TRANSPORT,))  # as if its MUST were none of them
+    asked = f"--conformance-gate={gate}"
+    assert watch(upstream, *requests, options=(asked, f"--conformance-evidence={tmp_path / 'left'}")) == status
+    assert main(["replay", asked, str(tmp_path / "left")]) == status
+
+
+def test_a_baseline_takes_the_gate(upstream: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verdict, "OF_INTEROPERABILITY", (ledger.Concern.TRANSPORT,))
+    known = tmp_path / "known.toml"
+    update = (f"--conformance-baseline={known}", "--conformance-update-baseline")
+    assert watch(upstream, GOOD, options=update) == 0
+    assert watch(upstream, GOOD, WRONG_LENGTH, options=update[:1]) == 1
+    assert watch(upstream, GOOD, WRONG_LENGTH, options=(*update[:1], "--conformance-gate=interoperable")) == 0
+
+
+def test_the_evidence_of_rows_has_no_verdict_for_a_gate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["replay", "--conformance-gate=interoperable", str(tmp_path)]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
 
 
 def test_a_recording_that_was_cut_is_one_line(

@@ -136,6 +136,20 @@ async def busy_is_a_refusal(original: Any, service: app.Service, http: Any) -> R
     return found
 
 
+_loaded: set[str] = set()
+
+
+@variation("app.Service.infer")
+async def models_are_loaded_when_they_are_asked_for(original: Any, service: app.Service, http: Any) -> Response:
+    """The first request to a model is answered with 503: the model has to be loaded."""
+    name = http.path_params["model"]
+    if name in service.models and name not in _loaded:
+        _loaded.add(name)
+        raise InferenceError("the model is being loaded", status=503)
+    found: Response = await original(service, http)
+    return found
+
+
 @variation("app.Service.find")
 def versions_in_paths_are_refused(original: Any, service: app.Service, http: Any) -> Any:
     """Models are not found under a version, the one that their metadata list included."""

@@ -1,0 +1,279 @@
+"""What counts as not judged, and which few models would change it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from conformance.judging.conclusion import concluded
+from conformance.judging.coverage import find_coverage, find_coverage_of_watch
+from conformance.judging.selection import CLIENTS, ROLES, collected_rows
+from conformance.roles import roles
+from conformance.survey.survey import Survey
+from conformance.terms import ledger
+from conformance.terms.check import Check, Row
+from conformance.terms.coverage import Coverage, Deployment, Gap, Why
+from conformance.terms.extensions import EXTENSIONS, OVER_GRPC, OVER_HTTP, TRANSPORTS
+from conformance.terms.ledger import Party
+from conformance.terms.outcome import Outcome, Reason, ReasonKind
+from conformance.terms.result import CheckResult
+from conformance.terms.tally import tally
+from conformance.terms.verdict import of_extensions, of_requirements
+
+OFFERED = dict.fromkeys(EXTENSIONS, "listed")
+OVER = {"http": OVER_HTTP, "grpc": OVER_GRPC}
+OPTIONAL = {name for name, role in roles.load().items() if role.is_optional}
+# What a server without a model can be judged by.
+NO_ROLE: frozenset[str] = frozenset()
+EVERY_ROLE = frozenset(roles.load())
+
+
+def came_to(check: Check, row: Row, reason: Reason | None = None) -> CheckResult:
+    """Return a result: passed, or not applicable for a reason."""
+    names = list(check.requirements(row))
+    extension = ledger.requirement(names[0]).extension
+    outcome = Outcome.NOT_APPLICABLE if reason else Outcome.PASS
+    return CheckResult(check.id, row.id, "", check.area, extension, outcome, names, reason=reason)
+
+
+def results_of(
+    filled: frozenset[str],
+    *,
+    profile: str = "certify",
+    transports: tuple[str, ...] = TRANSPORTS,
+    reasons: Callable[[Check, Row], Reason | None] = lambda _check, _row: None,
+) -> list[CheckResult]:
+    """Return what a server comes to that is right, and has models for these roles."""
+    found = []
+    for check, row in collected_rows(profile, subjects=ROLES, transports=transports):
+        role = check.role_of(row)
+        absent = Reason(ReasonKind.NO_MODEL, role) if role is not None and role not in filled else None
+        found.append(came_to(check, row, reasons(check, row) or absent))
+    return found
+
+
+def coverage_of(
+    results: list[CheckResult],
+    filled: frozenset[str],
+    profile: str = "certify",
+    transports: tuple[str, ...] = TRANSPORTS,
+) -> Coverage:
+    offered = {name: "listed" for transport in transports for name in OVER[transport]}
+    survey = Survey(offered=offered, roles={name: name for name in filled})
+    return find_coverage(results, survey, profile=profile, transports=transports)
+
+
+def verdict_of(filled: frozenset[str], profile: str = "certify", transports: tuple[str, ...] = TRANSPORTS) -> str:
+    results = results_of(filled, profile=profile, transports=transports)
+    coverage = coverage_of(results, filled, profile, transports)
+    return concluded(results, {}, None, "", coverage=coverage).verdict.verdict
+
+
+# --- the verdict of a server that is right ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("filled", "profile", "transports", "verdict"),
+    [
+        (EVERY_ROLE, "certify", ("http", "grpc"), "conformant"),
+        (EVERY_ROLE, "explore", ("http", "grpc"), "conformant"),
+        (EVERY_ROLE, "quick", ("http", "grpc"), "partial"),
+        (EVERY_ROLE, "certify", ("http",), "conformant"),
+        (EVERY_ROLE, "quick", ("http",), "partial"),
+        # what is optional is missed by one MUST of gRPC alone, that about BF16
+        (EVERY_ROLE - OPTIONAL, "certify", ("http",), "conformant"),
+        (EVERY_ROLE - OPTIONAL, "certify", ("http", "grpc"), "partial"),
+        (EVERY_ROLE - {"rank0"}, "certify", ("http", "grpc"), "conformant"),
+        (NO_ROLE, "certify", ("http",), "partial"),
+    ],
+)
+def test_the_verdict_is_conformant_where_every_must_was_judged(
+    filled: frozenset[str], profile: str, transports: tuple[str, ...], verdict: str
+) -> None:
+    assert verdict_of(filled, profile, transports) == verdict
+
+
+@pytest.mark.parametrize("role", sorted(EVERY_ROLE))
+def test_a_server_of_one_model_is_never_conformant(role: str) -> None:
+    assert verdict_of(frozenset({role}), transports=("http",)) == "partial"
+
+
+@pytest.mark.parametrize("role", sorted(EVERY_ROLE - OPTIONAL))
+def test_a_server_without_one_of_the_roles_is_partial(role: str) -> None:
+    results = results_of(EVERY_ROLE - {role})
+    found = coverage_of(results, EVERY_ROLE - {role})
+    assert found.has_gap
+    assert [one.role for one in found.deployments] == [role]
+    assert found.waiting == sum(result.is_for(ReasonKind.NO_MODEL) for result in results if _is_of_must(result))
+
+
+def _is_of_must(result: CheckResult) -> bool:
+    return any(ledger.requirement(name).level == "MUST" for name in result.requirements)
+
+
+# --- what is no gap ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        ReasonKind.NOT_FOR_THIS_TARGET,
+        ReasonKind.TOO_LARGE,
+        ReasonKind.NOT_OFFERED,
+        ReasonKind.NO_JSON_FORM,
+        ReasonKind.TRANSPORT_NOT_GIVEN,
+    ],
+)
+def test_what_does_not_apply_is_no_gap(kind: ReasonKind) -> None:
+    def reasons(check: Check, row: Row) -> Reason | None:
+        return Reason(kind) if "HTTP-SLOW-READER" in check.requirements(row) else None
+
+    results = results_of(EVERY_ROLE, reasons=reasons)
+    assert coverage_of(results, EVERY_ROLE) == Coverage(profile="certify")
+    musts = tally("MUST", of_requirements(results), EXTENSIONS)
+    assert (musts.met, musts.applying, musts.beside) == (158, 158, 1)
+    assert musts.sentence == "158 of 158 MUSTs that apply are met; 1 not applicable"
+
+
+def test_an_extension_that_is_not_offered_is_no_gap() -> None:
+    filled = frozenset(name for name in EVERY_ROLE if not name.startswith("scores"))
+    results = results_of(filled, transports=("http",), reasons=_without_classification)
+    survey = Survey(offered=dict.fromkeys(("binary_tensor_data", "raw"), "works"), roles=dict.fromkeys(filled, "m"))
+    found = find_coverage(results, survey, profile="certify", transports=("http",))
+    assert {gap.why for gap in found.gaps.values()} <= {(Why.NO_MODEL,)}
+    assert all(ledger.requirement(name).extension != "classification" for name in found.gaps)
+
+
+def _without_classification(check: Check, row: Row) -> Reason | None:
+    own = ledger.requirement(check.requirements(row)[0]).extension
+    return Reason(ReasonKind.NOT_OFFERED, own) if "classification" in (own, *row.needs) else None
+
+
+def test_what_was_never_collected_counts_as_what_had_no_model() -> None:
+    """A run on deployed models collects no row of a role."""
+    every = results_of(NO_ROLE, transports=("http",))
+    collected = [result for result in every if not result.is_for(ReasonKind.NO_MODEL)]
+    found, whole = (coverage_of(each, NO_ROLE, transports=("http",)) for each in (collected, every))
+    assert found.unjudged == whole.unjudged
+    assert {one.role for one in found.deployments} == {one.role for one in whole.deployments}
+
+
+# --- what is said of it -----------------------------------------------------------------------------------------------
+
+
+def test_few_models_come_first_and_judge_every_must() -> None:
+    found = coverage_of(results_of(NO_ROLE, transports=("http",)), NO_ROLE, transports=("http",))
+    needed = [one for one in found.deployments if one.musts]
+    assert sorted(name for one in needed for name in one.musts) == sorted(found.unjudged)
+    sizes = [len(one.musts) for one in needed]
+    assert sizes == sorted(sizes, reverse=True)
+    filled = frozenset(one.role for one in needed)
+    assert coverage_of(results_of(filled, transports=("http",)), filled, transports=("http",)).unjudged == ()
+    for one in needed[:3]:  # with the first alone, what it adds is judged
+        filled = frozenset({one.role})
+        left = coverage_of(results_of(filled, transports=("http",)), filled, transports=("http",)).unjudged
+        assert not set(one.musts) & set(left)
+
+
+def test_a_requirement_says_what_it_needs() -> None:
+    without = EVERY_ROLE - {"identity_bf16", "cast_bf16_fp32", "cast_fp32_bf16"}
+    found = coverage_of(results_of(without), without)
+    assert found.unjudged == ("GRPC-BF16-RAW",)
+    assert found.gaps["GRPC-BF16-RAW"] == Gap(2, (Why.NO_MODEL,), ("identity_bf16", "cast_fp32_bf16"))
+    assert found.deployments == (Deployment("identity_bf16", ("GRPC-BF16-RAW",), 1),)
+    assert found.brief == "1 not judged (deploy identity_bf16: 1 more)"
+    assert found.reasons == ["1 MUST not judged (deploy identity_bf16: 1 more)"]
+
+
+@pytest.mark.parametrize(
+    ("coverage", "reasons"),
+    [
+        (Coverage(), []),
+        (
+            Coverage(
+                unjudged=("A", "B", "C", "D"), waiting=9,
+                deployments=(Deployment("r", ("A", "B"), 3), Deployment("s", ("C",), 2), Deployment("t", (), 4)),
+            ),
+            ["4 MUSTs not judged (deploy r and s: 3 more)"],
+        ),
+        (
+            Coverage(
+                unjudged=("A", "B", "C", "D"), waiting=9,
+                deployments=tuple(Deployment(role, (name,), 1) for role, name in zip("rstu", "ABCD", strict=True)),
+            ),
+            ["4 MUSTs not judged (deploy r, s and t: 3 more)"],
+        ),
+        (
+            Coverage(waiting=9, deployments=(Deployment("r", (), 5), Deployment("s", (), 4))),
+            ["9 rows not judged (deploy r and s: 9 rows more)"],
+        ),
+        (Coverage(left_out=7, profile="quick"), ["7 rows left out by the profile quick"]),
+        (
+            Coverage(unjudged=("A",), left_out=1, profile="quick"),
+            ["1 MUST not judged", "1 row left out by the profile quick"],
+        ),
+    ],
+)  # fmt: skip
+def test_the_reasons_name_the_models_that_win_most(coverage: Coverage, reasons: list[str]) -> None:
+    assert coverage.reasons == reasons
+    assert coverage.brief == ", ".join(reasons).replace(" MUSTs", "").replace(" MUST", "")
+
+
+def test_an_extension_is_partial_by_its_own_musts() -> None:
+    filled = EVERY_ROLE - {"scores_labelled"}
+    results = results_of(filled, transports=("http",))
+    coverage = coverage_of(results, filled, transports=("http",))
+    found = of_extensions(results, OVER_HTTP, coverage=coverage)
+    verdicts = {name: entry["verdict"] for name, entry in found.items() if entry["offered"]}
+    missing = {ledger.requirement(name).extension for name in coverage.gaps}
+    assert verdicts == {name: "partial" if name in missing else "conformant" for name in ("protocol", *OVER_HTTP)}
+    assert (verdicts["classification"], verdicts["raw"]) == ("partial", "conformant")
+    assert found["raw"]["interoperable"] is True
+    assert found["classification"]["interoperable"] is None
+
+
+def test_an_extension_without_any_model_is_partial() -> None:
+    results = results_of(NO_ROLE, transports=("http",))
+    found = of_extensions(results, OVER_HTTP, coverage=coverage_of(results, NO_ROLE, transports=("http",)))
+    assert found["raw"]["verdict"] == "partial"
+
+
+# --- clients ----------------------------------------------------------------------------------------------------------
+
+
+def client_results(absent: str = "") -> list[CheckResult]:
+    rows = collected_rows("certify", subjects=CLIENTS, transports=TRANSPORTS)
+    reason = Reason(ReasonKind.NOT_FOR_THIS_TARGET)
+    return [came_to(check, row, reason if absent in check.requirements(row) else None) for check, row in rows]
+
+
+def test_of_a_client_a_must_without_a_row_is_not_judged() -> None:
+    arguments = {"survey": Survey(offered=OFFERED), "profile": "certify", "transports": TRANSPORTS}
+    whole, part = (
+        find_coverage(results, party=Party.CLIENT, **arguments)  # type: ignore[arg-type]
+        for results in (client_results(), client_results("CLIENT-READS-CLASSES"))
+    )
+    assert not whole.has_gap
+    assert part.unjudged == ("CLIENT-READS-CLASSES",)
+    assert part.gaps["CLIENT-READS-CLASSES"].why == (Why.CANNOT,)
+    assert part.reasons == ["1 MUST not judged"]
+
+
+def test_what_one_row_of_a_client_cannot_show_another_may() -> None:
+    first, *others = client_results()
+    cannot = replace(first, outcome=Outcome.NOT_APPLICABLE, reason=Reason(ReasonKind.NOT_FOR_THIS_TARGET))
+    results = [cannot, *others]
+    found = find_coverage(
+        results, Survey(offered=OFFERED), profile="certify", transports=TRANSPORTS, party=Party.CLIENT
+    )
+    assert not found.has_gap
+
+
+def test_a_watch_says_nothing_of_how_answers_are_read() -> None:
+    of_requests = [result for result in client_results() if all("READS" not in name for name in result.requirements)]
+    found = find_coverage_of_watch(of_requests, EXTENSIONS)
+    assert "CLIENT-READS-VALUES" in found.unjudged
+    assert found.gaps["CLIENT-READS-VALUES"] == Gap(0, (Why.NOT_SENT,))
+    assert not any("SENDS" in name for name in found.unjudged)

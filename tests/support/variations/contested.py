@@ -1,0 +1,137 @@
+"""What documents leave to a server, or have where its author does not look: limits of JSON, versions, both forms."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from dataclasses import fields
+from typing import Any
+
+from reference_server import tensors
+from reference_server.errors import InferenceError
+from reference_server.faults import fault as variation
+from reference_server.models import Model
+from reference_server.tensors import Tensor
+
+# --- both forms ------------------------------------------------------------------------------------------------------
+
+
+@variation("response.output_part", breaks="BIN-SIZE-WITHOUT-DATA")
+def binary_outputs_have_data_too(original: Any, model: Any, wish: Any, tensor: Tensor) -> Any:
+    """A binary output that JSON can carry has its elements as `data`, too, as the base protocol asks of any output."""
+    entry, data = original(model, wish, tensor)
+    if data is None or "data" in entry or wish.classes is not None:
+        return entry, data
+    try:
+        return entry | {"data": tensors.encode_json(tensor)}, data
+    except InferenceError:
+        return entry, data
+
+
+# --- characters ------------------------------------------------------------------------------------------------------
+
+
+def _refuse(strings: Any, limit: str) -> None:
+    if any(isinstance(text, str) and any(letter < limit for letter in text) for text in strings):
+        raise InferenceError("a string has a character that is not supported")
+
+
+def _flat(data: Any) -> Any:
+    return [one for item in data for one in _flat(item)] if isinstance(data, list) else [data]
+
+
+@variation("tensors.decode_json", "tensors.encode_json")
+def strings_with_nul_are_refused(original: Any, *arguments: Any) -> Any:
+    """JSON with NUL in a string of its data is refused, and so is an answer that would have one."""
+    return _within(original, arguments, "\x01")
+
+
+@variation("tensors.decode_json", "tensors.encode_json")
+def strings_with_control_characters_are_refused(original: Any, *arguments: Any) -> Any:
+    """JSON with a control character in a string of its data is refused, and so is an answer that would have one."""
+    return _within(original, arguments, " ")
+
+
+def _within(original: Any, arguments: Any, limit: str) -> Any:
+    if len(arguments) > 1:
+        _refuse(_flat(arguments[2]), limit)
+        return original(*arguments)
+    found = original(*arguments)
+    _refuse(_flat(found), limit)
+    return found
+
+
+# --- elements of another type ----------------------------------------------------------------------------------------
+
+
+@variation("tensors.decode_json")
+def numbers_among_strings_are_octets(original: Any, datatype: str, shape: Any, data: Any) -> Tensor:
+    """An integer among BYTES is coerced to the byte of that value."""
+    if datatype == "BYTES" and isinstance(data, list):
+        data = [chr(item) if type(item) is int and 0 <= item < 128 else item for item in data]
+    found: Tensor = original(datatype, shape, data)
+    return found
+
+
+# --- versions --------------------------------------------------------------------------------------------------------
+
+OLDER = "0"
+_names_older: ContextVar[bool] = ContextVar("_names_older", default=False)
+
+
+class _Older(Model):
+    """An earlier version of a model, which computes nothing but zeros and empty strings."""
+
+    def run(self, inputs: Any) -> dict[str, Tensor]:
+        """Return the outputs."""
+        produced = super().run(inputs)
+        return {name: _cleared(tensor) for name, tensor in produced.items()}
+
+
+def _cleared(tensor: Tensor) -> Tensor:
+    elements = tensor.elements.copy()
+    elements[:] = b"" if tensor.datatype == "BYTES" else 0
+    return Tensor(tensor.datatype, tensor.shape, elements)
+
+
+def _older(model: Model) -> Model:
+    return _Older(**{each.name: getattr(model, each.name) for each in fields(model)})
+
+
+@variation("metadata.describe", "app.Service.find", "response.build", "response.encode")
+def older_versions_compute_something_else(original: Any, *arguments: Any) -> Any:
+    """Each model has an older version, listed first, which computes something else; the newer one is the default."""
+    first = arguments[0]
+    if len(arguments) == 3:  # response.build
+        token = _names_older.set(isinstance(first, _Older))
+        try:
+            return original(*arguments)
+        finally:
+            _names_older.reset(token)
+    if isinstance(first, Model):
+        return original(first) | {"versions": [OLDER, "1"]}
+    if len(arguments) == 1:
+        return original(first | {"model_version": OLDER} if _names_older.get() and "model_version" in first else first)
+    return _found(original, *arguments)
+
+
+def _found(original: Any, service: Any, http: Any) -> Model:
+    if http.path_params.get("version") != OLDER:
+        model: Model = original(service, http)
+        return model
+    http.path_params["version"] = "1"
+    return _older(original(service, http))
+
+
+@variation("grpc_methods.model_metadata", "grpc_methods.find", "grpc_methods.model_infer")
+def grpc_older_versions_take_other_inputs(original: Any, models: Any, *arguments: Any) -> Any:
+    """Each model has an older version, listed first, which takes other inputs; the newer one is the default."""
+    if len(arguments) == 2:  # grpc_methods.find
+        name, version = arguments
+        return original(models, name, "" if version == OLDER else version)
+    (message,) = arguments
+    if getattr(message, "model_version", "") == OLDER:
+        raise InferenceError("this version takes other inputs")
+    answer = original(models, message)
+    if hasattr(answer, "versions"):
+        answer.versions[:] = [OLDER, "1"]
+    return answer
