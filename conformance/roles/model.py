@@ -81,6 +81,24 @@ class Model:
         """Whether a plain request travels as JSON both ways."""
         return self.role.is_json_capable
 
+    @property
+    def sends(self) -> tuple[str, ...]:
+        """The inputs that a plain request has to send as binary data: none, since the rows of a role know its datatypes."""
+        return ()
+
+    @property
+    def kept_binary(self) -> tuple[str, ...]:
+        """The outputs that a plain request has to ask for as binary data; see `sends`."""
+        return ()
+
+    def listed(self) -> list[Output] | None:
+        """Return the outputs as a plain request lists them: not at all."""
+        return None
+
+    def items(self) -> list[Tensor]:
+        """Return the only input as a raw request may hold it: a batch of one for a batching model."""
+        return list(self.sample(batch=1)[:1])
+
     def salted(self, length: int, salt: int) -> list[Tensor]:
         """Return inputs of so many elements, or items for a batching model; other ones for each salt."""
         return [
@@ -128,6 +146,10 @@ class Model:
             Tensor(spec.name, spec.datatype, tuple(array.shape), array)
             for spec, array in zip(self.role.outputs, results, strict=True)
         )
+
+    def plain_outputs(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """Return the right outputs where the inputs travel as in a plain request, so that the outputs alone are judged."""
+        return self.expected(tensors)
 
     def tells_apart(self, tensors: Sequence[Tensor], others: Sequence[Tensor]) -> bool:
         """Say whether its answers show which of two inputs it was given; those of a role do."""
