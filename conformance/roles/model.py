@@ -83,7 +83,7 @@ class Model:
 
     @property
     def sends(self) -> tuple[str, ...]:
-        """The inputs that a plain request has to send as binary data: none, since the rows of a role know its datatypes."""
+        """The inputs that a plain request has to send as binary data: none, since rows know the datatypes of a role."""
         return ()
 
     @property
@@ -148,7 +148,7 @@ class Model:
         )
 
     def plain_outputs(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """Return the right outputs where the inputs travel as in a plain request, so that the outputs alone are judged."""
+        """Return the right outputs where the inputs travel as in a plain request, so that outputs alone are judged."""
         return self.expected(tensors)
 
     def tells_apart(self, tensors: Sequence[Tensor], others: Sequence[Tensor]) -> bool:

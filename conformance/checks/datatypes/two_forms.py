@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from conformance.checks.support.binary_sides import in_one_order
+from conformance.checks.support.control_sides import expect_read, expect_written, other_inputs
 from conformance.checks.support.datatypes import JSON_CAPABLE, per_datatype
 from conformance.expect import attribution
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import Blocked, Unmet
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
+from conformance.terms.fit import ANY
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.tensor import Tensor
@@ -16,12 +18,16 @@ from conformance.wire.tensor import Tensor
 # --- one tensor in two forms ------------------------------------------------------------------------------------------
 
 EQUAL = (*per_datatype(JSON_CAPABLE), *[Row(role, role=role) for role in ("rank3", "rank2_bytes")])
+OWN = Row("own", (True,), fit=ANY)
 
 
 @check("datatypes.inputs-are-equal-in-both-forms", answers="BIN-SAME-AS-JSON-I")
-@rows(*EQUAL, *[Row(role, role=role) for role in ("cast_int32_fp32", "string_length")])
-def inputs_are_equal_in_both_forms(target: Target, model: Model) -> None:
+@rows(*EQUAL, *[Row(role, role=role) for role in ("cast_int32_fp32", "string_length")], OWN)
+def inputs_are_equal_in_both_forms(target: Target, model: Model, own: bool = False) -> None:
     """The same input gives the same outputs whether it comes as JSON or as binary data."""
+    if own:
+        expect_read(target, model, model.sample(), misread=other_inputs(model))
+        return
     tensors = in_one_order(model)
     by_json = target.infer(model.request(tensors, send="json"))
     by_binary = target.infer(model.request(tensors, send="binary"))
@@ -29,9 +35,12 @@ def inputs_are_equal_in_both_forms(target: Target, model: Model) -> None:
 
 
 @check("datatypes.outputs-are-equal-in-both-forms", answers="BIN-SAME-AS-JSON-O")
-@rows(*EQUAL)
-def outputs_are_equal_in_both_forms(target: Target, model: Model) -> None:
+@rows(*EQUAL, OWN)
+def outputs_are_equal_in_both_forms(target: Target, model: Model, own: bool = False) -> None:
     """An output has the same datatype, shape and values whether it is returned as JSON or as binary data."""
+    if own:
+        expect_written(target, model, model.sample())
+        return
     tensors = in_one_order(model)
     as_json = target.infer(model.request(tensors, send="json", want="json"))
     as_binary = target.infer(model.request(tensors, send="json", want="binary"))
