@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from conformance.checks.raw.deployed_models import NUMBERS, expect_own_plain_values, expect_own_values
 from conformance.checks.raw.raw_answers import ask, expect_agreement, sample
 from conformance.expect.expectation import expect
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
+from conformance.terms.fit import ONE_INPUT
 from conformance.transport.target import Target
 from conformance.wire.datatypes import DATATYPES
 
@@ -29,10 +31,13 @@ OPAQUE = (
 )
 
 
-@check("raw.header-0-makes-the-body-data", answers="RAW-HEADER-ZERO", role="identity_uint8")
-@rows(*OPAQUE)
-def header_0_makes_the_body_data(target: Target, model: Model, body: bytes) -> None:
+@check("raw.header-0-makes-the-body-data", answers="RAW-HEADER-ZERO")
+@rows(*[Row(name, (body,), role="identity_uint8") for name, body in OPAQUE], Row("own", (None,), fit=ONE_INPUT))
+def header_0_makes_the_body_data(target: Target, model: Model, body: bytes | None) -> None:
     """With an inference header of 0 the whole body is tensor data, whatever it looks like."""
+    if body is None:
+        expect_own_plain_values(target, model)
+        return
     reply = target.infer(model.raw(body))
     expect(reply).answered()
     expect_agreement(target, model, reply, model.tensor(list(body)))
@@ -50,8 +55,12 @@ ENCODED = (
     *[Row(role.replace("_", "-"), (None,), role=role) for role in ENCODED],
     Row("64-kib", ((16384,),), role="cast_int32_fp32"),
     Row("1-mib", ((131072,),), role="identity_int64", thorough=True),
+    Row("own", (None, True), fit=NUMBERS),
 )
-def body_is_binary_tensor_data(target: Target, model: Model, shape: Sequence[int] | None) -> None:
+def body_is_binary_tensor_data(target: Target, model: Model, shape: Sequence[int] | None, own: bool = False) -> None:
     """A raw body is little-endian, row by row, each element in its native size."""
+    if own:
+        expect_own_values(target, model)
+        return
     tensor = sample(model, shape)
     expect_agreement(target, model, ask(target, model, tensor), tensor)
