@@ -7,27 +7,39 @@ batching model is shown or not.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from conformance.checks.support.metadata import expect_document, fits
-from conformance.expect.unmet import Unmet
+from conformance.expect import attribution
+from conformance.expect.expectation import expect
+from conformance.expect.unmet import NotApplicable, Unmet
 from conformance.roles.model import Model
 from conformance.roles.roles import TensorSpec, load
+from conformance.survey.deployed import Deployed
 from conformance.terms.check import Row, check, rows
+from conformance.terms.fit import ANY
+from conformance.terms.text import safe
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.finding import shown
+from conformance.wire.request import ABSENT
 
 # One of each kind; the other roles are many alike.
 _TYPICAL = frozenset({"identity_int32", "identity_bytes", "multi", "fixed", "batching", "rank4"})
 
 
 @check("metadata.model-metadata-describes-the-model", answers="OIP-MODEL-METADATA", infers=False)
-@rows(*[Row(name, role=name, thorough=name not in _TYPICAL) for name in load()])
-def model_metadata_describes_the_model(target: Target, model: Model) -> None:
+@rows(*[Row(name, role=name, thorough=name not in _TYPICAL) for name in load()], Row("own", (True,), fit=ANY))
+def model_metadata_describes_the_model(target: Target, model: Model, own: bool = False) -> None:
     """Model metadata gives a platform, and name, datatype and shape of each input and output."""
     reply = target.get(model.path)
     document = expect_document(reply, "model_metadata", ("name", "platform", "inputs", "outputs"))
+    if not own:  # of a deployed model nothing is known but this
+        _expect_role_described(reply, document, model)
+
+
+def _expect_role_described(reply: Reply, document: Mapping[str, Any], model: Model) -> None:
     names = model.names
     for member, specs, named in (
         ("inputs", model.role.inputs, names.inputs),
@@ -53,3 +65,22 @@ def _expect_described(reply: Reply, spec: TensorSpec, described: dict[str, Any],
     if not (fits(spec.shape, shape) or (batching and shape and fits(spec.shape, shape[1:]))):
         wanted = f"{list(spec.shape)}" + (f" or {[-1, *spec.shape]}" if batching else "")
         raise Unmet(f"{spec.name} with shape {wanted} in model metadata", f"shape {shown(shape)}", reply)
+
+
+@check("metadata.answer-has-the-declared-outputs", answers=("OIP-MODEL-METADATA", "OIP-OUTPUTS-ALL"))
+@rows(Row("own", fit=ANY))
+def answer_has_the_declared_outputs(target: Target, model: Deployed) -> None:
+    """A request that lists no outputs is answered with those of the model's metadata, in the datatypes given there."""
+    if not model.declared:
+        raise NotApplicable(f"the metadata of {model.name} list no outputs")
+    request = model.request(send=model.sends, binary_data_output=True if model.kept_binary else ABSENT)
+    reply = target.infer(request)
+    expect(reply).answered()
+    for name, datatype in model.declared.items():
+        expected = f"{name} {datatype}, as the model's metadata have it"
+        found = reply.answer.output(name)
+        if found is None:
+            listed = f"outputs {shown(list(reply.answer.names()))}"
+            raise Unmet(expected, listed, reply, requirement=attribution.of_output(reply, name) or "OIP-OUTPUTS-ALL")
+        if found.datatype != datatype:
+            raise Unmet(expected, f"{name} {safe(found.datatype, 40)}", reply)
