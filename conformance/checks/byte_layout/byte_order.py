@@ -13,7 +13,7 @@ import numpy as np
 from conformance.checks.support import changed_tensors
 from conformance.checks.support.binary_sides import Side, expect_beyond, in_one_order
 from conformance.checks.support.changed_tensors import WIDE
-from conformance.checks.support.control_sides import expect_read, expect_written
+from conformance.checks.support.control_sides import expect_read, expect_written, find_inputs
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
 from conformance.terms.fit import Fit
@@ -54,9 +54,9 @@ def inputs_are_little_endian(
     if values:
         _expect_little_endian(target, model, values, in_either_order, "read")
     else:
-        alike = changed_tensors.fill_alike(model.sample())
-        misread, plain = changed_tensors.swap_bytes(alike), changed_tensors.fill_either_order(alike)
-        expect_read(target, model, alike, misread, plain, of=WIDE)
+        tensors = find_inputs(model, changed_tensors.fill_either_order)
+        alike, plain = changed_tensors.fill_alike(tensors), changed_tensors.fill_either_order(tensors)
+        expect_read(target, model, alike, changed_tensors.swap_bytes(alike, plain), plain, of=WIDE)
 
 
 @check("bytes.outputs-are-little-endian", answers="BIN-LITTLE-ENDIAN-O")

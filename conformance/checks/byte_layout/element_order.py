@@ -17,7 +17,7 @@ from conformance.checks.support.binary_sides import (
     expect_side,
     is_right,
 )
-from conformance.checks.support.control_sides import expect_read, expect_written
+from conformance.checks.support.control_sides import expect_read, expect_written, find_inputs
 from conformance.expect.unmet import NotApplicable, blocked_where
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
@@ -54,7 +54,7 @@ def inputs_are_row_major(target: Target, model: Model, shape: list[int] | None) 
     if shape is not None:
         _expect_row_major(target, model, shape, "read")
     else:
-        tensors = model.sample()
+        tensors = find_inputs(model, changed_tensors.read_by_columns)
         if not any(changed_tensors.has_rows_and_columns(tensor) for tensor in tensors):
             raise NotApplicable(f"no input of {model.name} has rows and columns")
         misread = changed_tensors.read_by_columns(tensors)
@@ -68,7 +68,8 @@ def outputs_are_row_major(target: Target, model: Model, shape: list[int] | None)
     if shape is not None:
         _expect_row_major(target, model, shape, "written")
     else:
-        expect_written(target, model, model.sample(), _columns_as_rows)
+        tensors = find_inputs(model, changed_tensors.read_by_columns)
+        expect_written(target, model, tensors, _columns_as_rows)
 
 
 def _columns_as_rows(elements: NDArray[Any]) -> NDArray[Any]:

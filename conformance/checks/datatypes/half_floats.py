@@ -20,6 +20,7 @@ from conformance.checks.support.binary_sides import (
     is_right,
     is_right_alone,
 )
+from conformance.checks.support.control_sides import unless_unsteady
 from conformance.expect.unmet import Blocked, Unmet, blocked_where
 from conformance.roles.corner_values import FLOAT_CORNERS, bits_of, from_bits
 from conformance.roles.model import Model
@@ -172,7 +173,9 @@ def fp16_in_json_is_refused_or_right(
 ) -> str:
     """An FP16 tensor in JSON is refused, or has the right numbers."""
     if own:
-        return _refused_or_right(model, model.sample(), target.infer(_own_request(model, send)))
+        reply = target.infer(_own_request(model, send))
+        with unless_unsteady(target, model.expected(model.sample()) if reply.succeeded else ()):
+            return _refused_or_right(model, model.sample(), reply)
     tensors = [model.tensor([1.5, -0.25, 1024.0, 0.0999755859375])]
     return _refused_or_right(model, tensors, target.infer(model.request(tensors, send=send, want=want)))
 

@@ -8,6 +8,7 @@ from math import prod
 from conformance.checks.raw.deployed_models import NUMBERS, STRINGS, ask_own, expect_length_counts, served_by
 from conformance.checks.raw.raw_answers import expect_agreement
 from conformance.checks.raw.refused_requests import OF_BYTES, OWN_REFUSALS, REFUSALS, TWO_ITEMS
+from conformance.checks.support.control_sides import unless_unsteady
 from conformance.checks.support.refusals import Refusal, expect_refused, refusal_rows
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive, expect_refusal
@@ -68,7 +69,9 @@ def _expect_strings_refused_or_right(target: Target, model: Model, body: bytes) 
         raise NotApplicable(f"metadata do not show another shape than [1]: {list(shape)}")
     reply = target.send(model.raw(body), fresh=True)
     if reply.succeeded and shape == (-1,):
-        expect_agreement(target, model, reply, model.tensor([body]))
+        read = model.tensor([body])
+        with unless_unsteady(target, model.expected([read])):
+            expect_agreement(target, model, reply, read)
     else:
         expect(reply).refused("BYTES of a shape other than [1]")
     expect_alive(target, model)

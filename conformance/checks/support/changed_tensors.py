@@ -41,13 +41,19 @@ def fill_alike(tensors: Sequence[Tensor]) -> list[Tensor]:
 
 
 def fill_either_order(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Return tensors whose elements are all alike, and numbers that are the same in either order of their bytes."""
+    """Return tensors whose elements are all alike, and numbers that are the same in either order of their bytes.
+
+    Integers become 0 where that is between the least and the greatest of them.
+    """
     return [_in_either_order(tensor) for tensor in tensors]
 
 
-def swap_bytes(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Return what a server makes of tensors that takes the most significant byte for the first; integers become 0."""
-    return [_swapped(tensor) for tensor in tensors]
+def swap_bytes(tensors: Sequence[Tensor], plain: Sequence[Tensor]) -> list[Tensor]:
+    """Return what a server makes of tensors that takes the most significant byte for the first.
+
+    Where that is no ordinary number the plain tensor stands for it.
+    """
+    return [_swapped(tensor, instead) for tensor, instead in zip(tensors, plain, strict=True)]
 
 
 def move_up(tensors: Sequence[Tensor]) -> list[Tensor]:
@@ -68,6 +74,21 @@ def has_rows_and_columns(tensor: Tensor) -> bool:
 def negate(tensors: Sequence[Tensor]) -> list[Tensor]:
     """Return tensors with every BOOL element inverted."""
     return [_filled(each, ~flat) if each.datatype == "BOOL" else each for each, flat in _flat(tensors)]
+
+
+def halve_texts(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """Return tensors whose strings have lost their second half."""
+    return [
+        _filled(each, Tensor.of("", "BYTES", [text[: len(text) // 2] for text in flat.tolist()]).array)
+        if each.datatype == "BYTES" and flat.size
+        else each
+        for each, flat in _flat(tensors)
+    ]
+
+
+def differ(tensors: Sequence[Tensor], others: Sequence[Tensor]) -> bool:
+    """Say whether the elements of two inputs of the same shapes differ."""
+    return any(not np.array_equal(a.array, b.array) for a, b in zip(tensors, others, strict=True))
 
 
 def fill_texts(tensors: Sequence[Tensor], texts: Sequence[bytes]) -> list[Tensor]:
@@ -134,9 +155,8 @@ def _in_either_order(tensor: Tensor) -> Tensor:
     return _alike(tensor)
 
 
-def _swapped(tensor: Tensor) -> Tensor:
-    if tensor.datatype in WIDE_FLOATS:
-        swapped = tensor.array.byteswap()
-        if (np.abs(np.nan_to_num(swapped, nan=np.inf)) <= MAX_ORDINARY).all():
-            return _filled(tensor, swapped)
-    return _in_either_order(tensor)
+def _swapped(tensor: Tensor, plain: Tensor) -> Tensor:
+    swapped = tensor.array.byteswap() if tensor.datatype in WIDE_FLOATS else None
+    if swapped is None or not (np.abs(np.nan_to_num(swapped, nan=np.inf)) <= MAX_ORDINARY).all():
+        return plain
+    return _filled(tensor, swapped)
