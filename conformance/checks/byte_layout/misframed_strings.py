@@ -101,7 +101,7 @@ def _with_length(data: bytes, last: int, length: int) -> bytes:
 # fault -> what becomes of the binary data of a BYTES input, whose last element begins at a place
 OWN_FAULTS: Mapping[str, Callable[[bytes, int], bytes]] = {
     "own-length-past-the-end-by-one": lambda data, last: _with_length(data, last, len(data) - last - LENGTH + 1),
-    "own-length-2-to-the-32-less-one": lambda data, last: _with_length(data, last, 2**32 - 1),
+    "own-length-that-wraps-to-zero": lambda data, last: _with_length(data, last, 2**32 - last - LENGTH),
     "own-fewer-elements-than-the-shape": lambda data, last: data[:last],
     "own-one-stray-byte": lambda data, _: data + b"z",
 }

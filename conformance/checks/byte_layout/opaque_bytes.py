@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.checks.support.binary_sides import expect_side
 from conformance.checks.support.changed_tensors import LOOKALIKES as OWN_LOOKALIKES
-from conformance.checks.support.changed_tensors import WIDE_FLOATS, fill_lookalike, fill_texts
+from conformance.checks.support.changed_tensors import WIDE_FLOATS, fill_fractions, fill_lookalike, fill_texts
 from conformance.checks.support.control_sides import ask_alone, expect_read, unless_unsteady
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import NotApplicable
@@ -38,7 +38,7 @@ def input_bytes_are_opaque(target: Target, model: Model, octets: bytes | str) ->
         texts = [text for text in LOOKALIKES.values() if text.isascii()]
         expect_read(target, model, fill_texts(plain, texts), plain, plain, of=("BYTES",))
     else:
-        expect_read(target, model, fill_lookalike(plain, octets), plain, plain, of=WIDE_FLOATS)
+        expect_read(target, model, fill_lookalike(plain, octets), plain, fill_fractions(plain), of=WIDE_FLOATS)
 
 
 @check("bytes.output-bytes-are-opaque", answers="BIN-BODY-O")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from conformance.checks.support.binary_sides import expect_side
-from conformance.checks.support.changed_tensors import negate
-from conformance.checks.support.control_sides import expect_read, expect_written
+from conformance.checks.support.changed_tensors import move_up, negate
+from conformance.checks.support.control_sides import expect_read, expect_written, find_inputs
 from conformance.checks.support.datatypes import BOOLS, identity
 from conformance.expect.expectation import expect
 from conformance.roles.model import Model
@@ -24,7 +24,7 @@ def bool_bytes_are_read(target: Target, model: Model, values: list[bool] | None)
     if values is not None:
         expect_side(target, model, [model.tensor(values)], "read")
     else:
-        tensors = model.salted(OWN_COUNT, model.salt)
+        tensors = find_inputs(model, move_up, OWN_COUNT)  # not all alike
         expect_read(target, model, tensors, misread=negate(tensors), of=BOOL)
 
 
@@ -33,7 +33,7 @@ def bool_bytes_are_read(target: Target, model: Model, values: list[bool] | None)
 def bool_bytes_are_written(target: Target, model: Model, values: list[bool] | None) -> None:
     """In a binary output true is the byte 1 and false the byte 0, one byte for each element."""
     if values is None:
-        expect_written(target, model, model.salted(OWN_COUNT, model.salt), of=BOOL, free_of=("bool-byte",))
+        expect_written(target, model, find_inputs(model, move_up, OWN_COUNT), of=BOOL, free_of=("bool-byte",))
     else:
         reply = target.infer(model.request([model.tensor(values)], send="json", want="binary"))
         expect(reply).free_of("bool-byte").tensors(model.expected([model.tensor(values)]))

@@ -7,7 +7,7 @@ batching model is shown or not.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from conformance.checks.support.metadata import expect_document, fits
@@ -19,7 +19,7 @@ from conformance.roles.roles import TensorSpec, load
 from conformance.survey.deployed import Deployed
 from conformance.terms.check import Row, check, rows
 from conformance.terms.fit import ANY
-from conformance.terms.text import safe
+from conformance.terms.text import safe, shown_shape
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.finding import shown
@@ -76,11 +76,34 @@ def answer_has_the_declared_outputs(target: Target, model: Deployed) -> None:
     request = model.request(send=model.sends, binary_data_output=True if model.kept_binary else ABSENT)
     reply = target.infer(request)
     expect(reply).answered()
+    shapes = {spec.name: spec.shape for spec in model.role.outputs}
     for name, datatype in model.declared.items():
-        expected = f"{name} {datatype}, as the model's metadata have it"
-        found = reply.answer.output(name)
-        if found is None:
-            listed = f"outputs {shown(list(reply.answer.names()))}"
-            raise Unmet(expected, listed, reply, requirement=attribution.of_output(reply, name) or "OIP-OUTPUTS-ALL")
-        if found.datatype != datatype:
-            raise Unmet(expected, f"{name} {safe(found.datatype, 40)}", reply)
+        output = reply.answer.output(name)
+        if output is None:
+            raise _missing(reply, name, model)
+        expected = f"{name} {datatype} {list(shapes.get(name, ()))}, as the model's metadata have it"
+        if output.datatype != datatype:
+            raise Unmet(expected, f"{name} {safe(output.datatype, 40)}", reply)
+        if output.shape is not None and not _may_have(shapes.get(name, ()), output.shape):
+            raise Unmet(expected, f"{name} with {shown_shape(output.shape)}", reply)
+
+
+def _missing(reply: Reply, name: str, model: Deployed) -> Unmet:
+    """Return what is unmet where an answer lacks a declared output: the metadata err if it has one that they do not list."""
+    names = reply.answer.names()
+    about = None if set(names) - set(model.declared) else "OIP-OUTPUTS-ALL"
+    requirement = attribution.of_text(reply) or about
+    return Unmet(
+        f"{name}, as the model's metadata have it", f"outputs {shown(list(names))}", reply, requirement=requirement
+    )
+
+
+def _may_have(declared: Sequence[int], shape: Sequence[int]) -> bool:
+    """Say whether a declared shape may be that of an output; one of other rank may leave out a batch, or have one more.
+
+    The first dimension of a batch is as large as that of the request, whatever is declared, unless that is nothing.
+    """
+    if len(declared) != len(shape):
+        return True
+    pairs = enumerate(zip(declared, shape, strict=True))
+    return all(wanted in (-1, size) or (place == 0 and wanted > 0) for place, (wanted, size) in pairs)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from conformance.checks.raw.deployed_models import NUMBERS, expect_own_plain_values, expect_own_values
+from conformance.checks.raw.deployed_models import FLOATS, NUMBERS, Change, expect_own_plain_values, expect_own_values
 from conformance.checks.raw.raw_answers import ask, expect_agreement, sample
+from conformance.checks.support.changed_tensors import fill_fractions, fill_lookalike
 from conformance.expect.expectation import expect
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
@@ -32,11 +33,18 @@ OPAQUE = (
 
 
 @check("raw.header-0-makes-the-body-data", answers="RAW-HEADER-ZERO")
-@rows(*[Row(name, (body,), role="identity_uint8") for name, body in OPAQUE], Row("own", (None,), fit=ONE_INPUT))
-def header_0_makes_the_body_data(target: Target, model: Model, body: bytes | None) -> None:
+@rows(
+    *[Row(name, (body,), role="identity_uint8") for name, body in OPAQUE],
+    Row("own", ("plain",), fit=ONE_INPUT),
+    *[Row(f"own-{name}", (name,), fit=FLOATS) for name in ("open-brace", "blanks")],
+)
+def header_0_makes_the_body_data(target: Target, model: Model, body: bytes | str) -> None:
     """With an inference header of 0 the whole body is tensor data, whatever it looks like."""
-    if body is None:
+    if body == "plain":
         expect_own_plain_values(target, model)
+        return
+    if isinstance(body, str):
+        expect_own_values(target, model, lambda tensors: fill_lookalike(tensors, body))
         return
     reply = target.infer(model.raw(body))
     expect(reply).answered()
@@ -55,12 +63,15 @@ ENCODED = (
     *[Row(role.replace("_", "-"), (None,), role=role) for role in ENCODED],
     Row("64-kib", ((16384,),), role="cast_int32_fp32"),
     Row("1-mib", ((131072,),), role="identity_int64", thorough=True),
-    Row("own", (None, True), fit=NUMBERS),
+    Row("own", (None, list), fit=NUMBERS),
+    Row("own-fractions", (None, fill_fractions), fit=FLOATS),
 )
-def body_is_binary_tensor_data(target: Target, model: Model, shape: Sequence[int] | None, own: bool = False) -> None:
+def body_is_binary_tensor_data(
+    target: Target, model: Model, shape: Sequence[int] | None, own: Change | None = None
+) -> None:
     """A raw body is little-endian, row by row, each element in its native size."""
-    if own:
-        expect_own_values(target, model)
+    if own is not None:
+        expect_own_values(target, model, own)
         return
     tensor = sample(model, shape)
     expect_agreement(target, model, ask(target, model, tensor), tensor)

@@ -6,12 +6,13 @@ that decides, a refusal says nothing. The body holds one item of a batch, which 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import prod
 
 from conformance.checks.raw.raw_answers import expect_agreement
-from conformance.checks.support.changed_tensors import fill_either_order, halve_texts
-from conformance.checks.support.control_sides import expect_told, unless_unsteady
+from conformance.checks.support.changed_tensors import WIDE_FLOATS, fill_either_order, fill_texts, halve_texts
+from conformance.checks.support.control_sides import expect_told, is_wrong, unless_unsteady
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import NotApplicable, Unmet, blocked_where, holds
 from conformance.roles.model import Model
@@ -24,8 +25,11 @@ from conformance.wire import strings
 from conformance.wire.datatypes import DATATYPES
 from conformance.wire.tensor import Tensor
 
+Change = Callable[[Sequence[Tensor]], list[Tensor]]
+
 NUMBERS = Fit(max_inputs=1, inputs=frozenset(DATATYPES) - {"BYTES"})
 VARIABLE_NUMBERS = replace(NUMBERS, is_variable=True)
+FLOATS = Fit(max_inputs=1, inputs=WIDE_FLOATS)
 STRINGS = Fit(max_inputs=1, inputs=frozenset({"BYTES"}))
 
 
@@ -82,26 +86,25 @@ def expect_own_served(target: Target, model: Model) -> tuple[Reply, Tensor]:
     return reply, tensor
 
 
-def expect_own_values(target: Target, model: Model) -> None:
+def expect_own_values(target: Target, model: Model, change: Change) -> None:
     """Expect that a raw body is read right, as the answers of the model tell.
 
+    Args:
+        target: the server.
+        model: a deployed one.
+        change: makes what is sent of an input that the model takes.
+
     Raises:
-        Blocked: elements are wrong, too, that are the same in any order of bytes and of dimensions.
+        Blocked: plain elements are wrong, too.
     """
-    reply, tensor = _expect_told_served(target, model)
-    with blocked_where(
-        lambda: not holds(lambda: _expect_plain(target, model, tensor)), "plain elements are wrong, too"
-    ):
-        expect_right(target, model, reply, tensor)
+    _, taken = _expect_told_served(target, model)
+    with blocked_where(lambda: is_wrong(lambda: _expect_plain(target, model, taken)), "plain elements are wrong, too"):
+        _expect_sent_right(target, model, change([taken])[0])
 
 
 def expect_own_plain_values(target: Target, model: Model) -> None:
     """Expect that a raw body is the input, for elements that are the same in any order of bytes and of dimensions."""
-    reply, tensor = _expect_told_served(target, model)
-    if tensor.datatype == "BYTES":
-        expect_right(target, model, reply, tensor)
-    else:
-        _expect_plain(target, model, tensor)
+    _expect_plain(target, model, _expect_told_served(target, model)[1])
 
 
 def _expect_told_served(target: Target, model: Model) -> tuple[Reply, Tensor]:
@@ -112,8 +115,17 @@ def _expect_told_served(target: Target, model: Model) -> tuple[Reply, Tensor]:
 
 
 def _expect_plain(target: Target, model: Model, tensor: Tensor) -> None:
-    (plain,) = fill_either_order([tensor])
-    expect_right(target, model, target.send(model.raw(raw_body(plain)), fresh=True), plain)
+    """Expect elements right that are the same in any order of bytes and of dimensions; of strings, ASCII."""
+    (plain,) = fill_texts(fill_either_order([tensor]), [b"plain"])
+    _expect_sent_right(target, model, plain)
+
+
+def _expect_sent_right(target: Target, model: Model, tensor: Tensor) -> None:
+    model.plain_outputs([tensor])  # what the model does not take is not sent
+    reply = target.send(model.raw(raw_body(tensor)), fresh=True)
+    if tensor.datatype == "BYTES" and not reply.succeeded:
+        reply = _ask_with_length(target, model, tensor)
+    expect_right(target, model, reply, tensor)
 
 
 def expect_right(target: Target, model: Model, reply: Reply, tensor: Tensor, requirement: str | None = None) -> None:

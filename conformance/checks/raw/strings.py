@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from conformance.checks.raw.deployed_models import STRINGS, expect_own_values
 from conformance.checks.raw.raw_answers import expect_agreement
+from conformance.checks.support.changed_tensors import fill_texts
 from conformance.expect.refusals import is_refused
 from conformance.expect.unmet import holds
 from conformance.roles.model import Model
@@ -29,11 +30,16 @@ CONTENTS = (
 
 
 @check("raw.bytes-of-one-element-are-served", answers="RAW-BYTES")
-@rows(*CONTENTS, Row("own", (None,), fit=STRINGS))
-def bytes_of_one_element_are_served(target: Target, model: Model, content: bytes | None) -> None:
+@rows(
+    *CONTENTS,
+    Row("own", (None,), fit=STRINGS),
+    Row("own-nul", (None, b"a\x00b\x00"), fit=STRINGS),
+    Row("own-256-bytes", (None, b"x" * 256), fit=STRINGS),
+)
+def bytes_of_one_element_are_served(target: Target, model: Model, content: bytes | None, own: bytes = b"") -> None:
     """A raw request to a BYTES input of shape [1] is answered with the bytes it brings."""
     if content is None:
-        expect_own_values(target, model)
+        expect_own_values(target, model, lambda tensors: fill_texts(tensors, [own]) if own else list(tensors))
     else:
         _expect_served(target, model, content)
 

@@ -21,15 +21,16 @@ Array = NDArray[Any]
 WIDE = frozenset({"INT16", "UINT16", "INT32", "UINT32", "INT64", "UINT64", "FP32", "FP64"})
 WIDE_FLOATS = frozenset({"FP32", "FP64"})
 MAX_ORDINARY = 1e6  # the greatest magnitude that is sent to a model of which nothing else is known
-# Numbers near one that are the same in either order of their bytes.
+# Numbers that are the same in either order of their bytes, and of their words.
 _EITHER_ORDER: Mapping[str, Array] = {
     "FP32": np.array([0x3F3F3F3F], "<u4").view("<f4"),
-    "FP64": np.array([0x3FE012343412E03F], "<u8").view("<f8"),
+    "FP64": np.array([0x3F40403F3F40403F], "<u8").view("<f8"),
 }
 # Numbers between 0 and 2 whose bytes mean something to a server that looks into them.
 LOOKALIKES: Mapping[str, Mapping[str, bytes]] = {
     "line-end": {"FP32": b"\r\n\r?", "FP64": b"\r\n\r\n\r\n]?"},
     "byte-order-mark": {"FP32": b"\xef\xbb\xbf?", "FP64": b"\xef\xbb\xbf{}}\xe7?"},
+    "open-brace": {"FP32": b'{"a?', "FP64": b'{"inp"]?'},
     "closing-braces": {"FP32": b"]}]?", "FP64": b"]}]}]}]?"},
     "blanks": {"FP32": b"  \t?", "FP64": b"      ]?"},
 }

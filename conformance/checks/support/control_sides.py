@@ -66,15 +66,32 @@ def expect_read(
         _expect_right(target, model, tensors, names)
 
 
+def is_read_right(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
+    """Say whether inputs that all travel as binary data are read right; no where the model takes none like them."""
+    try:
+        return holds(lambda: _expect_right(target, model, tensors, [tensor.name for tensor in tensors]))
+    except NotApplicable:
+        return False
+
+
 def other_inputs(model: Model) -> list[Tensor]:
     """Return inputs other than `model.sample()`, of the same shapes; strings are others in length, too."""
     return halve_texts(replace(model, salt=(model.salt + 1) % 256).sample())
 
 
-def find_inputs(model: Model, change: Callable[[Sequence[Tensor]], Sequence[Tensor]]) -> Sequence[Tensor]:
-    """Return inputs that a change alters, out of a few draws; the last of these where it alters none."""
+def find_inputs(
+    model: Model, change: Callable[[Sequence[Tensor]], Sequence[Tensor]], length: int | None = None
+) -> Sequence[Tensor]:
+    """Return inputs that a change alters, out of a few draws; the last of these where it alters none.
+
+    Args:
+        model: a deployed one.
+        change: what alters them.
+        length: how many elements or items they have; None leaves it to the model.
+    """
     for step in range(MAX_DRAWS):
-        tensors = replace(model, salt=(model.salt + step) % 256).sample()
+        salt = (model.salt + step) % 256
+        tensors = replace(model, salt=salt).sample() if length is None else model.salted(length, salt)
         if differ(tensors, change(tensors)):
             break
     return tensors
@@ -125,9 +142,14 @@ def _is_wrong_anyway(
     others = [tensor.name for tensor in tensors if tensor.name not in (*names, *model.sends)]
     if others and not holds(lambda: _expect_right(target, model, tensors, others)):
         return True
+    return plain is not None and is_wrong(lambda: _expect_right(target, model, plain, names))
+
+
+def is_wrong(expectation: Callable[[], object]) -> bool:
+    """Say whether an expectation is unmet; one of inputs that the model does not take is not."""
     try:
-        return plain is not None and not holds(lambda: _expect_right(target, model, plain, names))
-    except NotApplicable:  # the model takes no such inputs
+        return not holds(expectation)
+    except NotApplicable:
         return False
 
 
