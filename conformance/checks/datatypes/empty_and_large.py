@@ -8,17 +8,16 @@ import numpy as np
 
 from conformance.checks.support.binary_sides import Side, expect_return, expect_side, takes_none
 from conformance.checks.support.changed_tensors import WIDE_FLOATS, move_up
-from conformance.checks.support.control_sides import expect_read, expect_written
+from conformance.checks.support.control_sides import expect_read, expect_written, large_inputs
 from conformance.checks.support.datatypes import KIB
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import Blocked, NotApplicable, Unmet
+from conformance.expect.unmet import Blocked, Unmet
 from conformance.roles.model import Model
 from conformance.roles.sample_values import PERIOD
 from conformance.terms.check import Row, check, rows
 from conformance.terms.fit import Fit
 from conformance.transport.target import Target
 from conformance.wire.request import INFERENCE_HEADER, OCTET_STREAM
-from conformance.wire.tensor import Tensor
 
 
 def _datatype(model: Model) -> str:
@@ -76,19 +75,8 @@ def _expect_empty(target: Target, model: Model, shape: Sequence[int], side: Side
     return None
 
 
-# Deployed models that are sent a large tensor: one of numbers in a row. Items of more than that cost some models much.
+# Integers in a row are places in a text as a rule, of which a model takes few.
 LARGE_OWN = Row("own-64KiB-and-one", (None,), fit=Fit(inputs=WIDE_FLOATS, is_variable=True))
-
-
-def _large(model: Model) -> list[Tensor]:
-    """Return inputs of a deployed model of more than 64 KiB.
-
-    Raises:
-        NotApplicable: it takes none, or its elements do not stand in a row.
-    """
-    if any(len(tensor.shape) != 1 for tensor in model.sample()):
-        raise NotApplicable(f"{model.name} has an input of more than one dimension")
-    return model.salted(64 * KIB // 4 + 1, model.salt)
 
 
 @check("datatypes.large-inputs-are-read", answers="BIN-DATATYPES-I")
@@ -102,7 +90,7 @@ def _large(model: Model) -> list[Tensor]:
 def large_inputs_are_read(target: Target, model: Model, count: int | None) -> None:
     """A large binary input is read whole, each element in its place."""
     if count is None:
-        tensors = _large(model)
+        tensors = large_inputs(model)
         expect_read(target, model, tensors, misread=move_up(tensors))
         return
     values = np.arange(count, dtype="<i8") * 7919 % 65_521
@@ -118,7 +106,7 @@ def large_inputs_are_read(target: Target, model: Model, count: int | None) -> No
 def large_outputs_are_written(target: Target, model: Model, counts: list[int] | None, name: str = "") -> None:
     """A large binary output is written whole, each element in its place."""
     if counts is None:
-        expect_written(target, model, _large(model))
+        expect_written(target, model, large_inputs(model))
         return
     tensors = [model.tensor(counts)]
     reply = target.infer(model.request(tensors, send="json", want="binary", outputs=[name]))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from conformance.checks.raw.deployed_models import FLOATS, NUMBERS, Change, expect_own_plain_values, expect_own_values
+from conformance.checks.raw.deployed_models import FLOATS, NUMBERS, expect_own_plain_values, expect_own_values
 from conformance.checks.raw.raw_answers import ask, expect_agreement, sample
 from conformance.checks.support.changed_tensors import fill_fractions, fill_lookalike
+from conformance.checks.support.control_sides import Change, large_inputs
 from conformance.expect.expectation import expect
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
@@ -65,13 +67,14 @@ ENCODED = (
     Row("1-mib", ((131072,),), role="identity_int64", thorough=True),
     Row("own", (None, list), fit=NUMBERS),
     Row("own-fractions", (None, fill_fractions), fit=FLOATS),
+    Row("own-64-kib", (None, "large"), fit=replace(FLOATS, is_variable=True)),
 )
 def body_is_binary_tensor_data(
-    target: Target, model: Model, shape: Sequence[int] | None, own: Change | None = None
+    target: Target, model: Model, shape: Sequence[int] | None, own: Change | str | None = None
 ) -> None:
     """A raw body is little-endian, row by row, each element in its native size."""
     if own is not None:
-        expect_own_values(target, model, own)
+        expect_own_values(target, model, (lambda _: large_inputs(model)) if isinstance(own, str) else own)
         return
     tensor = sample(model, shape)
     expect_agreement(target, model, ask(target, model, tensor), tensor)

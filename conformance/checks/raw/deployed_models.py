@@ -6,13 +6,12 @@ that decides, a refusal says nothing. The body holds one item of a batch, which 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import prod
 
 from conformance.checks.raw.raw_answers import expect_agreement
-from conformance.checks.support.changed_tensors import WIDE_FLOATS, fill_either_order, fill_texts, halve_texts
-from conformance.checks.support.control_sides import expect_told, is_wrong, unless_unsteady
+from conformance.checks.support.changed_tensors import WIDE_FLOATS, differ, fill_either_order, fill_texts, halve_texts
+from conformance.checks.support.control_sides import Change, expect_told, find_draw, is_wrong, unless_unsteady
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import NotApplicable, Unmet, blocked_where, holds
 from conformance.roles.model import Model
@@ -24,8 +23,6 @@ from conformance.transport.target import Target
 from conformance.wire import strings
 from conformance.wire.datatypes import DATATYPES
 from conformance.wire.tensor import Tensor
-
-Change = Callable[[Sequence[Tensor]], list[Tensor]]
 
 NUMBERS = Fit(max_inputs=1, inputs=frozenset(DATATYPES) - {"BYTES"})
 VARIABLE_NUMBERS = replace(NUMBERS, is_variable=True)
@@ -95,11 +92,19 @@ def expect_own_values(target: Target, model: Model, change: Change) -> None:
         change: makes what is sent of an input that the model takes.
 
     Raises:
-        Blocked: plain elements are wrong, too.
+        Blocked: plain elements are wrong, too, or those that nothing has changed.
     """
+    model = find_draw(model, fill_either_order)
     _, taken = _expect_told_served(target, model)
-    with blocked_where(lambda: is_wrong(lambda: _expect_plain(target, model, taken)), "plain elements are wrong, too"):
-        _expect_sent_right(target, model, change([taken])[0])
+    (changed,) = change([taken])
+
+    def is_wrong_anyway() -> bool:
+        if is_wrong(lambda: _expect_plain(target, model, taken)):
+            return True
+        return differ([taken], [changed]) and is_wrong(lambda: _expect_sent_right(target, model, taken))
+
+    with blocked_where(is_wrong_anyway, "plain elements are wrong, too"):
+        _expect_sent_right(target, model, changed)
 
 
 def expect_own_plain_values(target: Target, model: Model) -> None:

@@ -30,7 +30,9 @@ from conformance.wire.tensor import Tensor
 
 Array = NDArray[Any]
 Turn = Callable[[Array], Array]
+Change = Callable[[Sequence[Tensor]], Sequence[Tensor]]
 
+LARGE = 16_385  # elements of four bytes or more: above 64 KiB
 MAX_DRAWS = 8  # of inputs, until one shows what is judged
 FEW = 4  # outputs that are asked for alone: some models have very many
 ANY_DATATYPE = frozenset(DATATYPES)
@@ -66,6 +68,17 @@ def expect_read(
         _expect_right(target, model, tensors, names)
 
 
+def large_inputs(model: Model) -> Sequence[Tensor]:
+    """Return inputs of a deployed model of more than 64 KiB, where each is a row of elements: items may cost it much.
+
+    Raises:
+        NotApplicable: it takes none, or has an input of more than one dimension.
+    """
+    if any(len(tensor.shape) != 1 for tensor in model.sample()):
+        raise NotApplicable(f"{model.name} has an input of more than one dimension")
+    return model.salted(LARGE, model.salt)
+
+
 def is_read_right(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
     """Say whether inputs that all travel as binary data are read right; no where the model takes none like them."""
     try:
@@ -79,22 +92,23 @@ def other_inputs(model: Model) -> list[Tensor]:
     return halve_texts(replace(model, salt=(model.salt + 1) % 256).sample())
 
 
-def find_inputs(
-    model: Model, change: Callable[[Sequence[Tensor]], Sequence[Tensor]], length: int | None = None
-) -> Sequence[Tensor]:
-    """Return inputs that a change alters, out of a few draws; the last of these where it alters none.
+def find_draw(model: Model, change: Change, length: int | None = None) -> Model:
+    """Return the model with a salt for which a change alters its inputs; see `find_inputs`."""
+    models = [replace(model, salt=(model.salt + step) % 256) for step in range(MAX_DRAWS)]
+    draws = ((drawn, drawn.sample() if length is None else drawn.salted(length, drawn.salt)) for drawn in models)
+    return next((drawn for drawn, tensors in draws if differ(tensors, change(tensors))), model)
+
+
+def find_inputs(model: Model, change: Change, length: int | None = None) -> Sequence[Tensor]:
+    """Return inputs that a change alters, out of a few draws; the first of these where it alters none.
 
     Args:
         model: a deployed one.
         change: what alters them.
         length: how many elements or items they have; None leaves it to the model.
     """
-    for step in range(MAX_DRAWS):
-        salt = (model.salt + step) % 256
-        tensors = replace(model, salt=salt).sample() if length is None else model.salted(length, salt)
-        if differ(tensors, change(tensors)):
-            break
-    return tensors
+    drawn = find_draw(model, change, length)
+    return drawn.sample() if length is None else drawn.salted(length, drawn.salt)
 
 
 def expect_told(model: Model, tensors: Sequence[Tensor], misread: Sequence[Tensor]) -> None:
