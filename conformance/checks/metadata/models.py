@@ -84,7 +84,7 @@ def answer_has_the_declared_outputs(target: Target, model: Deployed) -> None:
         expected = f"{name} {datatype} {list(shapes.get(name, ()))}, as the model's metadata have it"
         if output.datatype != datatype:
             raise Unmet(expected, f"{name} {safe(output.datatype, 40)}", reply)
-        if output.shape is not None and not _may_have(shapes.get(name, ()), output.shape):
+        if output.shape is not None and not may_have_shape(shapes.get(name, ()), output.shape):
             raise Unmet(expected, f"{name} with {shown_shape(output.shape)}", reply)
 
 
@@ -98,7 +98,7 @@ def _missing(reply: Reply, name: str, model: Deployed) -> Unmet:
     )
 
 
-def _may_have(declared: Sequence[int], shape: Sequence[int]) -> bool:
+def may_have_shape(declared: Sequence[int], shape: Sequence[int]) -> bool:
     """Say whether a declared shape may be that of an output; one of other rank may leave out a batch, or have one more.
 
     The first dimension of a batch is as large as that of the request, whatever is declared, unless that is nothing.
