@@ -139,6 +139,28 @@ class Model:
             for spec, array in zip(self.role.outputs, results, strict=True)
         )
 
+    @property
+    def sends(self) -> tuple[str, ...]:
+        """The inputs that a plain request has to send as binary data: none, since rows know the datatypes of a role."""
+        return ()
+
+    @property
+    def kept_binary(self) -> tuple[str, ...]:
+        """The outputs that a plain request has to ask for as binary data; see `sends`."""
+        return ()
+
+    def listed(self) -> list[Output] | None:
+        """Return the outputs as a plain request lists them: not at all."""
+        return None
+
+    def items(self) -> list[Tensor]:
+        """Return the only input as a raw request may hold it: a batch of one for a batching model."""
+        return list(self.sample(batch=1)[:1])
+
+    def plain_outputs(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """Return the right outputs where the inputs travel as in a plain request, so that outputs alone are judged."""
+        return self.expected(tensors)
+
     def tells_apart(self, tensors: Sequence[Tensor], others: Sequence[Tensor]) -> bool:
         """Say whether its answers show which of two inputs it was given; those of a role do."""
         del tensors, others

@@ -204,12 +204,21 @@ class Deployed(Model):
             NotApplicable: the model takes no such inputs, answers all alike, or is not deterministic.
             Blocked: it answers no plain request.
         """
-        if self.control is None:
-            raise NotApplicable(f"nobody asks {self.name} what is right")
         if not self.varies:
             raise NotApplicable(
                 f"{self.name} answers every input alike, or takes one alone: it does not tell what was read"
             )
+        return self.plain_outputs(tensors)
+
+    def plain_outputs(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """Return the outputs of the control request, also where they do not tell what was read.
+
+        Raises:
+            NotApplicable: the model takes no such inputs, or is not deterministic.
+            Blocked: it answers no plain request.
+        """
+        if self.control is None:
+            raise NotApplicable(f"nobody asks {self.name} what is right")
         return self.control.outputs(self, tensors)
 
     def tells_apart(self, tensors: Sequence[Tensor], others: Sequence[Tensor]) -> bool:

@@ -41,9 +41,12 @@ def expect_side(
 ) -> None:
     """Expect the right outputs where one side is binary data and the other JSON, or both are binary data.
 
-    `outputs` are all of them, where their order matters.
+    `outputs` are all of them, where their order matters. What JSON does not carry is binary data in any case.
     """
-    reply = target.infer(model.request(tensors, **SIDES[side], outputs=outputs))
+    arguments = SIDES[side]
+    send = model.sends if arguments["send"] == "json" else "binary"
+    listed = model.listed() if outputs is None and "want" not in arguments else outputs
+    reply = target.infer(model.request(tensors, send=send, want=arguments.get("want"), outputs=listed))
     expect_values(reply, model, tensors, through_json=True if side == "written" else None)
 
 
