@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -81,15 +81,49 @@ class Model:
         """Whether a plain request travels as JSON both ways."""
         return self.role.is_json_capable
 
+    @property
+    def sends(self) -> Sequence[str]:
+        """The inputs that travel as binary data also where all that JSON carries is JSON."""
+        return ()
+
     def salted(self, length: int, salt: int) -> list[Tensor]:
         """Return inputs of so many elements, or items for a batching model; other ones for each salt."""
         return [
             _salted(spec, (length, *spec.shape) if self.role.batching else (length,), salt) for spec in self.role.inputs
         ]
 
+    def draw_several(self) -> Iterator[tuple[Tensor, ...]]:
+        """Yield inputs that the model takes, for a row that looks for telling ones: samples first."""
+        yield self.sample()
+
+    # --- classes ---
+
     def labels_of(self, output: str) -> Sequence[str] | None:
         """Return the labels of an output by index; None where nobody knows them."""
         return self.role.labels.get(output, ())
+
+    def find_rankable(self) -> Sequence[str]:
+        """Return the outputs that can be classified, the most telling first.
+
+        Raises:
+            NotApplicable: there are none.
+        """
+        return [spec.name for spec in self.role.outputs]
+
+    def may_batch(self, output: Tensor) -> bool:
+        """Whether the first dimension of an output may be that of a batch."""
+        del output
+        return self.role.batching
+
+    def may_have_rankings(self, output: Tensor) -> bool:
+        """Whether an output may be classified row by row."""
+        return self.may_batch(output)
+
+    def limit_classes(self, output: Tensor, wanted: int | None) -> int:
+        """Return how many classes of an output to ask for: as many as are wanted, or all that an item has."""
+        if wanted is not None:
+            return wanted
+        return output.elements // output.shape[0] if self.role.batching else output.elements
 
     def own_shape(self, place: int, *, is_raw: bool = False) -> tuple[int, ...]:
         """Return the shape of an input as samples have it, or as a raw request does, which is a batch of one."""
@@ -129,10 +163,18 @@ class Model:
             for spec, array in zip(self.role.outputs, results, strict=True)
         )
 
+    def find_outputs(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """Return the right outputs, also where they show nothing of the inputs."""
+        return self.expected(tensors)
+
     def tells_apart(self, tensors: Sequence[Tensor], others: Sequence[Tensor]) -> bool:
         """Say whether its answers show which of two inputs it was given; those of a role do."""
         del tensors, others
         return True
+
+    def plain_output(self, name: str) -> Output:
+        """Return an output as a request lists it that asks for no form."""
+        return Output(name)
 
     def request(
         self,
@@ -157,12 +199,13 @@ class Model:
             nested: JSON data as nested arrays.
         """
         tensors = self.sample() if tensors is None else tensors
-        names = {"binary": [t.name for t in tensors], "json": []}.get(send, send) if isinstance(send, str) else send
+        if isinstance(send, str):
+            send = [tensor.name for tensor in tensors] if send == "binary" else self.sends
         if want is not None and outputs is None:
             outputs = [spec.name for spec in self.role.outputs]
         return InferRequest(
             self.infer_path,
-            tuple(Input(tensor, tensor.name in names, nested) for tensor in tensors),
+            tuple(Input(tensor, tensor.name in send, nested) for tensor in tensors),
             None if outputs is None else tuple(_output(output, want) for output in outputs),
             binary_data_output,
             request_id,

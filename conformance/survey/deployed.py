@@ -9,7 +9,7 @@ carry, FP16 by definition, NaN and strings that are not UTF-8 in the model's own
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -25,7 +25,9 @@ from conformance.terms.fit import SCORES
 from conformance.wire.request import ABSENT, InferRequest, Output
 from conformance.wire.tensor import Tensor, decode, first_difference
 
+FEW_DRAWS = 4  # of inputs that a row tries, until one is telling
 FEW_ELEMENTS = 16  # a row that asks for no more does not care how many there are
+MAX_CLASSES = 100  # of a model that has more, where all are wanted
 MAX_SCORES = 1_000_000  # in an output that is classified
 
 
@@ -68,6 +70,11 @@ class Deployed(Model):
         """Return inputs that the model takes; others for each salt where it takes others."""
         return vary(self.tensors, salt) if self.varies else self.tensors
 
+    def draw_several(self) -> Iterator[tuple[Tensor, ...]]:
+        """Yield a few inputs that the model takes; one where it takes no others."""
+        for step in range(FEW_DRAWS if self.varies else 1):
+            yield self.draw(self.salt + step)
+
     def salted(self, length: int, salt: int) -> list[Tensor]:
         """Return inputs of so many elements along their first variable dimension; few are as many as the model takes.
 
@@ -87,10 +94,37 @@ class Deployed(Model):
         shape = (*tensor.shape[:at], length, *tensor.shape[at + 1 :])
         return Tensor.of(tensor.name, tensor.datatype, np.resize(tensor.array, shape), shape)
 
+    # --- classes ---
+
     def labels_of(self, output: str) -> Sequence[str] | None:
         """Return None: metadata say nothing of labels."""
         del output
         return None
+
+    def find_rankable(self) -> Sequence[str]:
+        """Return the outputs that can be classified, those with the most different elements first.
+
+        Raises:
+            NotApplicable: there are none.
+        """
+        found = [tensor for tensor in self.find_outputs(self.tensors) if has_classes(tensor)]
+        if not found:
+            raise NotApplicable(f"{self.name} has no steady output of numbers to classify")
+        return [tensor.name for tensor in sorted(found, key=lambda one: -np.unique(one.array).size)]
+
+    def may_batch(self, output: Tensor) -> bool:
+        """Whether metadata leave the first dimension of an output open, or do not show it."""
+        shape = next(spec.shape for spec in self.role.outputs if spec.name == output.name)
+        return len(shape) != len(output.shape) or shape[:1] == (-1,)
+
+    def may_have_rankings(self, output: Tensor) -> bool:
+        """Whether it may be a batch, or is a matrix, whose rows may be ranked one by one."""
+        return len(output.shape) > 1 or self.may_batch(output)
+
+    def limit_classes(self, output: Tensor, wanted: int | None) -> int:
+        """Return how many classes to ask for: no more than there are, of an item where there may be items."""
+        there = output.elements // output.shape[0] if len(output.shape) > 1 else output.elements
+        return min(there, MAX_CLASSES if wanted is None else wanted)
 
     def own_shape(self, place: int, *, is_raw: bool = False) -> tuple[int, ...]:
         """Return the shape of an input that is taken; of a raw request, which is a batch of one, as that has it."""
@@ -143,7 +177,10 @@ class Deployed(Model):
 
     @property
     def sends(self) -> tuple[str, ...]:
-        """The inputs that have to travel as binary data."""
+        """The inputs that have to travel as binary data; over gRPC all do, or none: a call has contents of one form."""
+        if self.control is not None and self.control.is_over_grpc:
+            is_raw = self.json_trouble or any(tensor.datatype in BINARY_ONLY for tensor in self.tensors)
+            return self.inputs if is_raw else ()
         kept = () if self.json_trouble else self.json_capable_inputs
         return tuple(tensor.name for tensor in self.tensors if tensor.name not in kept)
 
@@ -154,8 +191,11 @@ class Deployed(Model):
 
     def listed(self) -> list[Output] | None:
         """Return the outputs as a plain request lists them: not at all, unless one has to be binary data."""
-        kept = self.kept_binary
-        return [Output(name, True if name in kept else ABSENT) for name in self.outputs] if kept else None
+        return [self.plain_output(name) for name in self.outputs] if self.kept_binary else None
+
+    def plain_output(self, name: str) -> Output:
+        """Return an output as a request lists it that asks for no form: as binary data where JSON does not go."""
+        return Output(name, True if name in self.kept_binary else ABSENT)
 
     def plain(self) -> InferRequest:
         """Return the plain request: JSON both ways, as far as JSON goes."""
@@ -184,12 +224,16 @@ class Deployed(Model):
             NotApplicable: the model takes no such inputs, answers all alike, or is not deterministic.
             Blocked: it answers no plain request.
         """
-        if self.control is None:
-            raise NotApplicable(f"nobody asks {self.name} what is right")
         if not self.varies:
             raise NotApplicable(
                 f"{self.name} answers every input alike, or takes one alone: it does not tell what was read"
             )
+        return self.find_outputs(tensors)
+
+    def find_outputs(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """Return the right outputs, as `expected` does, also where they show nothing of the inputs."""
+        if self.control is None:
+            raise NotApplicable(f"nobody asks {self.name} what is right")
         return self.control.outputs(self, tensors)
 
     def tells_apart(self, tensors: Sequence[Tensor], others: Sequence[Tensor]) -> bool:

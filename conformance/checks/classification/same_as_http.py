@@ -5,14 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from conformance.checks.support.classes import DESCENDING, DOCUMENTED, ITEMS, SCORES, SQUARES, ask, scored, shown, texts
-from conformance.checks.support.over_grpc import expect_right
+import numpy as np
+
+from conformance.checks.support.classes import (
+    DESCENDING,
+    DOCUMENTED,
+    ITEMS,
+    SCORES,
+    SQUARES,
+    ask,
+    choose_inputs,
+    find_count,
+    scored,
+    shown,
+    texts,
+)
 from conformance.expect import class_texts
 from conformance.expect.class_texts import ClassText
-from conformance.expect.unmet import Unmet, blocked_where, holds
+from conformance.expect.expectation import expect
+from conformance.expect.unmet import NotApplicable, Unmet, blocked_where, holds
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
 from conformance.terms.extensions import CLASSES, GRPC, HTTP
+from conformance.terms.fit import SCORED
 from conformance.terms.text import safe
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
@@ -39,12 +54,17 @@ _SAME: tuple[tuple[str, Any], ...] = (
 
 
 @check("grpc.classes-are-those-of-http", answers="GRPC-CLS-SAME-AS-HTTP", over=(GRPC, HTTP))
-@rows(*[Row(role, (values,), role=role, needs=CLASSES) for role, values in _SAME])
+@rows(
+    *[Row(role, (values,), role=role, needs=CLASSES) for role, values in _SAME],
+    Row("own", (None,), fit=SCORED, needs=CLASSES),
+)
 def classes_are_those_of_http(target: GrpcTarget, model: Model, values: Any) -> None:
     """The same request for classes gives the same classes over gRPC as over HTTP."""
     name = scored(model)
-    tensors = (model.tensor(values), *model.sample()[1:])
-    wanted = Output(name, classification=2)
+    tensors, right = choose_inputs(model, name, values)
+    if np.unique(right.array).size < right.elements:
+        raise NotApplicable(f"some scores of {name} are equal, and have no order")
+    wanted = Output(name, classification=find_count(model, right))
     over_http = ask(target.over_http, model, tensors, wanted)
     over_grpc = ask(target, model, tensors, wanted)
     usual, found = (_understood(texts(reply, name)) for reply in (over_http, over_grpc))
@@ -55,7 +75,7 @@ def classes_are_those_of_http(target: GrpcTarget, model: Model, values: Any) -> 
 
 def _is_plain_right(target: GrpcTarget, model: Model, tensors: Sequence[Tensor]) -> bool:
     plain = target.infer(model.request(tensors, send="json"))
-    return holds(lambda: expect_right(plain, model, tensors))
+    return holds(lambda: expect(plain).tensors(model.find_outputs(tensors), through_json=False))
 
 
 def _expect_alike(usual: Sequence[ClassText], found: Sequence[ClassText], over_grpc: Reply) -> None:

@@ -11,14 +11,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
+
+import numpy as np
 
 from conformance.expect import class_texts
 from conformance.expect.class_texts import ClassText, Item, Scores
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import Blocked, Unmet
+from conformance.expect.unmet import Blocked, NotApplicable, Unmet
 from conformance.roles.model import Model
+from conformance.survey.deployed import has_classes
 from conformance.terms.check import Row
+from conformance.terms.fit import SCORED
 from conformance.terms.text import safe, shown_shape
 from conformance.transport.exchange import Reply
 from conformance.transport.peer import Peer
@@ -56,9 +61,77 @@ def both_forms(*cases: Row) -> list[Row]:
     ]
 
 
+# What is asked of a deployed model with scores, whatever it computes: values of its own.
+OWN = Row("own", fit=SCORED)
+SEVERAL_SCORED = replace(SCORED, min_outputs=2)
+
+
 def scored(model: Model) -> str:
-    """Return the name of the model's first output."""
-    return model.role.outputs[0].name
+    """Return the name of the output that is classified: the model's first, or the most telling of a deployed one."""
+    return model.find_rankable()[0]
+
+
+def list_all(model: Model, name: str, *, is_first: bool) -> list[str]:
+    """Return the names of all outputs, this one in front or at the end."""
+    others = [spec.name for spec in model.role.outputs if spec.name != name]
+    return [name, *others] if is_first else [*others, name]
+
+
+def choose_inputs(model: Model, name: str, values: Any = None) -> tuple[tuple[Tensor, ...], Tensor]:
+    """Return inputs and the output of that name: with these values, or with scores that show a wrong order.
+
+    Of the inputs that a deployed model takes, the first are chosen where the scores of none show it.
+
+    Raises:
+        NotApplicable: of none the output has elements that can be ranked.
+    """
+    if values is not None:
+        tensors = (model.tensor(values), *model.sample()[1:])
+        return tensors, _output(model, tensors, name)
+    drawn = [(tensors, _output(model, tensors, name)) for tensors in model.draw_several()]
+    found = [one for one in drawn if has_classes(one[1])]
+    if not found:
+        raise NotApplicable(f"{name} of {model.name} has no elements to classify")
+    return next((one for one in found if any(map(_is_telling, _rows(one[1])))), found[0])
+
+
+def find_count(model: Model, right: Tensor) -> int:
+    """Return a number of classes that an output has: 2, or less where it has fewer, or each element may be an item."""
+    return 1 if len(right.shape) == 1 and model.may_batch(right) else model.limit_classes(right, 2)
+
+
+def find_tied_inputs(model: Model) -> tuple[Tensor, ...]:
+    """Return inputs of a deployed model for which some scores are equal: samples, or elements that are all alike.
+
+    Raises:
+        NotApplicable: there are none.
+    """
+    name, drawn = scored(model), list(model.draw_several())
+    for tensors in (*drawn, *([_level(tensor) for tensor in tensors] for tensors in drawn[:1])):
+        right = _output(model, tensors, name)
+        if has_classes(right) and any(np.unique(row).size < row.size for row in _rows(right)):
+            return tuple(tensors)
+    raise NotApplicable(f"no scores of {model.name} are equal")
+
+
+def _level(tensor: Tensor) -> Tensor:
+    elements = np.resize(tensor.array.reshape(-1)[:1], tensor.shape)
+    return Tensor(tensor.name, tensor.datatype, tensor.shape, elements)
+
+
+def _rows(output: Tensor) -> Scores:
+    """Return the elements of an output in two dimensions: by items, if its first dimension is that of a batch."""
+    return output.array.reshape(output.shape[0] if len(output.shape) > 1 else 1, -1)
+
+
+def _output(model: Model, tensors: Sequence[Tensor], name: str) -> Tensor:
+    return next(tensor for tensor in model.find_outputs(tensors) if tensor.name == name)
+
+
+def _is_telling(scores: Scores) -> bool:
+    """Say whether some score is higher than one before it."""
+    values = class_texts.numbers(scores)
+    return any(one < other for one, other in pairwise(values))
 
 
 def ask(target: Peer, model: Model, tensors: Sequence[Tensor], *outputs: Output, send: Form = "json") -> Reply:
@@ -113,18 +186,23 @@ def entries(reply: Reply, name: str) -> list[ClassText]:
     return found
 
 
-def expect_each_once(reply: Reply, model: Model, name: str, tensor: Tensor) -> None:
+def expect_each_once(reply: Reply, model: Model, right: Tensor) -> None:
     """Expect each class of an output once, under a shape of as many: more were asked for than there are."""
-    batch = tensor.shape[0] if model.role.batching else 1
-    there = tensor.elements // batch
-    listed = entries(reply, name)
-    shape = expect(reply).output(name).shape or ()
+    listed = entries(reply, right.name)
+    items = right.shape[0] if model.may_have_rankings(right) else 1
+    batch = items if model.role.batching or (items > 1 and _repeats(listed)) else 1  # an item's indices count within it
+    there = right.elements // batch
+    shape = expect(reply).output(right.name).shape or ()
     if len(listed) != there * batch or math.prod(shape) != len(listed):
-        expected = f"a refusal, or {classes_of(there)}" + (f" for each of {batch} items" if model.role.batching else "")
+        expected = f"a refusal, or {classes_of(there)}" + (f" for each of {batch} items" if batch > 1 else "")
         raise Unmet(expected, f"{classes_of(len(listed))} under {shown_shape(shape)}", reply)
     for part in (listed[k * there : (k + 1) * there] for k in range(batch)):
-        if len({entry.index for entry in part}) != there:
+        if _repeats(part):
             raise Unmet(f"{there} different indices", shown(part), reply)
+
+
+def _repeats(listed: Sequence[ClassText]) -> bool:
+    return len({entry.index for entry in listed}) < len(listed)
 
 
 def classes_of(count: int) -> str:
@@ -165,8 +243,8 @@ class Classified:
 
     Attributes:
         name: of the output.
-        scores: the output as it should be, were it not classified.
-        listed: the classes, in the order of the answer.
+        count: how many classes were asked for.
+        right: the output as it should be, were it not classified.
     """
 
     target: Peer
@@ -174,9 +252,9 @@ class Classified:
     tensors: tuple[Tensor, ...]
     send: Form
     name: str
+    count: int
     reply: Reply
-    scores: Scores
-    listed: tuple[ClassText, ...]
+    right: Tensor
 
     @classmethod
     def of(
@@ -188,23 +266,84 @@ class Classified:
         *,
         send: Form = "json",
         name: str | None = None,
+        tensors: Sequence[Tensor] | None = None,
     ) -> Classified:
         """Ask for classes of an output, the first by default; for all classes where no count is given.
 
-        `values` are those of the model's first input; sample values by default.
+        `values` are those of the model's first input, `tensors` all inputs; by default they are sample values, or of
+        several the first whose scores stand in another order than that of their indices. A deployed model is asked for no more classes than there
+        are, whether it batches or not.
+
+        Raises:
+            NotApplicable: there are no elements to classify, or a refusal may be right, because each of them may be
+                the only class of an item.
         """
-        tensors = model.sample() if values is None else (model.tensor(values), *model.sample()[1:])
         name = name or scored(model)
-        scores = next(tensor.array for tensor in model.expected(tensors) if tensor.name == name)
-        if count is None:
-            count = int(scores.size // scores.shape[0] if model.role.batching else scores.size)
+        if tensors is None:
+            tensors, right = choose_inputs(model, name, values)
+        else:
+            right = _output(model, tensors, name)
+        if values is None and not has_classes(right):
+            raise NotApplicable(f"{name} of {model.name} has no elements to classify")
+        count = model.limit_classes(right, count)
         reply = ask(target, model, tensors, Output(name, classification=count), send=send)
-        return cls(target, model, tensors, send, name, reply, scores, tuple(entries(reply, name)))
+        if reply.is_refusal and count > 1 and len(right.shape) == 1 and model.may_batch(right):
+            raise NotApplicable(f"each element of {name} may be the only class of an item of a batch")
+        return cls(target, model, tuple(tensors), send, name, count, reply, right)
 
     @property
-    def labels(self) -> Sequence[str]:
-        """The labels of the output, by index; empty where it has none."""
-        return self.model.role.labels.get(self.name, ())
+    def scores(self) -> Scores:
+        """The elements of the output."""
+        return self.right.array
+
+    @property
+    def listed(self) -> Sequence[ClassText]:
+        """The classes, in the order of the answer.
+
+        Raises:
+            Unmet: see `entries`.
+        """
+        return entries(self.reply, self.name)
+
+    @property
+    def labels(self) -> Sequence[str] | None:
+        """The labels of the output, by index; empty where it has none, None where nobody knows them."""
+        return self.model.labels_of(self.name)
+
+    @property
+    def batch(self) -> int:
+        """How many items the classes are shared out to: 1 for a model that does not batch.
+
+        Metadata do not always say whether a deployed model batches; then the number of classes does, or the shape.
+        """
+        items = self.right.shape[0] if self.right.shape else 1
+        if not self.model.may_have_rankings(self.right):
+            return 1
+        if self.model.role.batching:
+            return items
+        found = len(texts(self.reply, self.name))
+        shape = expect(self.reply).output(self.name).shape
+        own = items * min(self.count, self.right.elements // items)
+        return items if found == own and (own != self.count or shape == (items, own // items)) else 1
+
+    @property
+    def is_batch(self) -> bool:
+        """Whether the classes have a batch dimension."""
+        return self.model.role.batching or self.batch > 1
+
+    @property
+    def right_count(self) -> int:
+        """How many classes there have to be of each item."""
+        return self.count if self.model.role.batching else min(self.count, self.right.elements // self.batch)
+
+    def require_order(self) -> None:
+        """Keep scores from being judged of which a ranking and none would be the same.
+
+        Raises:
+            NotApplicable: they stand in their order.
+        """
+        if not any(_is_telling(row) for row in self.scores.reshape(self.batch, -1)):
+            raise NotApplicable(f"the scores of {self.name} stand in their order: classes would not show a wrong one")
 
     def items(self, scores: Scores | None = None) -> list[Item]:
         """Return classes and scores of each item of the batch; of the whole output for a model that does not batch.
@@ -212,9 +351,9 @@ class Classified:
         The classes are shared out evenly, by their number and not by the shape that the answer claims.
         """
         scores = self.scores if scores is None else scores
-        batch = scores.shape[0] if self.model.role.batching else 1
-        size = -(-len(self.listed) // batch)
-        parts = [self.listed[k * size : (k + 1) * size] for k in range(batch)]
+        listed, batch = self.listed, self.batch
+        size = -(-len(listed) // batch)
+        parts = [listed[k * size : (k + 1) * size] for k in range(batch)]
         return list(zip(parts, scores.reshape(batch, -1), strict=True))
 
     def expect_rule(self, rule: Rule, expected: str | None = None, requirement: str | None = None) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from conformance.checks.support.classes import choose_inputs, scored
 from conformance.checks.support.refusals import Refusal
 from conformance.roles.model import Model
 from conformance.terms.extensions import CLASSES_OVER_GRPC
+from conformance.terms.fit import Fit
 from conformance.wire.grpc_request import Edit, Pb, infer_message
 from conformance.wire.request import Form, Message, Output
 
@@ -22,6 +24,7 @@ def faulty_call(
     classes: int | None = None,
     body: Callable[[bytes], bytes] = bytes,
     unknown: bool = False,
+    fit: Fit | None = None,
 ) -> Refusal:
     """Return a call with one fault, which has to be refused.
 
@@ -34,14 +37,18 @@ def faulty_call(
         classes: of the first output, asked for in that request.
         body: makes the bytes of the message something else.
         unknown: see `Refusal.unknown`.
+        fit: see `Refusal.fit`.
     """
 
     def message(model: Model) -> Message:
-        wanted = None if classes is None else [Output(model.role.outputs[0].name, classification=classes)]
-        made = infer_message(model.request(send=send, outputs=wanted), edit)
+        tensors, wanted = None, None
+        if classes is not None:
+            name = scored(model)
+            tensors, wanted = choose_inputs(model, name)[0], [Output(name, classification=classes)]
+        made = infer_message(model.request(tensors, send=send, outputs=wanted), edit)
         return made.with_body(body(made.body))
 
-    return Refusal(fault, requirement, role, message, CLASSES_OVER_GRPC if classes else (), unknown)
+    return Refusal(fault, requirement, role, message, CLASSES_OVER_GRPC if classes else (), unknown, fit=fit)
 
 
 # --- edits: changes of a ModelInferRequest -----------------------------------------------------------------------------
