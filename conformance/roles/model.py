@@ -115,6 +115,11 @@ class Model:
         del output
         return self.role.batching
 
+    def with_items(self, tensors: tuple[Tensor, ...], items: int) -> tuple[Tensor, ...]:
+        """Return inputs with so many items, where they may be a batch of any; those of a role stay as they are."""
+        del items
+        return tensors
+
     def may_have_rankings(self, output: Tensor) -> bool:
         """Whether an output may be classified row by row."""
         return self.may_batch(output)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
@@ -25,7 +25,7 @@ from conformance.terms.fit import SCORES
 from conformance.wire.request import ABSENT, InferRequest, Output
 from conformance.wire.tensor import Tensor, decode, first_difference
 
-FEW_DRAWS = 4  # of inputs that a row tries, until one is telling
+FEW_DRAWS = 6  # of inputs that a row tries, until one is telling
 FEW_ELEMENTS = 16  # a row that asks for no more does not care how many there are
 MAX_CLASSES = 100  # of a model that has more, where all are wanted
 MAX_SCORES = 1_000_000  # in an output that is classified
@@ -116,6 +116,17 @@ class Deployed(Model):
         """Whether metadata leave the first dimension of an output open, or do not show it."""
         shape = next(spec.shape for spec in self.role.outputs if spec.name == output.name)
         return len(shape) != len(output.shape) or shape[:1] == (-1,)
+
+    def with_items(self, tensors: tuple[Tensor, ...], items: int) -> tuple[Tensor, ...]:
+        """Return inputs with so many items along an open first dimension of all, over and over; else as they are."""
+        declared = {spec.name: spec.shape for spec in self.role.inputs}
+        if any(_is_closed(tensor.shape, declared[tensor.name]) for tensor in tensors):
+            return tensors
+        return tuple(
+            replace(tensor, shape=shape, array=np.resize(tensor.array, shape))
+            for tensor in tensors
+            for shape in [(items, *tensor.shape[1:])]
+        )
 
     def may_have_rankings(self, output: Tensor) -> bool:
         """Whether it may be a batch, or is a matrix, whose rows may be ranked one by one."""
@@ -313,6 +324,11 @@ def _tensor(data: Mapping[str, Any]) -> Tensor:
     shape = tuple(data["shape"])
     array = decode(data["datatype"], shape, b64decode(data["bytes"]))
     return Tensor(data["name"], data["datatype"], shape, array)
+
+
+def _is_closed(shape: Sequence[int], declared: Sequence[int]) -> bool:
+    """Say whether the first dimension of a tensor is no batch: the only one, or one that metadata fix."""
+    return len(shape) < 2 or (len(shape) == len(declared) and declared[0] != -1)
 
 
 def _first_item(tensor: Tensor) -> Tensor:

@@ -14,12 +14,12 @@ from conformance.checks.support.classes import (
     Classified,
     ask,
     both_forms,
-    choose_inputs,
     classes_of,
     list_all,
     scored,
     texts,
 )
+from conformance.checks.support.ranked_inputs import choose_inputs, find_many
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import NotApplicable, Unmet, blocked_where, holds
 from conformance.roles.model import Model
@@ -123,7 +123,7 @@ def each_output_has_its_count(target: Peer, model: Model, order: Sequence[str] |
     """Two outputs classified in one request each go by their own number."""
     tensors = model.sample()
     counts = _COUNTS if order else _own_counts(model, tensors)
-    listed = order or list(counts)[::-1]
+    listed = order or [spec.name for spec in model.role.outputs[::-1] if spec.name in counts]
     outputs = [Output(name, classification=counts[name]) for name in listed]
     reply = ask(target, model, tensors, *outputs, send=send)
     with blocked_where(lambda: _is_plain_wrong(target, model, tensors, listed, send), _UNCLASSIFIED):
@@ -156,6 +156,7 @@ _OWN_COUNTS = (
     *[Row(f"own-{count}", (None, count), fit=SCORED) for count in (1, 2)],
     Row("own-all", (None, None), fit=SCORED),
 )
+_OWN_MANY = Row("own-37-of-100", (None, 37, 100), fit=SCORED)
 
 
 @check("classification.as-many-as-asked", answers="CLS-COUNT")
@@ -169,10 +170,11 @@ _OWN_COUNTS = (
     Row("1000-of-1000", (tuple(k * 7 % 1000 for k in range(1000)), 1000), role="identity_int32", thorough=True),
     Row("documented", (DOCUMENTED, 2), role="documented_scores"),
     *_OWN_COUNTS,
+    _OWN_MANY,
 )
-def as_many_as_asked(target: Target, model: Model, values: Any, count: int | None) -> None:
+def as_many_as_asked(target: Target, model: Model, values: Any, count: int | None, there: int = 0) -> None:
     """The last dimension is the number asked for, up to the number of classes."""
-    case = Classified.of(target, model, values, count)
+    case = Classified.of(target, model, values, count, tensors=find_many(model, there) if there else None)
     found = len(texts(case.reply, case.name)) // case.batch
     shape = expect(case.reply).output(case.name).shape
     # In a shape of another rank, which is for the checks of the shape, the last dimension is something else.

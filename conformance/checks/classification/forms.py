@@ -14,13 +14,12 @@ from conformance.checks.support.classes import (
     TAKEN,
     ask,
     both_forms,
-    choose_inputs,
     classified,
-    find_count,
     list_all,
     scored,
     texts,
 )
+from conformance.checks.support.ranked_inputs import choose_inputs, find_count
 from conformance.expect import attribution
 from conformance.expect.difference import difference
 from conformance.expect.expectation import expect

@@ -18,7 +18,6 @@ from conformance.checks.support.classes import (
     TAKEN,
     Classified,
     ask,
-    choose_inputs,
     classes_of,
     entries,
     expect_each_once,
@@ -29,6 +28,7 @@ from conformance.checks.support.classes import (
 )
 from conformance.checks.support.grpc_edits import faulty_call
 from conformance.checks.support.over_grpc import expect_right
+from conformance.checks.support.ranked_inputs import choose_inputs
 from conformance.checks.support.refusals import Refusal, refusal_rows
 from conformance.expect import attribution, class_texts
 from conformance.expect.class_texts import ClassText
@@ -50,6 +50,10 @@ from conformance.wire.tensor import Tensor
 # --- numbers beyond the classes, and what is no number --------------------------------------------------------------
 
 
+# One class more than there are, and two where 32 bits are read.
+_OWN_COUNTS = (OWN, Row("own-2^32+2", (None, 2**32 + 2), fit=SCORED))
+
+
 @check("classification.no-class-is-made-up", answers="CLS-COUNT-ABOVE")
 @rows(
     Row("5-of-4", (SCORES, 5), role="scores"),
@@ -58,7 +62,7 @@ from conformance.wire.tensor import Tensor
     Row("2^32+2-of-4", (SCORES, 2**32 + 2), role="scores"),
     Row("2-of-1", ((5,), 2), role="identity_int32"),
     Row("batch", (ITEMS, 5), role="scores_batching"),
-    OWN,
+    *_OWN_COUNTS,
 )
 @check("grpc.no-class-is-made-up", answers="CLS-COUNT-ABOVE/grpc", over=(GRPC,))
 @rows(
@@ -67,7 +71,7 @@ from conformance.wire.tensor import Tensor
     Row("2^32+2-of-4", (SCORES, 2**32 + 2), role="scores"),
     Row("2^63-1-of-4", (SCORES, 2**63 - 1), role="scores"),
     Row("batch", (ITEMS, 5), role="scores_batching"),
-    OWN,
+    *_OWN_COUNTS,
 )
 def no_class_is_made_up(target: Peer, model: Model, values: Any = None, count: int | None = None) -> None:
     """A number above that of the classes is refused, or gives each class once."""

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from conformance.checks.support.classes import choose_inputs, scored
+from conformance.checks.support.classes import scored
+from conformance.checks.support.ranked_inputs import choose_inputs
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import is_refused
 from conformance.expect.unmet import blocked_where, holds

@@ -13,14 +13,14 @@ from conformance.checks.support.classes import (
     SCORES,
     SQUARES,
     Classified,
-    Rule,
     both_forms,
     each,
-    find_tied_inputs,
+    scored,
 )
+from conformance.checks.support.ranked_inputs import choose_inputs, find_many, find_tied_inputs
 from conformance.expect import class_texts
 from conformance.expect.class_texts import ClassText, Scores
-from conformance.expect.unmet import Blocked, NotApplicable
+from conformance.expect.unmet import Blocked, NotApplicable, blocked_where
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
 from conformance.terms.extensions import BINARY, GRPC
@@ -29,6 +29,8 @@ from conformance.transport.grpc_target import GrpcTarget
 from conformance.transport.peer import Peer
 from conformance.transport.target import Target
 from conformance.wire.request import Form
+
+ITEMS_OF_OWN = 5  # of a batch that a deployed model is sent
 
 
 @check("classification.items-are-ranked-apart", answers="CLS-BATCH")
@@ -53,23 +55,30 @@ def items_are_ranked_apart(
     target: Peer, model: Model, values: Any = None, count: int | None = None, send: Form = "json"
 ) -> None:
     """Each item of a batch has its own ranking, with indices that count within the item."""
-    case = Classified.of(target, model, values, count, send=send)
-    case.expect_rule(class_texts.counted_alike if values else _own_rule(case))
+    if values is None:
+        _expect_own_items_apart(target, model, send)
+    else:
+        Classified.of(target, model, values, count, send=send).expect_rule(class_texts.counted_alike)
 
 
-def _own_rule(case: Classified) -> Rule:
-    """Return the rule for classes of a deployed model, whose scores may be close to each other.
+def _expect_own_items_apart(target: Peer, model: Model, send: Form) -> None:
+    """Expect the same of the items of a deployed model, whose scores may be close to each other.
 
     Raises:
         NotApplicable: they are no rankings of several items that differ.
-        Blocked: the first is wrong, which is for other checks.
+        Blocked: those of an item alone are wrong, which is for other checks.
     """
+    tensors, _ = choose_inputs(model, scored(model), items=ITEMS_OF_OWN)
+    case = Classified.of(target, model, None, 2, send=send, tensors=tensors)
     items = case.items()
-    if len(items) < 2 or len({tuple(class_texts.highest(scores, len(listed))) for listed, scores in items}) < 2:
-        raise NotApplicable(f"{case.name} of {case.model.name} is no batch of different rankings")
-    if not _is_right(*items[0]):
-        raise Blocked("the classes of the first item are wrong, too")
-    return each(_is_right)
+    if len({tuple(class_texts.highest(scores, len(listed))) for listed, scores in items}) < 2:
+        raise NotApplicable(f"{case.name} of {model.name} is no batch of different rankings")
+
+    def is_wrong_alone() -> bool:
+        return not all(_is_right(*item) for item in Classified.of(target, model, None, 2, send=send).items()[:1])
+
+    with blocked_where(is_wrong_alone, "the classes of one item are wrong, too"):
+        case.expect_rule(each(_is_right))
 
 
 def _is_right(listed: Sequence[ClassText], scores: Scores) -> bool:
@@ -116,11 +125,17 @@ _OWN_COUNTS = (Row("own-1", (None, 1), fit=SCORED), Row("own-all", (None, None),
     Row("fp64-infinities", (INFINITE, None, "binary"), role="identity_fp64", needs=BINARY),
     Row("documented", (DOCUMENTED, 2), role="documented_scores"),
     *_OWN_COUNTS,
+    Row("own-100-of-300", (None, 100, "json", 300), fit=SCORED),
 )
-def highest_come_first(target: Target, model: Model, values: Any, count: int | None, send: Form = "json") -> None:
+def highest_come_first(
+    target: Target, model: Model, values: Any, count: int | None, send: Form = "json", there: int = 0
+) -> None:
     """The classes are the highest scores, highest first, as the datatype compares them."""
-    case = Classified.of(target, model, values, count, send=send)
+    tensors = find_many(model, there) if there else None
+    case = Classified.of(target, model, values, count, send=send, tensors=tensors)
     case.require_order()
+    if there and len(case.listed) != case.count:
+        raise Blocked("there are more or fewer classes than were asked for")
     case.expect_rule(each(class_texts.in_order))
 
 

@@ -7,19 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from conformance.checks.support.classes import (
-    DESCENDING,
-    DOCUMENTED,
-    ITEMS,
-    SCORES,
-    SQUARES,
-    ask,
-    choose_inputs,
-    find_count,
-    scored,
-    shown,
-    texts,
-)
+from conformance.checks.support.classes import DESCENDING, DOCUMENTED, ITEMS, SCORES, SQUARES, ask, scored, shown, texts
+from conformance.checks.support.ranked_inputs import choose_inputs, find_count
 from conformance.expect import class_texts
 from conformance.expect.class_texts import ClassText
 from conformance.expect.expectation import expect

@@ -17,8 +17,10 @@ from conformance.checks.support.classes import (
     classes_of,
     each,
     each_row,
+    scored,
     texts,
 )
+from conformance.checks.support.ranked_inputs import choose_inputs
 from conformance.expect import class_texts
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import NotApplicable, Unmet
@@ -32,6 +34,8 @@ from conformance.transport.grpc_target import GrpcTarget
 from conformance.transport.peer import Peer
 from conformance.transport.target import Target
 from conformance.wire.request import Form
+
+ITEMS_OF_OWN = 3  # of a batch that a deployed model is sent
 
 # --- datatype and shape ---------------------------------------------------------------------------------------------
 
@@ -78,18 +82,17 @@ def shape_is_count(target: Target, model: Model, values: Any, count: int) -> Non
     case = Classified.of(target, model, values, count)
     found, shape = len(texts(case.reply, case.name)), expect(case.reply).output(case.name).shape
     if values is None:
-        _require_one_ranking(case, shape)
+        _require_one_ranking(case)
     _expect_unbatched(case.reply, case.name, found, shape)
 
 
-def _require_one_ranking(case: Classified, shape: tuple[int, ...] | None) -> None:
+def _require_one_ranking(case: Classified) -> None:
     """Keep classes of a deployed model from being judged that may be those of a batch.
 
     Raises:
         NotApplicable: the output has several dimensions, or a single one in which each element may be an item.
     """
-    is_batch = case.model.may_batch(case.right) and shape == (case.right.elements, 1)
-    if len(case.right.shape) > 1 or is_batch:
+    if len(case.right.shape) > 1 or case.batch > 1:
         raise NotApplicable(f"{case.name} of {case.model.name} may be a batch")
 
 
@@ -120,29 +123,37 @@ def _expect_unbatched(reply: Reply, name: str, count: int, shape: tuple[int, ...
 )
 def shape_is_batch_and_count(target: Target, model: Model, values: Any, count: int) -> None:
     """Where the model batches, the classes have two dimensions, and the first is the batch."""
-    case = Classified.of(target, model, values, count)
-    found, shape = len(texts(case.reply, case.name)), expect(case.reply).output(case.name).shape
     if values is None:
-        _require_batch(case, found, shape)
-    _expect_batched(case, case.count, shape)
+        _expect_own_batches(target, model, count, "json")
+    else:
+        _expect_batched(Classified.of(target, model, values, count))
 
 
-def _require_batch(case: Classified, found: int, shape: tuple[int, ...] | None) -> None:
-    """Keep classes of a deployed model from being judged that may be one ranking.
+def _expect_batched(case: Classified) -> None:
+    found, items = len(texts(case.reply, case.name)), case.right.shape[0]
+    shape = expect(case.reply).output(case.name).shape
+    if shape is None or len(shape) != 2 or shape[0] != items:
+        count = found // items if case.reply.is_over_grpc else case.count
+        raise Unmet(f"shape [{items}, {count}] of the classes in {case.name}", shown_shape(shape), case.reply)
+
+
+def _expect_own_batches(target: Peer, model: Model, count: int, send: Form) -> None:
+    """Expect classes of several items to have a row for each, and then also those of one.
 
     Raises:
-        NotApplicable: the output has one dimension, or a first one that is fixed, or is ranked as a whole.
+        NotApplicable: the output may be no batch: it has one dimension, or a first one that is fixed, or is ranked as a
+            whole.
     """
-    is_open = len(case.right.shape) > 1 and case.model.may_batch(case.right)
-    is_one_ranking = found == case.count and shape in ((found,), (1, found))
-    if not is_open or (is_one_ranking and case.right.shape[0] > 1):
-        raise NotApplicable(f"{case.name} of {case.model.name} may be no batch")
-
-
-def _expect_batched(case: Classified, count: int, shape: tuple[int, ...] | None) -> None:
-    items = case.right.shape[0]
-    if shape is None or len(shape) != 2 or shape[0] != items:
-        raise Unmet(f"shape [{items}, {count}] of the classes in {case.name}", shown_shape(shape), case.reply)
+    name = scored(model)
+    several, one = (choose_inputs(model, name, items=items) for items in (ITEMS_OF_OWN, 1))
+    case = Classified.of(target, model, None, count, send=send, tensors=several[0])
+    found = len(texts(case.reply, name))
+    is_one_ranking = found == case.count and expect(case.reply).output(name).shape in ((found,), (1, found))
+    if len(case.right.shape) < 2 or not model.may_batch(case.right) or (is_one_ranking and case.right.shape[0] > 1):
+        raise NotApplicable(f"{name} of {model.name} may be no batch")
+    _expect_batched(case)
+    if one[1].shape[0] == 1 < case.right.shape[0]:
+        _expect_batched(Classified.of(target, model, None, count, send=send, tensors=one[0]))
 
 
 BATCH_OVER_GRPC = ("CLS-SHAPE-BATCH/grpc",)
@@ -165,15 +176,17 @@ def classes_have_their_shape(
     target: GrpcTarget, model: Model, values: Any, count: int, send: Form, may_be_batch: bool | None = None
 ) -> None:
     """Classes have the shape [batch, count] where the model batches, and [count], or [1, count], where it does not."""
+    if may_be_batch:
+        _expect_own_batches(target, model, count, send)
+        return
     case = Classified.of(target, model, values, count, send=send)
     found, shape = len(texts(case.reply, case.name)), expect(case.reply).output(case.name).shape
-    is_batch = model.role.batching if may_be_batch is None else may_be_batch
-    if may_be_batch is not None:
-        (_require_batch(case, found, shape) if is_batch else _require_one_ranking(case, shape))
+    if may_be_batch is False:
+        _require_one_ranking(case)
     if shape is not None and prod(shape) != found:
         raise Unmet(f"a shape of the {classes_of(found)} in {case.name}", shown_shape(shape), case.reply)
-    if is_batch:
-        _expect_batched(case, found // case.right.shape[0], shape)
+    if model.role.batching:
+        _expect_batched(case)
     else:
         _expect_unbatched(case.reply, case.name, found, shape)
 

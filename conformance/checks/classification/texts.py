@@ -23,11 +23,13 @@ from conformance.checks.support.classes import (
     each,
     texts,
 )
+from conformance.checks.support.ranked_inputs import find_many
 from conformance.expect import class_texts
 from conformance.expect.unmet import Unmet
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
 from conformance.terms.extensions import BINARY, GRPC
+from conformance.terms.fit import SCORED
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.transport.peer import Peer
 from conformance.transport.target import Target
@@ -140,6 +142,7 @@ def value_says_all_of_the_score(target: Peer, model: Model, values: Any = None, 
     Row("batch-of-1", (ITEMS[:1],), role="scores_batching"),
     Row("documented", (DOCUMENTED,), role="documented_scores"),
     OWN,
+    Row("own-300-classes", (None, "json", 300), fit=SCORED),
 )
 @check("grpc.class-index-counts-from-0", answers="CLS-INDEX/grpc", over=(GRPC,))
 @rows(
@@ -152,9 +155,10 @@ def value_says_all_of_the_score(target: Peer, model: Model, values: Any = None, 
     ),
     OWN,
 )
-def index_counts_from_0(target: Peer, model: Model, values: Any = None, send: Form = "json") -> None:
+def index_counts_from_0(target: Peer, model: Model, values: Any = None, send: Form = "json", there: int = 0) -> None:
     """The index in a class is the place of its score, counted from 0."""
-    case = Classified.of(target, model, values, send=send)
+    tensors = find_many(model, there) if there else None
+    case = Classified.of(target, model, values, there or None, send=send, tensors=tensors)
     case.require_order()
     case.expect_rule(each(class_texts.indices_right))
 

@@ -11,11 +11,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
-import numpy as np
-
+from conformance.checks.support.ranked_inputs import choose_inputs, find_output, is_telling
 from conformance.expect import class_texts
 from conformance.expect.class_texts import ClassText, Item, Scores
 from conformance.expect.expectation import expect
@@ -75,63 +73,6 @@ def list_all(model: Model, name: str, *, is_first: bool) -> list[str]:
     """Return the names of all outputs, this one in front or at the end."""
     others = [spec.name for spec in model.role.outputs if spec.name != name]
     return [name, *others] if is_first else [*others, name]
-
-
-def choose_inputs(model: Model, name: str, values: Any = None) -> tuple[tuple[Tensor, ...], Tensor]:
-    """Return inputs and the output of that name: with these values, or with scores that show a wrong order.
-
-    Of the inputs that a deployed model takes, the first are chosen where the scores of none show it.
-
-    Raises:
-        NotApplicable: of none the output has elements that can be ranked.
-    """
-    if values is not None:
-        tensors = (model.tensor(values), *model.sample()[1:])
-        return tensors, _output(model, tensors, name)
-    drawn = [(tensors, _output(model, tensors, name)) for tensors in model.draw_several()]
-    found = [one for one in drawn if has_classes(one[1])]
-    if not found:
-        raise NotApplicable(f"{name} of {model.name} has no elements to classify")
-    return next((one for one in found if any(map(_is_telling, _rows(one[1])))), found[0])
-
-
-def find_count(model: Model, right: Tensor) -> int:
-    """Return a number of classes that an output has: 2, or less where it has fewer, or each element may be an item."""
-    return 1 if len(right.shape) == 1 and model.may_batch(right) else model.limit_classes(right, 2)
-
-
-def find_tied_inputs(model: Model) -> tuple[Tensor, ...]:
-    """Return inputs of a deployed model for which some scores are equal: samples, or elements that are all alike.
-
-    Raises:
-        NotApplicable: there are none.
-    """
-    name, drawn = scored(model), list(model.draw_several())
-    for tensors in (*drawn, *([_level(tensor) for tensor in tensors] for tensors in drawn[:1])):
-        right = _output(model, tensors, name)
-        if has_classes(right) and any(np.unique(row).size < row.size for row in _rows(right)):
-            return tuple(tensors)
-    raise NotApplicable(f"no scores of {model.name} are equal")
-
-
-def _level(tensor: Tensor) -> Tensor:
-    elements = np.resize(tensor.array.reshape(-1)[:1], tensor.shape)
-    return Tensor(tensor.name, tensor.datatype, tensor.shape, elements)
-
-
-def _rows(output: Tensor) -> Scores:
-    """Return the elements of an output in two dimensions: by items, if its first dimension is that of a batch."""
-    return output.array.reshape(output.shape[0] if len(output.shape) > 1 else 1, -1)
-
-
-def _output(model: Model, tensors: Sequence[Tensor], name: str) -> Tensor:
-    return next(tensor for tensor in model.find_outputs(tensors) if tensor.name == name)
-
-
-def _is_telling(scores: Scores) -> bool:
-    """Say whether some score is higher than one before it."""
-    values = class_texts.numbers(scores)
-    return any(one < other for one, other in pairwise(values))
 
 
 def ask(target: Peer, model: Model, tensors: Sequence[Tensor], *outputs: Output, send: Form = "json") -> Reply:
@@ -282,7 +223,7 @@ class Classified:
         if tensors is None:
             tensors, right = choose_inputs(model, name, values)
         else:
-            right = _output(model, tensors, name)
+            right = find_output(model, tensors, name)
         if values is None and not has_classes(right):
             raise NotApplicable(f"{name} of {model.name} has no elements to classify")
         count = model.limit_classes(right, count)
@@ -314,17 +255,20 @@ class Classified:
     def batch(self) -> int:
         """How many items the classes are shared out to: 1 for a model that does not batch.
 
-        Metadata do not always say whether a deployed model batches; then the number of classes does, or the shape.
+        Metadata do not always say whether a deployed model batches; then the number of classes does. As many as there
+        are elements are one ranking, unless each is the first class of its own item, and the shape says so.
         """
         items = self.right.shape[0] if self.right.shape else 1
         if not self.model.may_have_rankings(self.right):
             return 1
         if self.model.role.batching:
             return items
-        found = len(texts(self.reply, self.name))
+        listed = self.listed
+        if len(listed) != items * min(self.count, self.right.elements // items):
+            return 1
+        is_apart = {entry.index for entry in listed} == {0}
         shape = expect(self.reply).output(self.name).shape
-        own = items * min(self.count, self.right.elements // items)
-        return items if found == own and (own != self.count or shape == (items, own // items)) else 1
+        return items if len(listed) != self.count or (is_apart and shape == (items, 1)) else 1
 
     @property
     def is_batch(self) -> bool:
@@ -342,7 +286,7 @@ class Classified:
         Raises:
             NotApplicable: they stand in their order.
         """
-        if not any(_is_telling(row) for row in self.scores.reshape(self.batch, -1)):
+        if not any(is_telling(row) for row in self.scores.reshape(self.batch, -1)):
             raise NotApplicable(f"the scores of {self.name} stand in their order: classes would not show a wrong one")
 
     def items(self, scores: Scores | None = None) -> list[Item]:

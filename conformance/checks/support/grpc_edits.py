@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from conformance.checks.support.classes import choose_inputs, scored
+from conformance.checks.support.classes import scored
+from conformance.checks.support.ranked_inputs import choose_inputs
 from conformance.checks.support.refusals import Refusal
 from conformance.roles.model import Model
 from conformance.terms.extensions import CLASSES_OVER_GRPC
