@@ -36,7 +36,8 @@ class Manifest:
 
     Attributes:
         profile: what is certified: a key of `profiles.PROFILES`.
-        standing: as what: `conformant` or `interoperable`.
+        standing: as what: `conformant`, `partial` or `interoperable`.
+        coverage: of a partial one: how many MUSTs that apply were `met`, `of` how many.
         suite: `version` and `digest` of the suite, and `ledger`, the version of its requirements.
         key: of the signature: `id`, `public_key`, and whether it is `lasting`.
         alias_of: `name` and `version` that the server reports where the label has others, and the `reason`.
@@ -57,6 +58,7 @@ class Manifest:
     self_test: bool = False
     profile: str
     standing: str = CONFORMANT
+    coverage: Mapping[str, int] | None = None
     suite: Mapping[str, str]
     started: str
     finished: str
@@ -71,9 +73,19 @@ class Manifest:
         """Product and version."""
         return f"{self.product} {self.product_version}"
 
+    @property
+    def certified_as(self) -> str:
+        """The standing, with the coverage of one that is partial."""
+        return f"{self.standing} ({covered(self.coverage)})" if self.coverage else self.standing
+
     def text(self) -> str:
         """Return the file's text."""
         return json.dumps({"schema": SCHEMA, **asdict(self)}, indent=1) + "\n"
+
+
+def covered(coverage: Mapping[str, int]) -> str:
+    """Return a coverage in words."""
+    return f"{coverage['met']} of {coverage['of']} MUSTs judged and met"
 
 
 def digest(path: Path) -> str:

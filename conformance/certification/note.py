@@ -11,7 +11,7 @@ from conformance.report import markdown
 from conformance.roles.placement import Placement
 from conformance.survey.target_tables import roles_table
 from conformance.terms.check import key
-from conformance.terms.outcome import CONFORMANT, INTEROPERABLE
+from conformance.terms.outcome import CONFORMANT, INTEROPERABLE, PARTIAL
 from conformance.transport import client_names
 
 USUAL_TIMEOUT = 10.0
@@ -39,8 +39,13 @@ Every exchange of the run is in `run.har.xz`. `verify` judges it again, without 
     {command}
 {placements}"""
 
-_INTEROPERABLE = """, and certified as interoperable: every MUST about
-exchanges and the transport is met, and one about refusals is not"""
+_STANDINGS: Mapping[str, str] = {
+    CONFORMANT: "",
+    PARTIAL: """, and certified as partial: of {of} MUSTs that apply {met}
+were judged, and met; the others were not judged""",
+    INTEROPERABLE: """, and certified as interoperable: every MUST about
+exchanges and the transport is met, and one about refusals is not""",
+}
 
 _PLACEMENTS = """
 `target.toml` says under which names this server has them:
@@ -56,7 +61,7 @@ def text(made: Manifest, report: Mapping[str, Any]) -> str:
         vendor=markdown.text(made.vendor),
         contact=markdown.text(made.contact),
         profile=made.profile,
-        standing=_INTEROPERABLE if made.standing == INTEROPERABLE else "",
+        standing=_STANDINGS[made.standing].format(**made.coverage or {}),
         version=made.suite["version"],
         extras="grpc,signing" if "grpc" in report["target"] else "signing",
         product="".join(f"{line}\n" for line in _product(made)),
@@ -100,7 +105,7 @@ def _command(made: Manifest, report: Mapping[str, Any]) -> list[str]:
         "--target-config": "target.toml" if made.placements is not None else None,
         "--target-timeout": f"{timeout:g}" if timeout != USUAL_TIMEOUT else None,
         "--profile": made.profile,
-        "--conformance-gate": made.standing if made.standing != CONFORMANT else None,
+        "--conformance-gate": made.standing if made.standing == INTEROPERABLE else None,
     }
     headers = [f"--target-header={name}: ..." for name in options["headers"]]
     who = ["--self-test"] if made.self_test else []

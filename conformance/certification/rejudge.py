@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from conformance.certification.manifest import Manifest
+from conformance.judging.coverage import find_coverage
 from conformance.judging.selection import collected_rows
 from conformance.judging.session import Session
 from conformance.report import json_report
@@ -25,6 +26,10 @@ from conformance.transport.unreachable import TargetLost
 OWN = ("duration_s", "exchanges")
 # What a report says of the target that no recording shows, and on which no verdict rests.
 NOT_RECORDED = ("suffers_from_concurrency",)
+# What a report says of the whole, and a second judging has to say again.
+_RECOMPUTED = (
+    *("suite", "target", "verdict", "interoperable", "why", "coverage", "extensions", "requirements", "looks_like"),
+)
 SLACK = timedelta(seconds=2)  # times of a report are whole seconds
 
 
@@ -45,9 +50,16 @@ def differences(recording: Recording, report: Mapping[str, Any], made: Manifest)
     except (TargetLost, SettingsError, NotRecordedError) as error:
         yield f"the recording is not of such a run: {error}"
         return
+    coverage = find_coverage(
+        results,
+        found,
+        profile="certify",
+        transports=replayed.settings.transports,
+        asked=report["options"]["extensions"],
+    )
     again = json_report.build(
-        results, found, conclude(results), url=target["url"], grpc=recording.grpc, options=report["options"],
-        seed=report["seed"],
+        results, found, conclude(results, coverage=coverage), url=target["url"], grpc=recording.grpc,
+        options=report["options"], seed=report["seed"], coverage=coverage,
         started=report["started"], finished=report["finished"], complete=True,
         about={name: target[name] for name in NOT_RECORDED if name in target},
     )  # fmt: skip
@@ -105,7 +117,7 @@ def _compared(again: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator[s
     if not differing:  # one exchange more or less changes the numbers of all that follow
         renumbered = (key for key in ours if key in theirs and ours[key]["exchanges"] != theirs[key]["exchanges"])
         yield from (f"{check} [{row}]: exchanges is not what the recording shows" for check, row in renumbered)
-    for name in ("suite", "target", "verdict", "interoperable", "why", "extensions", "requirements", "looks_like"):
+    for name in _RECOMPUTED:
         if again.get(name) != report.get(name):
             yield f"the report's {name} is not what its recording shows"
 

@@ -22,7 +22,7 @@ from conformance.commands import certify_options, certify_run
 from conformance.judging.session import Session
 from conformance.report import json_report
 from conformance.terms import ledger
-from conformance.terms.outcome import CONFORMANT, INTEROPERABLE
+from conformance.terms.outcome import CONFORMANT, INCOMPLETE, INTEROPERABLE, PARTIAL
 from conformance.terms.verdict import EXIT_STATUS, Verdict
 from conformance.transport import client_names, config, har, settings
 from conformance.transport.config import TargetConfig
@@ -170,9 +170,15 @@ def _draft(
 def _dated(made: Manifest, options: argparse.Namespace, report: dict[str, Any]) -> Manifest:
     started, finished = report["started"], report["finished"]
     expires = options.expires or str(validity.latest(finished))
-    shown = profiles.standing(made.profile, report) if options.conformance_gate == INTEROPERABLE else None
-    standing = shown or options.conformance_gate
-    return replace(made, standing=standing, started=started, finished=finished, expires=expires)
+    standing = profiles.standing(made.profile, report, options.conformance_gate)
+    return replace(
+        made,
+        standing=standing or options.conformance_gate or CONFORMANT,
+        coverage=profiles.coverage(report) if standing == PARTIAL else None,
+        started=started,
+        finished=finished,
+        expires=expires,
+    )
 
 
 def _expect_label(made: Manifest, options: argparse.Namespace, file: TargetConfig) -> None:
@@ -210,7 +216,7 @@ def _asked(options: argparse.Namespace, file: TargetConfig) -> Reported | None:
 
 
 def _problems(made: Manifest, report: dict[str, Any]) -> Sequence[str]:
-    is_shown = profiles.standing(made.profile, report) == made.standing
+    is_shown = profiles.is_shown(made.standing, made.profile, report)
     found = [] if is_shown else [*report["why"], *profiles.unmet(made.profile, report, made.standing)]
     named = report["target"]["name"] is not None  # else it said nothing at all, and that is among the rest
     return [*found, *(label.faults(made, label.reported(report)) if named else [])]
@@ -220,15 +226,22 @@ def _status(made: Manifest, report: dict[str, Any], problems: Sequence[str]) -> 
     if not problems:
         return 0
     verdict = Verdict(report["verdict"], interoperable=report["interoperable"])
-    return verdict.exit_status(made.standing) or EXIT_STATUS["incomplete"]
+    return verdict.exit_status(made.standing) or EXIT_STATUS[INCOMPLETE]
 
 
 def _result(made: Manifest, report: dict[str, Any], problems: Sequence[str], folder: Path) -> str:
-    profile = f"{'as interoperable ' if made.standing == INTEROPERABLE else ''}for the profile {made.profile}"
+    profile = f"{'' if made.standing == CONFORMANT else f'as {made.certified_as} '}for the profile {made.profile}"
     if not problems:
         return f"{made.label} is certified {profile}. Check it with: oip-conformance verify {folder}"
     more = f" and {len(problems) - SHOWN} more" if len(problems) > SHOWN else ""
     why = "; ".join(problems[:SHOWN]) + more
-    is_less = made.standing == CONFORMANT and profiles.standing(made.profile, report) == INTEROPERABLE
-    hint = f" It can be certified as interoperable: --conformance-gate={INTEROPERABLE}" if is_less else ""
-    return f"{made.label} is not certified {profile}: {why}. See {folder}/report.html.{hint}"
+    return f"{made.label} is not certified {profile}: {why}. See {folder}/report.html.{_hint(made, report)}"
+
+
+def _hint(made: Manifest, report: dict[str, Any]) -> str:
+    """Return what a server that is not certified as conformant can be certified as; empty where as nothing."""
+    if made.standing != CONFORMANT:
+        return ""
+    if profiles.is_shown(INTEROPERABLE, made.profile, report):
+        return f" It can be certified as interoperable: --conformance-gate={INTEROPERABLE}"
+    return " It can be certified as partial, without --conformance-gate" if report["verdict"] == PARTIAL else ""

@@ -149,8 +149,8 @@ class Judge:
         try:
             return self._judged(check, row)
         except Unmet as unmet:
-            if (model := self._model(check, row)) and isinstance(model, Deployed) and self._is_unsteady(model):
-                return _absence(ReasonKind.NOT_FOR_THIS_TARGET, f"{model.name} is not deterministic")
+            if self._is_unsteady(check, row):
+                return _absence(ReasonKind.NOT_FOR_THIS_TARGET, f"{row.model} is not deterministic")
             found = self._ends.of_several(unmet)
             self._note_other_name(check, row, found)
             return self._unmet(check, row, found)
@@ -172,9 +172,13 @@ class Judge:
             text = f"the suite failed: {safe(f'{type(error).__name__}: {error}')}{trace}"
             return _error(ReasonKind.SUITE_FAILED, text)
 
-    def _is_unsteady(self, model: Deployed) -> bool:
-        """Say whether a model gives other answers to the row's control requests than before."""
-        return model.control is not None and model.control.has_changed(model)
+    def _is_unsteady(self, check: Check, row: Row) -> bool:
+        """Say whether a deployed model gives other answers to the row's control requests than before."""
+        model = self._find(check, row) if row.model is not None else None
+        if model is None or model.control is None:
+            return False
+        with self.target.scope(f"{key(check.id, row.id)}, control"):
+            return model.control.has_changed(model)
 
     def _judged(self, check: Check, row: Row) -> Said:
         if self.target.lost and not check.of_survey:

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import numpy as np
 
 from conformance.roles.compute import COMPUTE
-from conformance.roles.roles import Role, TensorSpec
+from conformance.roles.roles import BINARY_ONLY, Role, TensorSpec
 from conformance.roles.sample_values import ramp, sample_shape, sample_tensor
 from conformance.wire.request import (
     ABSENT,
@@ -85,6 +85,16 @@ class Model:
     def sends(self) -> Sequence[str]:
         """The inputs that travel as binary data also where all that JSON carries is JSON."""
         return ()
+
+    @property
+    def plain_send(self) -> Form:
+        """How inputs travel in a plain request: as JSON where that carries them."""
+        return "json" if not any(spec.datatype in BINARY_ONLY for spec in self.role.inputs) else "binary"
+
+    @property
+    def plain_want(self) -> Form | None:
+        """How a plain request wants its outputs: it does not say so where JSON carries them."""
+        return None if not any(spec.datatype in BINARY_ONLY for spec in self.role.outputs) else "binary"
 
     def salted(self, length: int, salt: int) -> list[Tensor]:
         """Return inputs of so many elements, or items for a batching model; other ones for each salt."""

@@ -22,7 +22,7 @@ from conformance.roles.model import Model
 from conformance.roles.roles import BINARY_ONLY, Role, TensorSpec
 from conformance.survey.control import Control, DeclinedError
 from conformance.terms.fit import SCORES
-from conformance.wire.request import ABSENT, InferRequest, Output
+from conformance.wire.request import ABSENT, Form, InferRequest, Output
 from conformance.wire.tensor import Tensor, decode, first_difference
 
 FEW_DRAWS = 6  # of inputs that a row tries, until one is telling
@@ -42,6 +42,7 @@ class Deployed(Model):
         unsteady: outputs that differ between two equal requests.
         trouble: why no plain request is answered; empty where one is.
         json_trouble: why none is answered in JSON, though binary data are; empty where one is.
+        samples: inputs that a user gives, where there are several of them.
         varies: it takes other inputs of the same shapes, and answers some of them otherwise.
         takes_counts: it takes inputs of another size along the first variable dimension.
         by_place: it takes its inputs in the order of the request, whatever their names, in plain requests.
@@ -54,6 +55,7 @@ class Deployed(Model):
     unsteady: tuple[str, ...] = ()
     trouble: str = ""
     json_trouble: str = ""
+    samples: tuple[tuple[Tensor, ...], ...] = ()
     varies: bool = False
     takes_counts: bool = False
     by_place: bool = False
@@ -68,7 +70,9 @@ class Deployed(Model):
 
     def draw(self, salt: int) -> tuple[Tensor, ...]:
         """Return inputs that the model takes; others for each salt where it takes others."""
-        return vary(self.tensors, salt) if self.varies else self.tensors
+        if not self.varies:
+            return self.tensors
+        return self.samples[salt % len(self.samples)] if self.samples else vary(self.tensors, salt)
 
     def draw_several(self) -> Iterator[tuple[Tensor, ...]]:
         """Yield a few inputs that the model takes; one where it takes no others."""
@@ -165,6 +169,16 @@ class Deployed(Model):
     def is_json_capable(self) -> bool:
         """Whether a plain request travels as JSON both ways."""
         return not self.json_trouble and not self.sends and not self.binary_only
+
+    @property
+    def plain_send(self) -> Form:
+        """How inputs travel in a plain request."""
+        return "binary" if self.sends else "json"
+
+    @property
+    def plain_want(self) -> Form | None:
+        """How a plain request wants its outputs."""
+        return "binary" if self.kept_binary else None
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -276,9 +290,8 @@ class Deployed(Model):
             "name": self.name,
             "inputs": [_plain_spec(spec) for spec in self.role.inputs],
             "outputs": [_plain_spec(spec) for spec in self.role.outputs],
-            "sent": [
-                {**_plain_spec(tensor), "bytes": b64encode(tensor.to_bytes()).decode()} for tensor in self.tensors
-            ],
+            "sent": _plain_tensors(self.tensors),
+            "samples": list(map(_plain_tensors, self.samples)),
             "declared": dict(self.declared),
             "binary_only": list(self.binary_only),
             "unsteady": list(self.unsteady),
@@ -296,6 +309,7 @@ def of_dict(data: Mapping[str, Any]) -> Deployed:
         role_of(data["name"], map(_spec, data["inputs"]), map(_spec, data["outputs"])),
         data["name"],
         tensors=tuple(map(_tensor, data["sent"])),
+        samples=tuple(tuple(map(_tensor, sample)) for sample in data["samples"]),
         declared=data["declared"],
         binary_only=tuple(data["binary_only"]),
         unsteady=tuple(data["unsteady"]),
@@ -314,6 +328,10 @@ def role_of(name: str, inputs: Any, outputs: Any) -> Role:
 
 def _plain_spec(spec: TensorSpec | Tensor) -> dict[str, Any]:
     return {"name": spec.name, "datatype": spec.datatype, "shape": list(spec.shape)}
+
+
+def _plain_tensors(tensors: Sequence[Tensor]) -> list[dict[str, Any]]:
+    return [{**_plain_spec(tensor), "bytes": b64encode(tensor.to_bytes()).decode()} for tensor in tensors]
 
 
 def _spec(data: Mapping[str, Any]) -> TensorSpec:

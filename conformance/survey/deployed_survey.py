@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from conformance.roles.guessed_inputs import Given, GivenInputError, guesses, vary
+from conformance.roles.guessed_inputs import Given, GivenInputError, given_tensors, guesses
 from conformance.roles.roles import TensorSpec
 from conformance.survey import over_grpc
 from conformance.survey import over_http as surveys
@@ -33,6 +33,7 @@ from conformance.wire.grpc_answer import response
 from conformance.wire.grpc_request import grpc_call, infer_message
 from conformance.wire.json_text import parse
 from conformance.wire.request import InferRequest, Output
+from conformance.wire.tensor import Tensor
 
 VARIATIONS = 6  # plain requests, the first included, that show whether a model tells its inputs apart
 MOST_DIMENSIONS = 32  # of a tensor: more than arrays of some versions of numpy have
@@ -112,7 +113,7 @@ def find(target: Target, name: str, given: Given) -> Deployed:
         model, reply = _answering(target, _silenced(model), given)
     except GivenInputError as error:
         raise SettingsError(f"--target-config: models.{name}.{error}") from None
-    return model if reply is None else _varied(target, _observed(target, _with_outputs(model, reply), reply))
+    return model if reply is None else _varied(target, _observed(target, _with_outputs(model, reply), reply), given)
 
 
 def _signature(target: Target, name: str, given: Given) -> tuple[list[TensorSpec], list[TensorSpec]]:
@@ -261,10 +262,12 @@ def _observed(target: Target, model: Deployed, first: Reply) -> Deployed:
     return replace(model, unsteady=tuple(differing(first, again)) if again.succeeded else ())
 
 
-def _varied(target: Target, model: Deployed) -> Deployed:
+def _varied(target: Target, model: Deployed, given: Given) -> Deployed:
     """Return the model with what it makes of other inputs, of another number of them, and of another order."""
     steady = [name for name in model.outputs if name not in model.unsteady]
-    others = [replace(model, tensors=vary(model.tensors, salt)) for salt in range(VARIATIONS)]
+    model = replace(model, samples=_samples(model, given))
+    varying = replace(model, varies=True)
+    others = [replace(model, tensors=varying.draw(salt)) for salt in range(VARIATIONS)]
     replies = [_ask(target, other.plain()) for other in others]
     tells = all(map(_answers, replies)) and any(differing(replies[0], reply, steady) for reply in replies[1:])
     longer = replace(model, takes_counts=True)
@@ -282,6 +285,14 @@ def _fits_json(full: Reply, name: str) -> bool:
     output = full.answer.output(name) if full.succeeded else None
     tensor = as_tensor(output) if output and output.binary else None
     return tensor is None or is_json_capable(tensor.datatype, tensor.array)
+
+
+def _samples(model: Deployed, given: Given) -> tuple[tuple[Tensor, ...], ...]:
+    """Return the inputs that a user gives, where there are several; what is not given is the same in each."""
+    count = max((len(entry.samples) for entry in given.values()), default=1)
+    specs = model.role.inputs
+    rows = (given_tensors(specs, given, place) for place in range(count if count > 1 else 0))
+    return tuple(tuple(row.get(tensor.name, tensor) for tensor in model.tensors) for row in rows)
 
 
 # --- what is offered ----------------------------------------------------------------------------------------------
