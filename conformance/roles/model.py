@@ -82,11 +82,6 @@ class Model:
         return self.role.is_json_capable
 
     @property
-    def sends(self) -> Sequence[str]:
-        """The inputs that travel as binary data also where all that JSON carries is JSON."""
-        return ()
-
-    @property
     def plain_send(self) -> Form:
         """How inputs travel in a plain request: as JSON where that carries them."""
         return "json" if not any(spec.datatype in BINARY_ONLY for spec in self.role.inputs) else "binary"
@@ -95,6 +90,24 @@ class Model:
     def plain_want(self) -> Form | None:
         """How a plain request wants its outputs: it does not say so where JSON carries them."""
         return None if not any(spec.datatype in BINARY_ONLY for spec in self.role.outputs) else "binary"
+
+    @property
+    def is_own_oracle(self) -> bool:
+        """Whether its own plain answers alone tell what is right."""
+        return False
+
+    @property
+    def declared_outputs(self) -> tuple[str, ...]:
+        """The names of the outputs that its metadata list."""
+        return tuple(spec.name for spec in self.role.outputs)
+
+    def listed(self) -> list[Output] | None:
+        """Return the outputs as a request lists them that says nothing of their form."""
+        return None
+
+    def steady(self) -> tuple[str, ...]:
+        """Return the outputs whose values can be compared: all of a role."""
+        return tuple(spec.name for spec in self.role.outputs)
 
     def salted(self, length: int, salt: int) -> list[Tensor]:
         """Return inputs of so many elements, or items for a batching model; other ones for each salt."""
@@ -215,7 +228,7 @@ class Model:
         """
         tensors = self.sample() if tensors is None else tensors
         if isinstance(send, str):
-            send = [tensor.name for tensor in tensors] if send == "binary" else self.sends
+            send = [tensor.name for tensor in tensors] if send == "binary" else self._beyond_json()
         if want is not None and outputs is None:
             outputs = [spec.name for spec in self.role.outputs]
         return InferRequest(
@@ -228,6 +241,10 @@ class Model:
             model=self.name,
             version=self.version,
         )
+
+    def _beyond_json(self) -> Sequence[str]:
+        """Return the inputs that are binary data also where the others are JSON: none, which is for rows of a role."""
+        return ()
 
     def raw(self, body: bytes) -> Message:
         """Return a raw binary request to this model."""

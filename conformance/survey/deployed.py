@@ -166,6 +166,16 @@ class Deployed(Model):
         return f"model {self.name}"
 
     @property
+    def is_own_oracle(self) -> bool:
+        """Whether its own plain answers alone tell what is right."""
+        return True
+
+    @property
+    def declared_outputs(self) -> tuple[str, ...]:
+        """The names of the outputs that its metadata list; of those that come, where they list none."""
+        return tuple(self.declared) or self.outputs
+
+    @property
     def is_json_capable(self) -> bool:
         """Whether a plain request travels as JSON both ways."""
         return not self.json_trouble and not self.sends and not self.binary_only
@@ -208,6 +218,9 @@ class Deployed(Model):
             return self.inputs if is_raw else ()
         kept = () if self.json_trouble else self.json_capable_inputs
         return tuple(tensor.name for tensor in self.tensors if tensor.name not in kept)
+
+    def _beyond_json(self) -> Sequence[str]:
+        return self.sends
 
     @property
     def kept_binary(self) -> tuple[str, ...]:

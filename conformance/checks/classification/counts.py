@@ -24,7 +24,7 @@ from conformance.expect.expectation import expect
 from conformance.expect.unmet import NotApplicable, Unmet, blocked_where, holds
 from conformance.roles.model import Model
 from conformance.survey.deployed import has_classes
-from conformance.terms.check import Row, check, rows
+from conformance.terms.check import Row, check, of_role, rows
 from conformance.terms.extensions import GRPC
 from conformance.terms.fit import SCORED
 from conformance.transport.exchange import Reply
@@ -65,6 +65,7 @@ def parameter_is_taken(target: Peer, model: Model, values: Any = None, send: For
     texts(case.reply, case.name)
 
 
+_TWO = "scores_two_outputs"
 # Which output is classified, and how the outputs are listed.
 _LISTS = (
     Row("first-of-two", ("SCORES", ("SCORES", "RANKS"))),
@@ -82,10 +83,10 @@ _OWN_LISTS = (
 )
 
 
-@check("classification.parameter-is-taken-in-any-place", answers="CLS-PARAMETER", role="scores_two_outputs")
-@rows(*_LISTS, *_OWN_LISTS)
-@check("grpc.parameter-is-taken-in-any-place", answers="CLS-PARAMETER/grpc", role="scores_two_outputs", over=(GRPC,))
-@rows(*both_forms(*_LISTS), *_OWN_LISTS)
+@check("classification.parameter-is-taken-in-any-place", answers="CLS-PARAMETER")
+@rows(*of_role(_TWO, *_LISTS), *_OWN_LISTS)
+@check("grpc.parameter-is-taken-in-any-place", answers="CLS-PARAMETER/grpc", over=(GRPC,))
+@rows(*both_forms(*of_role(_TWO, *_LISTS)), *_OWN_LISTS)
 def parameter_is_taken_in_any_place(
     target: Peer, model: Model, name: str | None, listed: Sequence[str] | bool, send: Form = "json"
 ) -> None:
@@ -109,16 +110,14 @@ def _is_plain_wrong(target: Peer, model: Model, tensors: Sequence[Tensor], liste
 
 
 _COUNTS = {"SCORES": 1, "RANKS": 3}
+_ORDERS = of_role(_TWO, Row("declared-order", (("SCORES", "RANKS"),)), Row("other-order", (("RANKS", "SCORES"),)))
 _OWN_ORDERS = (Row("own", (None,), fit=SEVERAL_SCORED),)
 
 
-@check("classification.each-output-has-its-count", answers="CLS-PARAMETER", role="scores_two_outputs")
-@rows(("declared-order", ("SCORES", "RANKS")), ("other-order", ("RANKS", "SCORES")), *_OWN_ORDERS)
-@check("grpc.each-output-has-its-count", answers="CLS-PARAMETER/grpc", role="scores_two_outputs", over=(GRPC,))
-@rows(
-    *both_forms(Row("declared-order", (("SCORES", "RANKS"),)), Row("other-order", (("RANKS", "SCORES"),))),
-    *_OWN_ORDERS,
-)
+@check("classification.each-output-has-its-count", answers="CLS-PARAMETER")
+@rows(*_ORDERS, *_OWN_ORDERS)
+@check("grpc.each-output-has-its-count", answers="CLS-PARAMETER/grpc", over=(GRPC,))
+@rows(*both_forms(*_ORDERS), *_OWN_ORDERS)
 def each_output_has_its_count(target: Peer, model: Model, order: Sequence[str] | None, send: Form = "json") -> None:
     """Two outputs classified in one request each go by their own number."""
     tensors = model.sample()

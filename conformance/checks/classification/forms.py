@@ -25,7 +25,7 @@ from conformance.expect.difference import difference
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import NotApplicable, Unmet, about, blocked_where, holds
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
+from conformance.terms.check import Row, check, of_role, rows
 from conformance.terms.extensions import BINARY, GRPC
 from conformance.terms.fit import SCORED
 from conformance.transport.exchange import Reply
@@ -35,13 +35,16 @@ from conformance.wire.request import ABSENT, Form, Output
 from conformance.wire.tensor import Tensor
 
 
-@check("classification.other-outputs-stay", answers="CLS-ONLY", role="scores_two_outputs")
+@check("classification.other-outputs-stay", answers="CLS-ONLY")
 @rows(
-    ("json", "RANKS", ("SCORES", "RANKS"), ABSENT),
-    ("json-listed-first", "RANKS", ("RANKS", "SCORES"), ABSENT),
-    Row("binary", ("RANKS", ("SCORES", "RANKS"), True), needs=BINARY),
-    ("floats", "SCORES", ("SCORES", "RANKS"), ABSENT),
-    Row("binary-floats-listed-last", ("SCORES", ("RANKS", "SCORES"), True), needs=BINARY),
+    *of_role(
+        "scores_two_outputs",
+        ("json", "RANKS", ("SCORES", "RANKS"), ABSENT),
+        ("json-listed-first", "RANKS", ("RANKS", "SCORES"), ABSENT),
+        Row("binary", ("RANKS", ("SCORES", "RANKS"), True), needs=BINARY),
+        ("floats", "SCORES", ("SCORES", "RANKS"), ABSENT),
+        Row("binary-floats-listed-last", ("SCORES", ("RANKS", "SCORES"), True), needs=BINARY),
+    ),
     Row("own-listed-first", (None, False, ABSENT), fit=SEVERAL_SCORED),
     Row("own-binary", (None, True, True), fit=SEVERAL_SCORED, needs=BINARY),
 )
@@ -169,12 +172,15 @@ def _plain_obeys(target: Target, model: Model, tensors: Sequence[Tensor], binary
     return reply.succeeded and output is not None and output.binary == binary
 
 
-@check("grpc.other-outputs-stay", answers="CLS-ONLY/grpc", role="scores_two_outputs", over=(GRPC,))
+@check("grpc.other-outputs-stay", answers="CLS-ONLY/grpc", over=(GRPC,))
 @rows(
     *both_forms(
-        Row("integers", ("RANKS", ("SCORES", "RANKS"))),
-        Row("integers-listed-first", ("RANKS", ("RANKS", "SCORES"))),
-        Row("floats", ("SCORES", ("SCORES", "RANKS"))),
+        *of_role(
+            "scores_two_outputs",
+            Row("integers", ("RANKS", ("SCORES", "RANKS"))),
+            Row("integers-listed-first", ("RANKS", ("RANKS", "SCORES"))),
+            Row("floats", ("SCORES", ("SCORES", "RANKS"))),
+        )
     ),
     Row("own", (None, False, "json"), fit=SEVERAL_SCORED),
 )
