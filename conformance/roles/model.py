@@ -97,6 +97,11 @@ class Model:
         return False
 
     @property
+    def by_place(self) -> bool:
+        """Whether it takes its inputs in the order of the request, whatever their names, in plain requests."""
+        return False
+
+    @property
     def declared_outputs(self) -> tuple[str, ...]:
         """The names of the outputs that its metadata list."""
         return tuple(spec.name for spec in self.role.outputs)

@@ -55,7 +55,7 @@ def classes_are_those_of_http(target: GrpcTarget, model: Model, values: Any) -> 
         raise NotApplicable(f"some scores of {name} are equal, and have no order")
     wanted = Output(name, classification=find_count(model, right))
     over_http = ask(target.over_http, model, tensors, wanted)
-    over_grpc = ask(target, model, tensors, wanted)
+    over_grpc = ask(target, model, tensors, wanted, send=model.plain_send)
     usual, found = (_understood(texts(reply, name)) for reply in (over_http, over_grpc))
     if usual != found:
         with blocked_where(lambda: not _is_plain_right(target, model, tensors), "the plain output is wrong, too"):
@@ -63,7 +63,7 @@ def classes_are_those_of_http(target: GrpcTarget, model: Model, values: Any) -> 
 
 
 def _is_plain_right(target: GrpcTarget, model: Model, tensors: Sequence[Tensor]) -> bool:
-    plain = target.infer(model.request(tensors, send="json"))
+    plain = target.infer(model.request(tensors, send=model.plain_send))
     return holds(lambda: expect(plain).tensors(model.find_outputs(tensors), through_json=False))
 
 

@@ -11,14 +11,18 @@ from conformance.checks.support.refusals import Refusal
 from conformance.roles.model import Model
 from conformance.terms.extensions import CLASSES_OVER_GRPC
 from conformance.terms.fit import Fit
+from conformance.wire.datatypes import DATATYPES
 from conformance.wire.grpc_request import Edit, Pb, infer_message
 from conformance.wire.request import Form, Message, Output
+
+# Deployed models whose first input is of elements of one size.
+NUMBERS = Fit(inputs=frozenset(DATATYPES) - {"BYTES"})
 
 
 def faulty_call(
     fault: str,
     requirement: str,
-    role: str,
+    role: str | None,
     edit: Edit,
     send: Form = "json",
     *,
@@ -32,7 +36,7 @@ def faulty_call(
     Args:
         fault: names the fault, in words joined by hyphens; the row's id.
         requirement: the ledger id under which it has to be refused.
-        role: of the model that it goes to.
+        role: of the model that it goes to; None where that is a deployed one alone.
         edit: puts the fault into the message of a good request.
         send: the form of the inputs of that request.
         classes: of the first output, asked for in that request.
@@ -72,6 +76,16 @@ def set_shape(*shape: int) -> Edit:
         request.inputs[0].shape[:] = shape
 
     return edit
+
+
+def cut_raw(request: Pb) -> None:
+    """Take the last byte off the raw contents of the first input."""
+    request.raw_input_contents[0] = request.raw_input_contents[0][:-1]
+
+
+def lengthen_raw(request: Pb) -> None:
+    """Put a byte behind the raw contents of the first input."""
+    request.raw_input_contents[0] += b"\0"
 
 
 def set_raw(*entries: bytes) -> Edit:
