@@ -68,14 +68,9 @@ def _is_plain_right(target: GrpcTarget, model: Model, tensors: Sequence[Tensor])
 
 
 def _expect_alike(usual: Sequence[ClassText], found: Sequence[ClassText], over_grpc: Reply) -> None:
-    if len(usual) != len(found) or not all(map(_is_alike, usual, found)):
+    if len(usual) != len(found) or not all(map(class_texts.is_same, usual, found)):
         raise Unmet(f"{safe(shown(usual), 300)}, as over HTTP", safe(shown(found), 300), over_grpc)
 
 
 def _understood(listed: Sequence[str]) -> list[ClassText]:
     return [entry for text in listed if (entry := class_texts.understand(text)) is not None]
-
-
-def _is_alike(one: ClassText, other: ClassText) -> bool:
-    same = one.value == other.value or class_texts.same_value(other.value, float(one.value))
-    return same and (one.index, one.label) == (other.index, other.label)

@@ -261,9 +261,13 @@ HALVES = {
     *[Row(f"both-{name}", (bits,), role="identity_fp16") for name, bits in HALVES.items()],
     *[Row(f"read-{name}", (bits,), role="cast_fp16_fp32") for name, bits in HALVES.items()],
     *[Row(f"written-{name}", (bits,), role="cast_fp32_fp16") for name, bits in HALVES.items()],
+    Row("own", fit=Fit(outputs=frozenset({"FP16"}))),
 )
-def fp16_is_raw(target: GrpcTarget, model: Model, bits: Sequence[int]) -> None:
+def fp16_is_raw(target: GrpcTarget, model: Model, bits: Sequence[int] = ()) -> None:
     """FP16 elements in raw contents are IEEE 754 binary16."""
+    if model.is_own_oracle:
+        _expect_raw_outputs(target, model, model.sample(), "FP16", "GRPC-FP16")
+        return
     _expect_raw(target, model, from_bits("INPUT", "FP16", bits), "GRPC-FP16")
 
 
@@ -272,9 +276,13 @@ def fp16_is_raw(target: GrpcTarget, model: Model, bits: Sequence[int]) -> None:
     Row("both", role="identity_bf16"),
     Row("read", role="cast_bf16_fp32", answers=("GRPC-BF16",)),
     Row("written", role="cast_fp32_bf16"),
+    Row("own", answers=("GRPC-BF16-RAW",), fit=Fit(outputs=frozenset({"BF16"}))),
 )
 def bf16_is_raw(target: GrpcTarget, model: Model) -> None:
     """BF16 elements are in raw contents, where they are the upper halves of FP32."""
+    if model.is_own_oracle:
+        _expect_raw_outputs(target, model, model.sample(), "BF16", "GRPC-BF16-RAW")
+        return
     _expect_raw(target, model, from_bits("INPUT", "BF16", (0x3FC0, 0xC020, 0x3E80)), "GRPC-BF16-RAW")
 
 
@@ -282,8 +290,12 @@ def _expect_raw(target: GrpcTarget, model: Model, short: Tensor, form: str) -> N
     """Expect a model of 16-bit floats to answer them as raw contents, which `form` asks for, and to get them right."""
     (spec,) = model.role.inputs
     tensor = short if spec.datatype == short.datatype else Tensor.of("INPUT", "FP32", short.array.astype("<f4"))
-    reply = target.infer(model.request([tensor], send="binary"))
+    _expect_raw_outputs(target, model, [tensor], short.datatype, form)
+
+
+def _expect_raw_outputs(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], datatype: str, form: str) -> None:
+    reply = target.infer(model.request(tensors, send="binary"))
     for output in reply.answer.outputs:
-        if output.datatype == short.datatype and not output.binary:
+        if output.datatype == datatype and not output.binary:
             raise Unmet(f"{output.datatype} as raw contents", "typed contents", reply, requirement=form)
-    expect_right(reply, model, [tensor])
+    expect_right(reply, model, tensors)
