@@ -155,6 +155,8 @@ class Judge:
             self._note_other_name(check, row, found)
             return self._unmet(check, row, found)
         except Blocked as blocked:
+            if self._is_unsteady(check, row):
+                return _absence(ReasonKind.NOT_FOR_THIS_TARGET, f"{row.model} is not deterministic")
             cause = blocked.cause or Unmet("an answer that lets the row be judged", safe(str(blocked)))
             if self._note_other_name(check, row, cause, is_blocked=True):
                 return self._unmet(check, row, cause)

@@ -6,7 +6,7 @@ framing of BYTES is advice as well, but a server that has it owes every element 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from conformance.expect.raw_contents import is_big_endian, is_framed
@@ -53,12 +53,16 @@ class RawReadings:
             return False
 
     def _answers_turned(self, model: Deployed) -> bool:
+        """Whether values are right in the other byte order, and not in ours: what returns them is right in both."""
         plain = replace(model, salt=1)
-        turned = [_turn(tensor) for tensor in plain.sample()]
-        reply = self._target.send(infer_message(plain.request(turned, send="binary")))
-        found = [tensor for output in reply.answer.outputs if (tensor := as_tensor(output)) and output.binary]
-        right = plain.expected(plain.sample())
-        return bool(found) and all(any(_is_same(_turn(one), tensor) for one in found) for tensor in right)
+        straight, turned = plain.sample(), [_turn(tensor) for tensor in plain.sample()]
+        right = plain.expected(straight)
+        wrong = not _holds(self._raw_outputs(plain, straight), right)
+        return wrong and _holds([_turn(tensor) for tensor in self._raw_outputs(plain, turned)], right)
+
+    def _raw_outputs(self, model: Deployed, tensors: Sequence[Tensor]) -> list[Tensor]:
+        reply = self._target.send(infer_message(model.request(tensors, send="binary")))
+        return [tensor for output in reply.answer.outputs if (tensor := as_tensor(output)) and output.binary]
 
     def _is(self, what: str, role: str, ask: Callable[[GrpcTarget, Model], bool]) -> bool:
         model = self._target.model(role)
@@ -73,6 +77,10 @@ class RawReadings:
 def _turn(tensor: Tensor) -> Tensor:
     """Return a tensor whose elements have their bytes in the other order; BYTES have none."""
     return tensor if tensor.datatype == "BYTES" else replace(tensor, array=tensor.array.byteswap())
+
+
+def _holds(found: Sequence[Tensor], right: Sequence[Tensor]) -> bool:
+    return bool(found) and all(any(_is_same(one, tensor) for one in found) for tensor in right)
 
 
 def _is_same(one: Tensor, other: Tensor) -> bool:

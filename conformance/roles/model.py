@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -91,15 +91,72 @@ class Model:
         """How a plain request wants its outputs: it does not say so where JSON carries them."""
         return None if not any(spec.datatype in BINARY_ONLY for spec in self.role.outputs) else "binary"
 
+    @property
+    def is_own_oracle(self) -> bool:
+        """Whether its own plain answers alone tell what is right."""
+        return False
+
+    @property
+    def by_place(self) -> bool:
+        """Whether it takes its inputs in the order of the request, whatever their names, in plain requests."""
+        return False
+
+    @property
+    def declared_outputs(self) -> tuple[str, ...]:
+        """The names of the outputs that its metadata list."""
+        return tuple(spec.name for spec in self.role.outputs)
+
+    def listed(self) -> list[Output] | None:
+        """Return the outputs as a request lists them that says nothing of their form."""
+        return None
+
+    def steady(self) -> tuple[str, ...]:
+        """Return the outputs whose values can be compared: all of a role."""
+        return tuple(spec.name for spec in self.role.outputs)
+
     def salted(self, length: int, salt: int) -> list[Tensor]:
         """Return inputs of so many elements, or items for a batching model; other ones for each salt."""
         return [
             _salted(spec, (length, *spec.shape) if self.role.batching else (length,), salt) for spec in self.role.inputs
         ]
 
+    def draw_several(self) -> Iterator[tuple[Tensor, ...]]:
+        """Yield inputs that the model takes, for a row that looks for telling ones: samples first."""
+        yield self.sample()
+
+    # --- classes ---
+
     def labels_of(self, output: str) -> Sequence[str] | None:
         """Return the labels of an output by index; None where nobody knows them."""
         return self.role.labels.get(output, ())
+
+    def find_rankable(self) -> Sequence[str]:
+        """Return the outputs that can be classified, the most telling first.
+
+        Raises:
+            NotApplicable: there are none.
+        """
+        return [spec.name for spec in self.role.outputs]
+
+    def may_batch(self, output: Tensor) -> bool:
+        """Whether the first dimension of an output may be that of a batch."""
+        del output
+        return self.role.batching
+
+    def with_items(self, tensors: tuple[Tensor, ...], items: int) -> tuple[Tensor, ...]:
+        """Return inputs with so many items, where they may be a batch of any; those of a role stay as they are."""
+        del items
+        return tensors
+
+    def may_have_rankings(self, output: Tensor) -> bool:
+        """Whether an output may be classified row by row."""
+        return self.may_batch(output)
+
+    def limit_classes(self, output: Tensor, wanted: int | None) -> int:
+        """Return how many classes of an output to ask for: as many as are wanted, or all that an item has."""
+        if wanted is not None:
+            return wanted
+        return output.elements // output.shape[0] if self.role.batching else output.elements
 
     def own_shape(self, place: int, *, is_raw: bool = False) -> tuple[int, ...]:
         """Return the shape of an input as samples have it, or as a raw request does, which is a batch of one."""
@@ -166,6 +223,10 @@ class Model:
         del tensors, others
         return True
 
+    def plain_output(self, name: str) -> Output:
+        """Return an output as a request lists it that asks for no form."""
+        return Output(name)
+
     def request(
         self,
         tensors: Sequence[Tensor] | None = None,
@@ -189,12 +250,13 @@ class Model:
             nested: JSON data as nested arrays.
         """
         tensors = self.sample() if tensors is None else tensors
-        names = {"binary": [t.name for t in tensors], "json": []}.get(send, send) if isinstance(send, str) else send
+        if isinstance(send, str):
+            send = [tensor.name for tensor in tensors] if send == "binary" else self._beyond_json()
         if want is not None and outputs is None:
             outputs = [spec.name for spec in self.role.outputs]
         return InferRequest(
             self.infer_path,
-            tuple(Input(tensor, tensor.name in names, nested) for tensor in tensors),
+            tuple(Input(tensor, tensor.name in send, nested) for tensor in tensors),
             None if outputs is None else tuple(_output(output, want) for output in outputs),
             binary_data_output,
             request_id,
@@ -202,6 +264,10 @@ class Model:
             model=self.name,
             version=self.version,
         )
+
+    def _beyond_json(self) -> Sequence[str]:
+        """Return the inputs that are binary data also where the others are JSON: none, which is for rows of a role."""
+        return ()
 
     def raw(self, body: bytes) -> Message:
         """Return a raw binary request to this model."""

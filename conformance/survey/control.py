@@ -124,4 +124,4 @@ def _alike(first: Reply, second: Reply, name: str) -> bool:
     if a is None or b is None or (a.datatype, a.shape) != (b.datatype, b.shape):
         return False
     one, other = as_tensor(a), as_tensor(b)
-    return one is other if one is None or other is None else difference(one, b, b"", through_json=True) is None
+    return one is other if one is None or other is None else difference(one, b, second.body, through_json=True) is None

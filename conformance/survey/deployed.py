@@ -9,8 +9,8 @@ carry, FP16 by definition, NaN and strings that are not UTF-8 in the model's own
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
@@ -27,7 +27,9 @@ from conformance.wire.tensor import Tensor, decode, first_difference
 
 # What a user has to say of a model's inputs: the elements alone, or the whole tensors, which no metadata list.
 DATA, TENSORS = "data", "tensors"
+FEW_DRAWS = 6  # of inputs that a row tries, until one is telling
 FEW_ELEMENTS = 16  # a row that asks for no more does not care how many there are
+MAX_CLASSES = 100  # of a model that has more, where all are wanted
 MAX_SCORES = 1_000_000  # in an output that is classified
 
 
@@ -78,6 +80,11 @@ class Deployed(Model):
             return self.tensors
         return self.samples[salt % len(self.samples)] if self.samples else vary(self.tensors, salt)
 
+    def draw_several(self) -> Iterator[tuple[Tensor, ...]]:
+        """Yield a few inputs that the model takes; one where it takes no others."""
+        for step in range(FEW_DRAWS if self.varies else 1):
+            yield self.draw(self.salt + step)
+
     def salted(self, length: int, salt: int) -> list[Tensor]:
         """Return inputs of so many elements along their first variable dimension; few are as many as the model takes.
 
@@ -97,10 +104,48 @@ class Deployed(Model):
         shape = (*tensor.shape[:at], length, *tensor.shape[at + 1 :])
         return Tensor.of(tensor.name, tensor.datatype, np.resize(tensor.array, shape), shape)
 
+    # --- classes ---
+
     def labels_of(self, output: str) -> Sequence[str] | None:
         """Return None: metadata say nothing of labels."""
         del output
         return None
+
+    def find_rankable(self) -> Sequence[str]:
+        """Return the outputs that can be classified, those with the most different elements first.
+
+        Raises:
+            NotApplicable: there are none.
+        """
+        found = [tensor for tensor in self.plain_outputs(self.tensors) if has_classes(tensor)]
+        if not found:
+            raise NotApplicable(f"{self.name} has no steady output of numbers to classify")
+        return [tensor.name for tensor in sorted(found, key=lambda one: -np.unique(one.array).size)]
+
+    def may_batch(self, output: Tensor) -> bool:
+        """Whether metadata leave the first dimension of an output open, or do not show it."""
+        shape = next(spec.shape for spec in self.role.outputs if spec.name == output.name)
+        return len(shape) != len(output.shape) or shape[:1] == (-1,)
+
+    def with_items(self, tensors: tuple[Tensor, ...], items: int) -> tuple[Tensor, ...]:
+        """Return inputs with so many items along an open first dimension of all, over and over; else as they are."""
+        declared = {spec.name: spec.shape for spec in self.role.inputs}
+        if any(_is_closed(tensor.shape, declared[tensor.name]) for tensor in tensors):
+            return tensors
+        return tuple(
+            replace(tensor, shape=shape, array=np.resize(tensor.array, shape))
+            for tensor in tensors
+            for shape in [(items, *tensor.shape[1:])]
+        )
+
+    def may_have_rankings(self, output: Tensor) -> bool:
+        """Whether it may be a batch, or is a matrix, whose rows may be ranked one by one."""
+        return len(output.shape) > 1 or self.may_batch(output)
+
+    def limit_classes(self, output: Tensor, wanted: int | None) -> int:
+        """Return how many classes to ask for: no more than there are, of an item where there may be items."""
+        there = output.elements // output.shape[0] if len(output.shape) > 1 else output.elements
+        return min(there, MAX_CLASSES if wanted is None else wanted)
 
     def own_shape(self, place: int, *, is_raw: bool = False) -> tuple[int, ...]:
         """Return the shape of an input that is taken; of a raw request, which is a batch of one, as that has it."""
@@ -125,6 +170,16 @@ class Deployed(Model):
     def label(self) -> str:
         """What it is, in a few words."""
         return f"model {self.name}"
+
+    @property
+    def is_own_oracle(self) -> bool:
+        """Whether its own plain answers alone tell what is right."""
+        return True
+
+    @property
+    def declared_outputs(self) -> tuple[str, ...]:
+        """The names of the outputs that its metadata list; of those that come, where they list none."""
+        return tuple(self.declared) or self.outputs
 
     @property
     def is_json_capable(self) -> bool:
@@ -163,9 +218,15 @@ class Deployed(Model):
 
     @property
     def sends(self) -> tuple[str, ...]:
-        """The inputs that have to travel as binary data."""
+        """The inputs that have to travel as binary data; over gRPC all do, or none: a call has contents of one form."""
+        if self.control is not None and self.control.is_over_grpc:
+            is_raw = self.json_trouble or any(tensor.datatype in BINARY_ONLY for tensor in self.tensors)
+            return self.inputs if is_raw else ()
         kept = () if self.json_trouble else self.json_capable_inputs
         return tuple(tensor.name for tensor in self.tensors if tensor.name not in kept)
+
+    def _beyond_json(self) -> Sequence[str]:
+        return self.sends
 
     @property
     def kept_binary(self) -> tuple[str, ...]:
@@ -174,8 +235,11 @@ class Deployed(Model):
 
     def listed(self) -> list[Output] | None:
         """Return the outputs as a plain request lists them: not at all, unless one has to be binary data."""
-        kept = self.kept_binary
-        return [Output(name, True if name in kept else ABSENT) for name in self.outputs] if kept else None
+        return [self.plain_output(name) for name in self.outputs] if self.kept_binary else None
+
+    def plain_output(self, name: str) -> Output:
+        """Return an output as a request lists it that asks for no form: as binary data where JSON does not go."""
+        return Output(name, True if name in self.kept_binary else ABSENT)
 
     def plain(self) -> InferRequest:
         """Return the plain request: JSON both ways, as far as JSON goes."""
@@ -306,6 +370,11 @@ def _tensor(data: Mapping[str, Any]) -> Tensor:
     shape = tuple(data["shape"])
     array = decode(data["datatype"], shape, b64decode(data["bytes"]))
     return Tensor(data["name"], data["datatype"], shape, array)
+
+
+def _is_closed(shape: Sequence[int], declared: Sequence[int]) -> bool:
+    """Say whether the first dimension of a tensor is no batch: the only one, or one that metadata fix."""
+    return len(shape) < 2 or (len(shape) == len(declared) and declared[0] != -1)
 
 
 def _first_item(tensor: Tensor) -> Tensor:

@@ -177,6 +177,11 @@ def rows(*cases: Row | tuple[Any, ...] | str) -> Callable[[Body | Check], Cases]
     return lambda made: Cases(tuple(map(_row, cases)), made)
 
 
+def of_role(role: str, *cases: Row | tuple[Any, ...] | str) -> list[Row]:
+    """Return rows of one role, for a check of which other rows are for deployed models alone."""
+    return [replace(_row(case), role=role) for case in cases]
+
+
 def _row(case: Row | tuple[Any, ...] | str) -> Row:
     if isinstance(case, Row):
         return case

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from conformance.checks.support.over_grpc import expect_return_over_grpc, expect_right
+from conformance.checks.support.over_grpc import expect_return_over_grpc, expect_right, require_reading
 from conformance.expect.raw_contents import VALUES, is_big_endian
-from conformance.expect.unmet import NotApplicable, Unmet
+from conformance.expect.unmet import Blocked, NotApplicable, Unmet, holds
 from conformance.roles.corner_values import (
     BINARY_ONLY_CORNERS,
     FLOAT_CORNERS,
@@ -26,6 +26,7 @@ from conformance.roles.model import Model
 from conformance.roles.sample_values import sample_shape, sample_tensor
 from conformance.terms.check import Row, check, rows
 from conformance.terms.extensions import GRPC
+from conformance.terms.fit import JSON, Fit
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.wire.datatypes import INTEGERS
@@ -113,7 +114,7 @@ NUMERIC_ROWS = _numeric_rows()
 def _tensors(model: Model, what: str | Sequence[Any] | None, shape: Sequence[int] | None, times: int) -> list[Tensor]:
     """Return samples, the corner values of a group, or given values, so many times over."""
     if what is None:
-        return list(_shifted(model))
+        return list(require_reading(model) if model.is_own_oracle else _shifted(model))
     spec = model.role.inputs[0]
     if isinstance(what, str):
         return [corner_tensor(spec.name, spec.datatype, what)]
@@ -136,6 +137,7 @@ def _shifted(model: Model) -> Sequence[Tensor]:
     Row("UINT8-3MiB", (range(251), None, 3 * KIB * KIB // 251), role="identity_uint8", thorough=True),
     # Beyond the 4 MiB that many a server takes by default; one that says so is not judged by it.
     Row("UINT8-5MiB", (range(251), None, 5 * KIB * KIB // 251), role="identity_uint8", thorough=True),
+    Row("own", fit=JSON),
 )
 def raw_tensors_come_back(
     target: GrpcTarget,
@@ -157,6 +159,7 @@ def raw_tensors_come_back(
     Row("BYTES-rank-2", role="rank2_bytes"),
     Row("UINT32-3MB", (range(2**21, 2**21 + 251), None, 3_187), role="identity_uint32", thorough=True),
     Row("BYTES-none", ((), (0,)), role="identity_bytes"),
+    Row("own", fit=JSON),
 )
 def typed_tensors_come_back(
     target: GrpcTarget,
@@ -166,6 +169,9 @@ def typed_tensors_come_back(
     times: int = 1,
 ) -> None:
     """Elements in typed contents are in the field of their datatype, row by row."""
+    if model.is_own_oracle:
+        _expect_own_typed(target, model)
+        return
     _expect_return(target, model, _tensors(model, what, shape, times), "json")
 
 
@@ -185,6 +191,21 @@ def _expect_return(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], 
             raise NotApplicable(f"a batch of {tensors[0].shape[0]} is refused, one of 2 is not") from None
         raise
     _expect_own_fields(reply)
+
+
+def _expect_own_typed(target: GrpcTarget, model: Model) -> None:
+    """Expect typed contents of a deployed model to be answered in the right fields, and as raw ones are.
+
+    Raises:
+        NotApplicable: its answers do not tell what was read.
+        Blocked: raw ones are answered otherwise, so that nobody knows which are read wrong.
+    """
+    tensors = require_reading(model)
+    reply = target.infer(model.request(tensors, send="json"))
+    expect_right(reply, model, tensors)
+    _expect_own_fields(reply)
+    if not holds(lambda: expect_right(target.infer(model.request(tensors, send="binary")), model, tensors)):
+        raise Blocked("the same tensors in raw contents are answered otherwise")
 
 
 def _expect_own_fields(reply: Reply) -> None:
@@ -217,9 +238,10 @@ def raw_contents_are_little_endian(target: GrpcTarget, model: Model) -> None:
     Row("none", ((), (0,)), role="identity_bytes"),
     Row("one-of-1MiB", ((b"s" * KIB * KIB,),), role="identity_bytes", thorough=True),
     Row("65536-empty", ((b"",) * 65_536,), role="identity_bytes", thorough=True),
+    Row("own", (None,), fit=Fit(some_input=frozenset({"BYTES"}), is_json=True)),
 )
 def raw_strings_come_back(
-    target: GrpcTarget, model: Model, what: Sequence[bytes], shape: Sequence[int] | None = None
+    target: GrpcTarget, model: Model, what: Sequence[bytes] | None, shape: Sequence[int] | None = None
 ) -> None:
     """A BYTES element in raw contents is its length in four bytes and then exactly its bytes."""
     _expect_return(target, model, _tensors(model, what, shape, 1), "binary")
@@ -239,9 +261,13 @@ HALVES = {
     *[Row(f"both-{name}", (bits,), role="identity_fp16") for name, bits in HALVES.items()],
     *[Row(f"read-{name}", (bits,), role="cast_fp16_fp32") for name, bits in HALVES.items()],
     *[Row(f"written-{name}", (bits,), role="cast_fp32_fp16") for name, bits in HALVES.items()],
+    Row("own", fit=Fit(outputs=frozenset({"FP16"}))),
 )
-def fp16_is_raw(target: GrpcTarget, model: Model, bits: Sequence[int]) -> None:
+def fp16_is_raw(target: GrpcTarget, model: Model, bits: Sequence[int] = ()) -> None:
     """FP16 elements in raw contents are IEEE 754 binary16."""
+    if model.is_own_oracle:
+        _expect_raw_outputs(target, model, model.sample(), "FP16", "GRPC-FP16")
+        return
     _expect_raw(target, model, from_bits("INPUT", "FP16", bits), "GRPC-FP16")
 
 
@@ -250,9 +276,13 @@ def fp16_is_raw(target: GrpcTarget, model: Model, bits: Sequence[int]) -> None:
     Row("both", role="identity_bf16"),
     Row("read", role="cast_bf16_fp32", answers=("GRPC-BF16",)),
     Row("written", role="cast_fp32_bf16"),
+    Row("own", answers=("GRPC-BF16-RAW",), fit=Fit(outputs=frozenset({"BF16"}))),
 )
 def bf16_is_raw(target: GrpcTarget, model: Model) -> None:
     """BF16 elements are in raw contents, where they are the upper halves of FP32."""
+    if model.is_own_oracle:
+        _expect_raw_outputs(target, model, model.sample(), "BF16", "GRPC-BF16-RAW")
+        return
     _expect_raw(target, model, from_bits("INPUT", "BF16", (0x3FC0, 0xC020, 0x3E80)), "GRPC-BF16-RAW")
 
 
@@ -260,8 +290,12 @@ def _expect_raw(target: GrpcTarget, model: Model, short: Tensor, form: str) -> N
     """Expect a model of 16-bit floats to answer them as raw contents, which `form` asks for, and to get them right."""
     (spec,) = model.role.inputs
     tensor = short if spec.datatype == short.datatype else Tensor.of("INPUT", "FP32", short.array.astype("<f4"))
-    reply = target.infer(model.request([tensor], send="binary"))
+    _expect_raw_outputs(target, model, [tensor], short.datatype, form)
+
+
+def _expect_raw_outputs(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], datatype: str, form: str) -> None:
+    reply = target.infer(model.request(tensors, send="binary"))
     for output in reply.answer.outputs:
-        if output.datatype == short.datatype and not output.binary:
+        if output.datatype == datatype and not output.binary:
             raise Unmet(f"{output.datatype} as raw contents", "typed contents", reply, requirement=form)
-    expect_right(reply, model, [tensor])
+    expect_right(reply, model, tensors)

@@ -48,7 +48,7 @@ class Refusal:
     Attributes:
         fault: names the fault, in words joined by hyphens; the row's id.
         requirement: the ledger id under which it has to be refused.
-        role: of the model that it goes to.
+        role: of the model that it goes to; None where that is a deployed one alone.
         message: makes it.
         needs: extensions without which it cannot be told what is refused.
         tensors: what it carries, where a server that answers nevertheless has to have understood it: to refuse it is
@@ -59,7 +59,7 @@ class Refusal:
 
     fault: str
     requirement: str
-    role: str
+    role: str | None
     message: Make
     needs: tuple[str, ...] = ()
     unknown: bool = False
