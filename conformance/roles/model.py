@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -91,11 +91,33 @@ class Model:
         """How a plain request wants its outputs: it does not say so where JSON carries them."""
         return None if not any(spec.datatype in BINARY_ONLY for spec in self.role.outputs) else "binary"
 
+    @property
+    def is_own_oracle(self) -> bool:
+        """Whether its own plain answers alone tell what is right."""
+        return False
+
+    @property
+    def declared_outputs(self) -> tuple[str, ...]:
+        """The names of the outputs that its metadata list."""
+        return tuple(spec.name for spec in self.role.outputs)
+
+    def listed(self) -> list[Output] | None:
+        """Return the outputs as a request lists them that says nothing of their form."""
+        return None
+
+    def steady(self) -> tuple[str, ...]:
+        """Return the outputs whose values can be compared: all of a role."""
+        return tuple(spec.name for spec in self.role.outputs)
+
     def salted(self, length: int, salt: int) -> list[Tensor]:
         """Return inputs of so many elements, or items for a batching model; other ones for each salt."""
         return [
             _salted(spec, (length, *spec.shape) if self.role.batching else (length,), salt) for spec in self.role.inputs
         ]
+
+    def draw_several(self) -> Iterator[tuple[Tensor, ...]]:
+        """Yield inputs that the model takes, for a row that looks for telling ones: samples first."""
+        yield self.sample()
 
     def labels_of(self, output: str) -> Sequence[str] | None:
         """Return the labels of an output by index; None where nobody knows them."""
@@ -138,6 +160,10 @@ class Model:
             Tensor(spec.name, spec.datatype, tuple(array.shape), array)
             for spec, array in zip(self.role.outputs, results, strict=True)
         )
+
+    def find_outputs(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """Return the right outputs, also where they show nothing of the inputs."""
+        return self.expected(tensors)
 
     def tells_apart(self, tensors: Sequence[Tensor], others: Sequence[Tensor]) -> bool:
         """Say whether its answers show which of two inputs it was given; those of a role do."""

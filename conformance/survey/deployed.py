@@ -9,14 +9,14 @@ carry, FP16 by definition, NaN and strings that are not UTF-8 in the model's own
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from conformance.expect.unmet import NotApplicable
+from conformance.expect.unmet import Blocked, NotApplicable
 from conformance.roles.guessed_inputs import vary
 from conformance.roles.model import Model
 from conformance.roles.roles import BINARY_ONLY, Role, TensorSpec
@@ -27,6 +27,7 @@ from conformance.wire.tensor import Tensor, decode, first_difference
 
 # What a user has to say of a model's inputs: the elements alone, or the whole tensors, which no metadata list.
 DATA, TENSORS = "data", "tensors"
+FEW_DRAWS = 4  # of inputs that a row tries, until one is telling
 FEW_ELEMENTS = 16  # a row that asks for no more does not care how many there are
 MAX_SCORES = 1_000_000  # in an output that is classified
 
@@ -78,6 +79,11 @@ class Deployed(Model):
             return self.tensors
         return self.samples[salt % len(self.samples)] if self.samples else vary(self.tensors, salt)
 
+    def draw_several(self) -> Iterator[tuple[Tensor, ...]]:
+        """Yield a few inputs that the model takes; one where it takes no others."""
+        for step in range(FEW_DRAWS if self.varies else 1):
+            yield self.draw(self.salt + step)
+
     def salted(self, length: int, salt: int) -> list[Tensor]:
         """Return inputs of so many elements along their first variable dimension; few are as many as the model takes.
 
@@ -125,6 +131,16 @@ class Deployed(Model):
     def label(self) -> str:
         """What it is, in a few words."""
         return f"model {self.name}"
+
+    @property
+    def is_own_oracle(self) -> bool:
+        """Whether its own plain answers alone tell what is right."""
+        return True
+
+    @property
+    def declared_outputs(self) -> tuple[str, ...]:
+        """The names of the outputs that its metadata list; of those that come, where they list none."""
+        return tuple(self.declared) or self.outputs
 
     @property
     def is_json_capable(self) -> bool:
@@ -185,6 +201,32 @@ class Deployed(Model):
         """Return the plain request with every output as binary data."""
         return self.request(self.tensors, send=self.sends, want="binary")
 
+    def request(self, tensors: Sequence[Tensor] | None = None, **options: Any) -> InferRequest:
+        """Return a request as `Model.request` does.
+
+        Raises:
+            NotApplicable: JSON would have to carry what it does not, so that a refusal is right.
+            Blocked: it would have to carry anything, and no plain JSON request is answered.
+        """
+        request = Model.request(self, tensors, **options)
+        if self.control is not None and not self.control.is_over_grpc:
+            self._require_json_forms(request)
+        return request
+
+    def _require_json_forms(self, request: InferRequest) -> None:
+        sent = [item.tensor for item in request.inputs if not item.binary]
+        wanted = [
+            one.name for one in request.outputs or () if one.binary_data is not True and one.classification is ABSENT
+        ]
+        if request.outputs is None and request.binary_data_output is not True:
+            wanted = list(self.outputs)
+        unfit = [tensor.name for tensor in sent if not is_json_capable(tensor.datatype, tensor.array)]
+        unfit += [name for name in wanted if name in self.binary_only]
+        if unfit:
+            raise NotApplicable(f"JSON does not carry {', '.join(unfit)}")
+        if self.json_trouble and (sent or wanted):
+            raise Blocked(f"{self.name} answers no plain JSON request: {self.json_trouble}")
+
     def items(self) -> list[Tensor]:
         """Return the only input as a raw request may hold it: one item of a batch, wherever there may be one.
 
@@ -204,12 +246,16 @@ class Deployed(Model):
             NotApplicable: the model takes no such inputs, answers all alike, or is not deterministic.
             Blocked: it answers no plain request.
         """
-        if self.control is None:
-            raise NotApplicable(f"nobody asks {self.name} what is right")
         if not self.varies:
             raise NotApplicable(
                 f"{self.name} answers every input alike, or takes one alone: it does not tell what was read"
             )
+        return self.find_outputs(tensors)
+
+    def find_outputs(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """Return the right outputs, as `expected` does, also where they show nothing of the inputs."""
+        if self.control is None:
+            raise NotApplicable(f"nobody asks {self.name} what is right")
         return self.control.outputs(self, tensors)
 
     def tells_apart(self, tensors: Sequence[Tensor], others: Sequence[Tensor]) -> bool:
