@@ -206,8 +206,10 @@ class Deployed(Model):
 
         Raises:
             NotApplicable: JSON would have to carry what it does not, so that a refusal is right.
-            Blocked: it would have to carry anything, and no plain JSON request is answered.
+            Blocked: it would have to carry anything, and no plain JSON request is answered; or no request at all is.
         """
+        if self.control is not None and self.trouble:
+            raise Blocked(self.trouble)
         request = Model.request(self, tensors, **options)
         if self.control is not None and not self.control.is_over_grpc:
             self._require_json_forms(request)

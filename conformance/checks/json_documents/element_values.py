@@ -6,25 +6,30 @@ data too; floats are right when they are near, as everywhere.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from conformance.checks.support.again import blame_what_was_before
 from conformance.checks.support.datatypes import identity
-from conformance.checks.support.json_writing import with_json
+from conformance.checks.support.json_writing import escaped, with_json
 from conformance.checks.support.refusals import Refusal, refusal_rows
+from conformance.checks.support.telling import draw_telling
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_refusal, is_refused
 from conformance.expect.unmet import NotApplicable, Unmet
 from conformance.roles.model import Make, Model
 from conformance.terms.check import Row, check, rows
+from conformance.terms.fit import Fit
 from conformance.terms.text import safe
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.datatypes import INTEGERS, lookup
 from conformance.wire.request import Message
+from conformance.wire.tensor import Tensor
 
 Spelled = Mapping[str, Any]  # the text of an element -> its value
 
@@ -126,6 +131,74 @@ def elements_are_what_they_spell(
     except Unmet as unmet:
         blame_what_was_before(target, unmet, lambda again: _expect_values(again, model, values))
         raise
+
+
+# --- the elements of a deployed model, written otherwise ----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Respelling:
+    """Another way to write elements of some datatypes.
+
+    Attributes:
+        write: returns the text of an element of JSON data.
+        misread: returns what a reader understands who does not know that way.
+    """
+
+    datatypes: frozenset[str]
+    write: Callable[[Any], str]
+    misread: Callable[[Any], Any]
+
+    def message(self, model: Model, tensors: Sequence[Tensor]) -> Message:
+        """Return a JSON request with the elements written so."""
+        texts: list[tuple[bytes, bytes]] = []
+
+        def edit(document: dict[str, Any]) -> None:
+            for entry in document["inputs"]:
+                if entry["datatype"] in self.datatypes:
+                    mark = f"@{len(texts)} of {model.name}"
+                    texts.append((json.dumps(mark).encode(), f"[{','.join(map(self.write, entry['data']))}]".encode()))
+                    entry["data"] = mark
+
+        message = model.request(tensors, send="json").edited(edit)
+        for mark, text in texts:
+            message = with_json(message, message.body.replace(mark, text))
+        return message
+
+    def misreading(self, tensors: Sequence[Tensor]) -> Sequence[Tensor]:
+        """Return the tensors as such a reader understands them."""
+        return [
+            Tensor.of(t.name, t.datatype, [self.misread(value) for value in t.to_json()], t.shape)
+            if t.datatype in self.datatypes
+            else t
+            for t in tensors
+        ]
+
+
+def _scientific(value: float) -> str:
+    """Return a number with an exponent."""
+    mantissa, exponent = f"{value:.16e}".split("e")
+    return f"{mantissa.rstrip('0').rstrip('.')}E{int(exponent):+}"
+
+
+WITH_EXPONENTS = Respelling(
+    frozenset({"FP32", "FP64"}), _scientific, lambda value: float(_scientific(value).partition("E")[0])
+)
+ESCAPED = Respelling(frozenset({"BYTES"}), escaped, lambda text: escaped(text)[1:-1])
+
+
+@check("json.elements-written-otherwise-are-the-same", answers="OIP-VALUE")
+@rows(
+    *[
+        Row(name, (spelling,), fit=Fit(some_input=spelling.datatypes, is_json=True))
+        for name, spelling in {"with-exponents": WITH_EXPONENTS, "escaped": ESCAPED}.items()
+    ]
+)
+def elements_written_otherwise_are_the_same(target: Target, model: Model, spelling: Respelling) -> None:
+    """Decimal numbers with an exponent, and strings with escapes, are the elements that they spell."""
+    tensors = draw_telling(model, spelling.misreading)
+    reply = target.infer(spelling.message(model, tensors))
+    expect(reply).tensors(model.expected(tensors))
 
 
 @check("json.strings-have-the-length-that-they-spell", answers="OIP-VALUE", role="string_length")

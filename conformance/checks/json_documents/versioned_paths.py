@@ -11,6 +11,7 @@ from conformance.expect.unmet import NotApplicable, Unmet, about, blocked_where,
 from conformance.roles.model import Make, Model
 from conformance.terms.check import Row, check, rows
 from conformance.terms.extensions import BINARY, CLASSES, RAW
+from conformance.terms.fit import ANY, JSON
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.finding import shown
@@ -62,6 +63,8 @@ ROWS: tuple[Row, ...] = (
     Row("raw", (_raw, _expect_tensors), role="raw_fixed", needs=RAW),
     Row("raw-of-a-batch", (_raw, _expect_tensors), role="raw_batching", needs=RAW),
     Row("classes", (_classes, _expect_classes), role="scores", needs=CLASSES),
+    Row("own-json", (lambda m: m.request(send="json").message(), _expect_tensors), fit=JSON),
+    Row("own-binary", (lambda m: m.request(want="binary").message(), _expect_tensors), needs=BINARY, fit=ANY),
 )
 
 
@@ -77,7 +80,7 @@ def path_with_a_version_does_the_same(target: Target, model: Model, make: Make, 
         return not holds(lambda: right(target.send(make(plain), fresh=True), plain))
 
     with blocked_where(is_wrong_without, "it is answered wrongly at the path without a version, too"), about(None):
-        right(reply, versioned)
+        right(reply, plain)
     named = (reply.answer.document or {}).get("model_version")
     # Its type is for a check of its own; and a version of the user's own that is not listed may be an alias of another.
     if versioned.version in listed and isinstance(named, str) and named not in ("", versioned.version):
