@@ -109,6 +109,10 @@ class Model:
         """Return the outputs whose values can be compared: all of a role."""
         return tuple(spec.name for spec in self.role.outputs)
 
+    def limit_length(self, length: int) -> int:
+        """Return how many elements to send where so many are wanted, and fewer will do."""
+        return length
+
     def salted(self, length: int, salt: int) -> list[Tensor]:
         """Return inputs of so many elements, or items for a batching model; other ones for each salt."""
         return [

@@ -84,6 +84,14 @@ class Deployed(Model):
         for step in range(FEW_DRAWS if self.varies else 1):
             yield self.draw(self.salt + step)
 
+    def limit_length(self, length: int) -> int:
+        """Return how many elements to send: no more than the inputs have that it is known to take."""
+        if not self.takes_counts:
+            return min(length, FEW_ELEMENTS)
+        specs = {spec.name: spec.shape for spec in self.role.inputs}
+        variable = [(tensor.shape, specs[tensor.name].index(-1)) for tensor in self.tensors if -1 in specs[tensor.name]]
+        return min(length, *(shape[at] for shape, at in variable if at < len(shape)))
+
     def salted(self, length: int, salt: int) -> list[Tensor]:
         """Return inputs of so many elements along their first variable dimension; few are as many as the model takes.
 
