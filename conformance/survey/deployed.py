@@ -90,7 +90,7 @@ class Deployed(Model):
             return min(length, FEW_ELEMENTS)
         specs = {spec.name: spec.shape for spec in self.role.inputs}
         variable = [(tensor.shape, specs[tensor.name].index(-1)) for tensor in self.tensors if -1 in specs[tensor.name]]
-        return min(length, *(shape[at] for shape, at in variable if at < len(shape)))
+        return min([length, *(shape[at] for shape, at in variable if at < len(shape))])
 
     def salted(self, length: int, salt: int) -> list[Tensor]:
         """Return inputs of so many elements along their first variable dimension; few are as many as the model takes.
