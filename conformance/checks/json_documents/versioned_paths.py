@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from conformance.checks.support.classes import texts
+from conformance.checks.support.metadata import list_versions
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import NotApplicable, Unmet, about, blocked_where, holds
 from conformance.roles.model import Make, Model
@@ -93,8 +94,7 @@ def _with_a_version(target: Target, model: Model) -> tuple[Model, list[str]]:
     Raises:
         NotApplicable: none is listed, or a plain request is not answered there: these paths are optional.
     """
-    listed = (target.get(replace(model, version="").path).answer.document or {}).get("versions")
-    versions = [version for version in listed if isinstance(version, str)] if isinstance(listed, list) else []
+    versions = list_versions(target, model)
     if not (model.version or versions):
         raise NotApplicable(f"no version of {model.name} is listed")
     versioned = replace(model, version=model.version or versions[0])
