@@ -114,6 +114,10 @@ class Model:
         """Return the outputs whose values can be compared: all of a role."""
         return tuple(spec.name for spec in self.role.outputs)
 
+    def limit_length(self, length: int) -> int:
+        """Return how many elements to send where so many are wanted, and fewer will do."""
+        return length
+
     def salted(self, length: int, salt: int) -> list[Tensor]:
         """Return inputs of so many elements, or items for a batching model; other ones for each salt."""
         return [
@@ -205,10 +209,6 @@ class Model:
     def kept_binary(self) -> tuple[str, ...]:
         """The outputs that a plain request has to ask for as binary data; see `sends`."""
         return ()
-
-    def listed(self) -> list[Output] | None:
-        """Return the outputs as a plain request lists them: not at all."""
-        return None
 
     def items(self) -> list[Tensor]:
         """Return the only input as a raw request may hold it: a batch of one for a batching model."""

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from conformance.expect.unmet import NotApplicable
+from conformance.expect.unmet import Blocked, NotApplicable
 from conformance.roles.guessed_inputs import vary
 from conformance.roles.model import Model
 from conformance.roles.roles import BINARY_ONLY, Role, TensorSpec
@@ -84,6 +84,14 @@ class Deployed(Model):
         """Yield a few inputs that the model takes; one where it takes no others."""
         for step in range(FEW_DRAWS if self.varies else 1):
             yield self.draw(self.salt + step)
+
+    def limit_length(self, length: int) -> int:
+        """Return how many elements to send: no more than the inputs have that it is known to take."""
+        if not self.takes_counts:
+            return min(length, FEW_ELEMENTS)
+        specs = {spec.name: spec.shape for spec in self.role.inputs}
+        variable = [(tensor.shape, specs[tensor.name].index(-1)) for tensor in self.tensors if -1 in specs[tensor.name]]
+        return min([length, *(shape[at] for shape, at in variable if at < len(shape))])
 
     def salted(self, length: int, salt: int) -> list[Tensor]:
         """Return inputs of so many elements along their first variable dimension; few are as many as the model takes.
@@ -248,6 +256,34 @@ class Deployed(Model):
     def full(self) -> InferRequest:
         """Return the plain request with every output as binary data."""
         return self.request(self.tensors, send=self.sends, want="binary")
+
+    def request(self, tensors: Sequence[Tensor] | None = None, **options: Any) -> InferRequest:
+        """Return a request as `Model.request` does.
+
+        Raises:
+            NotApplicable: JSON would have to carry what it does not, so that a refusal is right.
+            Blocked: it would have to carry anything, and no plain JSON request is answered; or no request at all is.
+        """
+        if self.control is not None and self.trouble:
+            raise Blocked(self.trouble)
+        request = Model.request(self, tensors, **options)
+        if self.control is not None and not self.control.is_over_grpc:
+            self._require_json_forms(request)
+        return request
+
+    def _require_json_forms(self, request: InferRequest) -> None:
+        sent = [item.tensor for item in request.inputs if not item.binary]
+        wanted = [
+            one.name for one in request.outputs or () if one.binary_data is not True and one.classification is ABSENT
+        ]
+        if request.outputs is None and request.binary_data_output is not True:
+            wanted = list(self.outputs)
+        unfit = [tensor.name for tensor in sent if not is_json_capable(tensor.datatype, tensor.array)]
+        unfit += [name for name in wanted if name in self.binary_only]
+        if unfit:
+            raise NotApplicable(f"JSON does not carry {', '.join(unfit)}")
+        if self.json_trouble and (sent or wanted):
+            raise Blocked(f"{self.name} answers no plain JSON request: {self.json_trouble}")
 
     def items(self) -> list[Tensor]:
         """Return the only input as a raw request may hold it: one item of a batch, wherever there may be one.

@@ -25,7 +25,7 @@ from conformance.transport.manner import Manner
 from conformance.transport.patience import is_wait
 from conformance.transport.settings import Settings
 from conformance.wire.grpc_request import GRPC_METHOD, infer_message
-from conformance.wire.request import InferRequest, Message
+from conformance.wire.request import Form, InferRequest, Message
 
 # More than any check sends at once, so that none of these waits for another.
 MOST_IN_FLIGHT = 256
@@ -117,7 +117,8 @@ class Target(Calls):
 
     def good_requests(self, model: Model) -> tuple[InferRequest, ...]:
         """Return requests of which a server answers one: JSON, where it can be had, then binary data both ways."""
-        return model.request(send="json" if model.is_json_capable else "binary"), model.request(want="binary")
+        send: Form = "json" if model.is_json_capable else "binary"
+        return model.request(send=send, outputs=model.listed()), model.request(want="binary")
 
     def get(self, path: str) -> Reply:
         """Get a path below the base URL."""

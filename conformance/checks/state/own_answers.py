@@ -19,7 +19,12 @@ from conformance.wire.tensor import Tensor
 def salted_request(model: Model, form: Form, length: int, salt: int) -> InferRequest:
     """Return a request with tensors and an id that no other salt has."""
     want: Form | None = "binary" if form == "binary" else None
-    return model.request(model.salted(length, salt), send=form, want=want, request_id=f"request-{salt}")
+    return model.request(salted_tensors(model, length, salt), send=form, want=want, request_id=f"request-{salt}")
+
+
+def salted_tensors(model: Model, length: int, salt: int) -> list[Tensor]:
+    """Return inputs of so many elements, or of as many as a deployed model takes; other ones for each salt."""
+    return model.salted(model.limit_length(length), salt)
 
 
 def expect_own(target: Peer, reply: Reply, model: Model, length: int, salt: int, requirement: str) -> None:
@@ -29,7 +34,7 @@ def expect_own(target: Peer, reply: Reply, model: Model, length: int, salt: int,
     found = (reply.answer.document or {}).get("id") if reply.succeeded else None
     if isinstance(found, str) and found.startswith("request-") and found != f"request-{salt}":
         raise Unmet(f"id request-{salt}", f"id {shown(found)}", reply, requirement=requirement)
-    expect_right(target, reply, model.expected(model.salted(length, salt)), requirement)
+    expect_right(target, reply, model.expected(salted_tensors(model, length, salt)), requirement)
 
 
 def expect_right(target: Peer, reply: Reply, tensors: Iterable[Tensor], requirement: str) -> None:
