@@ -91,7 +91,7 @@ def _line(folder: Path, urls: list[str], scheduler: str | None) -> str:
     seconds, after = time.monotonic() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     index = json.loads((folder / "out" / "index.json").read_text())
-    median = statistics.median(each["seconds"] for each in index["targets"] if each["verdict"] == "conformant")
+    median = statistics.median(each["seconds"] for each in index["targets"] if each["status"] == 0)
     verdicts = ", ".join(f"{count} {verdict}" for verdict, count in index["counts"].items() if count)
     size = len(urls)
     return f"{size:7}  {seconds:7.1f}  {seconds / size:8.2f}  {cpu / size:12.2f}  {median:20.1f}  {verdicts}"

@@ -95,7 +95,9 @@ def _words(view: View) -> Iterator[str]:
         yield "<details><summary>What the words mean</summary>"
         yield ""
         yield from (f"- **{word}**: {MEANINGS[word]}" for word in view.musts.words)
-        yield f"- **{WORDS[Outcome.NOT_APPLICABLE].short}** of a row: {WORDS[Outcome.NOT_APPLICABLE].meaning}"
+        absent = WORDS[Outcome.NOT_APPLICABLE]
+        meaning = view.words.meanings.get(Outcome.NOT_APPLICABLE, absent.meaning)
+        yield f"- **{absent.short}** of a row: {meaning}"
         yield ""
         yield "</details>"
         yield ""

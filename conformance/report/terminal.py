@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from conformance.judging.baseline import Gate
 from conformance.judging.conclusion import Conclusion
 from conformance.report import deployed_models
+from conformance.report.party_words import words_of
 from conformance.roles import roles
 from conformance.survey.survey import Survey
 from conformance.terms.coverage import Coverage
@@ -122,7 +123,9 @@ def words(
     """Yield what the words of the summary and of the last line mean; the arguments are those of `verdict_line`."""
     found = {word: MEANINGS[word] for word in _musts(conclusion, offered, asked, party).words}
     outcomes = {result.outcome for result in conclusion.results}
-    found |= {WORDS[outcome].short: f"of a row: {WORDS[outcome].meaning}" for outcome in WORDS if outcome in outcomes}
+    own = words_of(party).meanings
+    rows = {outcome: word for outcome, word in WORDS.items() if outcome in outcomes}
+    found |= {word.short: f"of a row: {own.get(outcome, word.meaning)}" for outcome, word in rows.items()}
     yield from (f"{word:16}{meaning}" for word, meaning in found.items())
 
 

@@ -45,7 +45,7 @@ class Role:
 
     @property
     def is_optional(self) -> bool:
-        """Whether a server that lacks it is still judged whole.
+        """Whether a server that lacks it is still judged whole, but for a MUST that no other role shows.
 
         No document of the extensions names BF16, and a model without dimensions cannot be deployed on every server.
         """

@@ -18,8 +18,8 @@ ABSENT: Mapping[Party, str] = {Party.SERVER: "not offered", Party.CLIENT: "not u
 # What the words say of a requirement.
 MEANINGS: Mapping[str, str] = {
     IN_DOUBT: "a row of the requirement was blocked or in error, so that nothing can be said of it",
-    NOT_JUDGED: "the requirement applies, and no row of it was judged: for want of a model, by the profile, or because "
-    "it was not run",
+    NOT_JUDGED: "the requirement applies, and no row of it was judged: for want of a model, by the profile, because it "
+    "was not run, or because the client did not show it",
     ABSENT[
         Party.SERVER
     ]: "the requirement is of an extension that the server does not offer, and is not held against it",
