@@ -140,15 +140,15 @@ class Model:
         return ()
 
     def listed(self) -> list[Output] | None:
-        """Return the outputs as a plain request lists them: not at all."""
+        """Return the outputs as a request lists them that says nothing of their form."""
         return None
 
     def items(self) -> list[Tensor]:
         """Return the only input as a raw request may hold it: a batch of one for a batching model."""
         return list(self.sample(batch=1)[:1])
 
-    def plain_outputs(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """Return the right outputs where the inputs travel as in a plain request, so that outputs alone are judged."""
+    def find_outputs(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """Return the right outputs, also where they show nothing of the inputs."""
         return self.expected(tensors)
 
     def tells_apart(self, tensors: Sequence[Tensor], others: Sequence[Tensor]) -> bool:
