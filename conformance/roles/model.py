@@ -214,8 +214,8 @@ class Model:
         """Return the only input as a raw request may hold it: a batch of one for a batching model."""
         return list(self.sample(batch=1)[:1])
 
-    def plain_outputs(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """Return the right outputs where the inputs travel as in a plain request, so that outputs alone are judged."""
+    def find_outputs(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """Return the right outputs, also where they show nothing of the inputs."""
         return self.expected(tensors)
 
     def tells_apart(self, tensors: Sequence[Tensor], others: Sequence[Tensor]) -> bool:

@@ -308,15 +308,10 @@ class Deployed(Model):
             raise NotApplicable(
                 f"{self.name} answers every input alike, or takes one alone: it does not tell what was read"
             )
-        return self.plain_outputs(tensors)
+        return self.find_outputs(tensors)
 
-    def plain_outputs(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """Return the outputs of the control request, also where they do not tell what was read.
-
-        Raises:
-            NotApplicable: the model takes no such inputs, or is not deterministic.
-            Blocked: it answers no plain request.
-        """
+    def find_outputs(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """Return the right outputs, as `expected` does, also where they show nothing of the inputs."""
         if self.control is None:
             raise NotApplicable(f"nobody asks {self.name} what is right")
         return self.control.outputs(self, tensors)

@@ -65,7 +65,7 @@ def _expect_lookalikes_written(target: Target, model: Model, name: str) -> None:
     tensors = fill_lookalike(model.sample(), name)
     found = [
         right
-        for right in model.plain_outputs(tensors)
+        for right in model.find_outputs(tensors)
         if right.name not in model.kept_binary
         and bytes(right.to_bytes()).startswith(tuple(OWN_LOOKALIKES[name].values()))
     ]

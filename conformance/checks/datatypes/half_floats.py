@@ -151,7 +151,8 @@ def _own_request(model: Model, send: Literal["json", "binary"]) -> InferRequest:
         Output(spec.name, spec.name in model.kept_binary and (send == "json" or spec.datatype != "FP16"))
         for spec in model.role.outputs
     ]
-    return model.request(tensors, send=set(model.sends) - halves, outputs=outputs)
+    # As roles are asked, too: what JSON does not carry is meant.
+    return Model.request(model, tensors, send=set(model.sends) - halves, outputs=outputs)
 
 
 @check("datatypes.fp16-in-json-is-refused-or-right", answers="BIN-FP16-IN-JSON")

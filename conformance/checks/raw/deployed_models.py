@@ -126,7 +126,7 @@ def _expect_plain(target: Target, model: Model, tensor: Tensor) -> None:
 
 
 def _expect_sent_right(target: Target, model: Model, tensor: Tensor) -> None:
-    model.plain_outputs([tensor])  # what the model does not take is not sent
+    model.find_outputs([tensor])  # what the model does not take is not sent
     reply = target.send(model.raw(raw_body(tensor)), fresh=True)
     if tensor.datatype == "BYTES" and not reply.succeeded:
         reply = _ask_with_length(target, model, tensor)
@@ -136,7 +136,7 @@ def _expect_sent_right(target: Target, model: Model, tensor: Tensor) -> None:
 def expect_right(target: Target, model: Model, reply: Reply, tensor: Tensor, requirement: str | None = None) -> None:
     """Expect the answer that belongs to an input; a string may have been read as a length and a string."""
     try:
-        with unless_unsteady(target, model.plain_outputs([tensor])):
+        with unless_unsteady(target, model.find_outputs([tensor])):
             expect_agreement(target, model, reply, tensor, requirement=requirement)
     except Unmet:
         if tensor.datatype != "BYTES":

@@ -208,7 +208,7 @@ def ask_alone(target: Target, model: Model, tensors: Sequence[Tensor], name: str
 
 def _outputs(model: Model, tensors: Sequence[Tensor], turn: Turn | None, of: Collection[str]) -> list[Tensor]:
     """Return a few right outputs that show what is judged."""
-    rights = model.plain_outputs(tensors)
+    rights = model.find_outputs(tensors)
     found = [right for right in rights if right.datatype in of and right.name not in model.kept_binary]
     if not found:
         raise NotApplicable(f"JSON carries no such output of {model.name}, so that nothing shows what is right")

@@ -54,7 +54,7 @@ class Refusal:
         tensors: what it carries, where a server that answers nevertheless has to have understood it: to refuse it is
             advice then, and the requirement of its name with -SAFE is what has to be met.
         unknown: it names what does not exist, or is no message: over gRPC codes other than INVALID_ARGUMENT fit, too.
-        fit: deployed models that it can be sent to; None: to none.
+        fit: the deployed models that it can be sent to; None: to none.
     """
 
     fault: str
