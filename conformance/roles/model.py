@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -80,6 +80,40 @@ class Model:
     def is_json_capable(self) -> bool:
         """Whether a plain request travels as JSON both ways."""
         return self.role.is_json_capable
+
+    @property
+    def is_own_oracle(self) -> bool:
+        """Whether its own plain answers alone tell what is right."""
+        return False
+
+    @property
+    def sends(self) -> tuple[str, ...]:
+        """The inputs that have to travel as binary data, for want of a JSON form."""
+        return () if self.role.is_json_capable else tuple(spec.name for spec in self.role.inputs)
+
+    @property
+    def kept_binary(self) -> tuple[str, ...]:
+        """The outputs that every request lists as binary data, because it would not be answered otherwise."""
+        return ()
+
+    def listed(self) -> list[Output] | None:
+        """Return the outputs as a request lists them that says nothing of their form."""
+        return None
+
+    def steady(self) -> tuple[str, ...]:
+        """Return the outputs whose values can be compared: all of a role."""
+        return tuple(spec.name for spec in self.role.outputs)
+
+    def fill(self, values: Any) -> list[Tensor]:
+        """Return inputs with these values, of the first or by the names of inputs, and sample values in the others.
+
+        A deployed model gets those that it takes, whatever the values are.
+        """
+        given = values if isinstance(values, Mapping) else {self.role.inputs[0].name: values}
+        return [
+            Tensor.of(tensor.name, tensor.datatype, given[tensor.name]) if tensor.name in given else tensor
+            for tensor in self.sample()
+        ]
 
     def salted(self, length: int, salt: int) -> list[Tensor]:
         """Return inputs of so many elements, or items for a batching model; other ones for each salt."""

@@ -62,6 +62,11 @@ class Deployed(Model):
         del batch
         return self.draw(self.salt)
 
+    def fill(self, values: Any) -> list[Tensor]:
+        """Return inputs that the model takes: only it knows which values these are."""
+        del values
+        return list(self.sample())
+
     def draw(self, salt: int) -> tuple[Tensor, ...]:
         """Return inputs that the model takes; others for each salt where it takes others."""
         return vary(self.tensors, salt) if self.varies else self.tensors
@@ -113,6 +118,11 @@ class Deployed(Model):
     def label(self) -> str:
         """What it is, in a few words."""
         return f"model {self.name}"
+
+    @property
+    def is_own_oracle(self) -> bool:
+        """Whether its own plain answers alone tell what is right."""
+        return True
 
     @property
     def is_json_capable(self) -> bool:

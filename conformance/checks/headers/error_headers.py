@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from conformance.checks.headers.asked_answers import _media_type
+from conformance.checks.support.own_oracle import require_json
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import is_refused
 from conformance.roles.model import Make, Model
 from conformance.terms.check import Row, check, rows
 from conformance.terms.extensions import RAW
+from conformance.terms.fit import ANY
+from conformance.terms.fit import JSON as JSON_ALONE
 from conformance.terms.text import safe
 from conformance.transport.target import Target
 from conformance.wire.json_text import parse
@@ -20,10 +23,11 @@ SUFFIX = "+json"
 
 
 def _unknown_model(model: Model) -> Message:
-    return replace(model.request(send="json").message(), path="/v2/models/no_model_of_this_name/infer")
+    return replace(model.request(send=model.sends).message(), path="/v2/models/no_model_of_this_name/infer")
 
 
 def _no_json(model: Model) -> Message:
+    require_json(model)
     message = model.request(send="json").message()
     return message.with_body(message.body[:-1])
 
@@ -33,7 +37,7 @@ def _unknown_input(model: Model) -> Message:
 
 
 def _unknown_output(model: Model) -> Message:
-    return model.request(send="json", outputs=["NO_SUCH_OUTPUT"], binary_data_output=True).message()
+    return model.request(send=model.sends, outputs=["NO_SUCH_OUTPUT"], binary_data_output=True).message()
 
 
 def _wrong_size(model: Model) -> Message:
@@ -42,17 +46,17 @@ def _wrong_size(model: Model) -> Message:
 
 
 def _header_beyond_the_body(model: Model) -> Message:
-    message = model.request().message()
+    message = model.request(outputs=model.listed()).message()
     return message.with_header(INFERENCE_HEADER, str(len(message.body) + 1))
 
 
 # Refused on the way to the model, in its JSON, for its bytes and for its header, whether binary data were asked for or not.
 ERRORS = (
-    Row("unknown-model", (_unknown_model,), role="identity_int32"),
-    Row("no-json", (_no_json,), role="identity_int32"),
-    Row("unknown-input-of-a-binary-request", (_unknown_input,), role="identity_int32"),
+    Row("unknown-model", (_unknown_model,), role="identity_int32", fit=ANY),
+    Row("no-json", (_no_json,), role="identity_int32", fit=JSON_ALONE),
+    Row("unknown-input-of-a-binary-request", (_unknown_input,), role="identity_int32", fit=ANY),
     Row("unknown-output-as-binary-data", (_unknown_output,), role="identity_int32"),
-    Row("bytes-missing", (_wrong_size,), role="identity_int32"),
+    Row("bytes-missing", (_wrong_size,), role="identity_int32", fit=ANY),
     Row("inference-header-beyond-the-body", (_header_beyond_the_body,), role="identity_int32"),
     Row("raw-body-too-short", (lambda model: model.raw(b"\1\2\3"),), role="raw_fixed", needs=RAW),
 )
