@@ -24,7 +24,12 @@ from conformance.checks.ordering.tensors_and_orders import (
     _tensors,
 )
 from conformance.checks.support.binary_sides import expect_together, is_right, takes_none, takes_several
-from conformance.checks.support.own_oracle import not_applicable_where, read_in_turn, require_several
+from conformance.checks.support.own_oracle import (
+    misreads_binary,
+    not_applicable_where,
+    read_in_turn,
+    require_several,
+)
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import NotApplicable, blocked_where, holds
 from conformance.roles.model import Model
@@ -47,7 +52,10 @@ from conformance.wire.tensor import Tensor
 def request_follows_its_json(target: Target, model: Model, order: Order) -> None:
     """Binary inputs are read in the order in which the request's JSON lists them."""
     tensors = _told_by_order(model, order) if model.is_own_oracle else _in_order(_sample(model), order(INPUTS))
-    with not_applicable_where(lambda: _goes_by_order(target, model, tensors), _BY_ORDER):
+    with (
+        not_applicable_where(lambda: _goes_by_order(target, model, tensors), _BY_ORDER),
+        blocked_where(lambda: misreads_binary(target, model, model.sample()), "in the declared order it is wrong, too"),
+    ):
         _expect_apart(target, model, tensors)
 
 
@@ -145,15 +153,15 @@ def json_inputs_take_no_bytes(target: Target, model: Model, order: Order, choose
     declared = require_several(model) if model.is_own_oracle else _tensors(model)
     names = order(tuple(tensor.name for tensor in declared))
     tensors, binary = _in_order(declared, names), {*choose(names), *model.sends}
-    sent, beside = ([t for t in tensors if (t.name in binary) is chosen] for chosen in (True, False))
-    if not beside:
+    sent = [tensor for tensor in tensors if tensor.name in binary]
+    if len(sent) == len(tensors):
         raise NotApplicable("JSON carries no input beside those that are binary data")
     reply = target.infer(model.request(tensors, send=binary, outputs=model.listed()))
     with (
         not_applicable_where(lambda: _goes_by_order(target, model, tensors), _BY_ORDER),
         blocked_where(lambda: not _is_right_as_binary(target, model, tensors), _ALL_BINARY),
     ):
-        expect_together(reply, target, model, sent, model.expected(tensors), "read", beside=beside)
+        expect_together(reply, target, model, sent, model.expected(tensors), "read")
 
 
 def _is_right_as_binary(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:

@@ -12,9 +12,9 @@ from typing import Any
 
 from conformance.checks.support.binary_sides import expect_together, takes_none
 from conformance.checks.support.output_forms import TABLE, UNLISTED
-from conformance.checks.support.own_oracle import require_json_outputs
+from conformance.checks.support.own_oracle import NO_BINARY_REQUEST, refuses_binary, require_json_outputs
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import NotApplicable, about
+from conformance.expect.unmet import NotApplicable, about, blocked_where
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
 from conformance.terms.fit import ANY, SEVERAL_OUTPUTS
@@ -69,7 +69,8 @@ def _cells_of_any_model() -> list[Row]:
         )
         for (default, listed), (form, requirement) in TABLE.items()
         for send in ("json", "binary")
-        if send == "json" or (default is ABSENT and listed in (ABSENT, UNLISTED))
+        if (send == "json" and (default is ABSENT or default is not listed))
+        or (default is ABSENT and listed in (ABSENT, UNLISTED))
     ]
 
 
@@ -83,7 +84,8 @@ def output_comes_in_its_form(target: Target, model: Model, default: Any, listed:
     outputs = None if listed is UNLISTED else [Output(name, listed) for name in names]
     sent = model.sends if send == "json" else send
     reply = target.infer(model.request(send=sent, outputs=outputs, binary_data_output=default))
-    expect(reply).forms(dict.fromkeys(names, form), _asked(default, listed))
+    with blocked_where(lambda: send == "binary" and refuses_binary(target, model), NO_BINARY_REQUEST):
+        expect(reply).forms(dict.fromkeys(names, form), _asked(default, listed))
 
 
 def _mixes() -> list[Row]:
@@ -99,20 +101,19 @@ def _mixes() -> list[Row]:
     ]
 
 
-# Settings of the outputs of a deployed model, again and again from the first: each stands before and behind each.
-_TURNS = {"false-first": (False, True, ABSENT), "absent-first": (ABSENT, False, True)}
+# Settings of the outputs of a deployed model, one after the other and again: none is said behind true.
+_IN_TURN = (False, True, ABSENT)
 
 
 def _mixes_of_any_model() -> list[Row]:
     return [
         Row(
-            f"{_word(default)}-with-{name}",
-            (default, turn),
-            answers=tuple(dict.fromkeys(TABLE[default, listed][1] for listed in turn if (default, listed) in TABLE)),
+            f"{_word(default)}-with-each-in-turn",
+            (default, _IN_TURN),
+            answers=tuple(TABLE[default, listed][1] for listed in _IN_TURN if (default, listed) in TABLE),
             fit=SEVERAL_OUTPUTS,
         )
         for default in (ABSENT, False, True)
-        for name, turn in _TURNS.items()
     ]
 
 

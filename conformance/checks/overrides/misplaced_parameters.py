@@ -21,7 +21,7 @@ from conformance.transport.target import Target
 # Changes the JSON of a request; is given the name of an output, too.
 Edit = Callable[[dict[str, Any], str], object]
 ROLE = "cast_int32_fp32"
-OF_ANY_MODEL = ("binary-data-on-the-request", "binary-data-output-on-an-output", "binary-data-output-on-an-input")
+OF_ANY_MODEL = ("binary-data-false-on-the-request", "binary-data-output-false-on-an-output")
 
 
 def _on_request(**parameters: Any) -> Edit:

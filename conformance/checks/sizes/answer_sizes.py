@@ -6,7 +6,7 @@ from conformance.checks.support.own_oracle import find_sizes, list_half_binary, 
 from conformance.expect.expectation import Expectation, expect
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
-from conformance.terms.fit import ANY
+from conformance.terms.fit import ANY, SEVERAL_OUTPUTS
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.outputs import Output
@@ -54,7 +54,11 @@ def output_without_elements_states_its_size(
 
 
 @check("sizes.all-binary-outputs-state-their-sizes", answers="BIN-SIZE-O")
-@rows(Row("four-outputs", role="multi"), Row("two-outputs", role="raw_two_outputs"), Row("every-output", fit=ANY))
+@rows(
+    Row("four-outputs", role="multi"),
+    Row("two-outputs", role="raw_two_outputs"),
+    Row("every-output", fit=SEVERAL_OUTPUTS),
+)
 def all_binary_outputs_state_their_sizes(target: Target, model: Model) -> None:
     """Outputs that are binary by binary_data_output state their sizes too."""
     _expect_sizes(target.infer(model.request(send=model.sends, binary_data_output=True)), model)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from conformance.checks.support.binary_sides import is_right_alone, takes_several
-from conformance.checks.support.own_oracle import is_right_among, require_several
+from conformance.checks.support.own_oracle import is_read_alone, require_several
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import blocked_where, holds
 from conformance.roles.model import Model
@@ -62,7 +62,7 @@ def _expect_all_taken(target: Target, model: Model) -> None:
     right = model.expected(tensors)
 
     def is_wrong_alone() -> bool:
-        return not all(is_right_among(target, model, tensors, tensor, "read") for tensor in tensors)
+        return not all(is_read_alone(target, model, tensors, tensor.name) for tensor in tensors)
 
     with blocked_where(is_wrong_alone, "one of them as the only binary data is wrong, too"):
         expect(target.infer(model.request(tensors, outputs=model.listed()))).tensors(right)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from conformance.checks.support.own_oracle import is_right_among
+from conformance.checks.support.own_oracle import is_written_alone
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import Blocked, Unmet, blocked_where, holds
 from conformance.roles.corner_values import PALINDROMES
@@ -20,7 +20,7 @@ from conformance.wire.datatypes import DATATYPES
 from conformance.wire.tensor import Tensor
 
 Side = Literal["read", "written", "both", "neither"]
-MAX_ALONE = 8  # tensors of a request that are sent or asked for alone: some models have very many
+MAX_ALONE = 8  # outputs that are asked for alone: some models have very many
 
 # How a request shows one side of binary data alone, both where JSON cannot carry the values, or JSON on both sides.
 SIDES: dict[Side, dict[str, Any]] = {
@@ -134,19 +134,17 @@ def expect_together(
     inputs: Sequence[Tensor],
     outputs: Sequence[Tensor],
     side: Literal["read", "written"],
-    *,
-    beside: Sequence[Tensor] = (),
 ) -> None:
     """Expect several tensors of one message, each of which is read or written right alone.
 
     Args:
         reply: to the message.
         target: for the tensors alone.
-        model: that they are of; they are alone in another one, unless it is its own oracle.
+        model: that they are of; they are alone in another one, unless it is its own oracle. The inputs of that are
+            alone in no request, so that its binary data in the declared order have to be looked at before.
         inputs: what was sent.
         outputs: what is right.
         side: whether the inputs are binary data, or the outputs.
-        beside: what was sent as JSON.
 
     Raises:
         Blocked: only tensors are wrong that are wrong alone, too.
@@ -156,7 +154,7 @@ def expect_together(
     except Unmet as unmet:
         parts = inputs if side == "read" else outputs
         if model.is_own_oracle:
-            _expect_right_alone(target, model, (*inputs, *beside), parts, side, unmet)
+            _expect_written_alone(target, model, inputs, outputs if side == "written" else (), unmet)
             raise
         wrong = {part.datatype for part in parts if not is_right_alone(target, part, side)}
         if not wrong:
@@ -166,22 +164,17 @@ def expect_together(
         raise Blocked(f"{', '.join(sorted(wrong))} alone is wrong too", unmet) from None
 
 
-def _expect_right_alone(
-    target: Target,
-    model: Model,
-    inputs: Sequence[Tensor],
-    parts: Sequence[Tensor],
-    side: Literal["read", "written"],
-    unmet: Unmet,
+def _expect_written_alone(
+    target: Target, model: Model, inputs: Sequence[Tensor], outputs: Sequence[Tensor], unmet: Unmet
 ) -> None:
-    """Expect each of the first tensors right where it is the only binary data.
+    """Expect each of the first outputs right where it is the only binary one.
 
     Raises:
         Blocked: one is not; `unmet` is the cause.
     """
-    wrong = [part.name for part in parts[:MAX_ALONE] if not is_right_among(target, model, inputs, part, side)]
+    wrong = [tensor.name for tensor in outputs[:MAX_ALONE] if not is_written_alone(target, model, inputs, tensor)]
     if wrong:
-        raise Blocked(f"{', '.join(wrong)} as the only binary data is wrong, too", unmet)
+        raise Blocked(f"{', '.join(wrong)} as the only binary output is wrong, too", unmet)
 
 
 def is_right_alone(target: Target, tensor: Tensor, side: Side) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal
+from typing import Any
 
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import Blocked, NotApplicable, Unmet, holds
@@ -15,6 +15,8 @@ from conformance.wire.request import Output
 from conformance.wire.tensor import Tensor
 
 Names = tuple[str, ...]
+
+NO_BINARY_REQUEST = "no binary request is answered"
 
 
 def require_json(model: Model) -> None:
@@ -73,10 +75,10 @@ def spare_tables(model: Model) -> None:
         raise NotApplicable(f"{model.name} may look up its integers in a table")
 
 
-def list_half_binary(model: Model, *, first: bool = True) -> list[Output]:
-    """Return every other output listed as binary data, the first of them or not; and those that JSON does not carry."""
+def list_half_binary(model: Model) -> list[Output]:
+    """Return all outputs as listed: every other one as binary data, from the first, and those that JSON does not carry."""
     names = [spec.name for spec in model.role.outputs]
-    return [Output(name, (k % 2 == 0) == first or name in model.kept_binary) for k, name in enumerate(names)]
+    return [Output(name, k % 2 == 0 or name in model.kept_binary) for k, name in enumerate(names)]
 
 
 def find_sizes(model: Model, tensors: Sequence[Tensor]) -> Mapping[str, int]:
@@ -120,20 +122,24 @@ def not_applicable_where(is_open: Callable[[], bool], reason: str) -> Iterator[N
         raise
 
 
-def is_right_among(
-    target: Target, model: Model, tensors: Sequence[Tensor], part: Tensor, side: Literal["read", "written"]
-) -> bool:
-    """Say whether a model that is its own oracle gets one tensor right as the only binary data of a request.
+def refuses_binary(target: Target, model: Model) -> bool:
+    """Say whether a model that is its own oracle answers no binary request at all; a role is not asked."""
+    return model.is_own_oracle and not target.infer(model.request(outputs=model.listed())).succeeded
 
-    Args:
-        target: where the model is.
-        model: takes the inputs, or has the output.
-        tensors: all inputs.
-        part: one of them (`read`), or an output (`written`).
-        side: on which the binary data are; tensors without a JSON form are binary data, too.
-    """
-    if side == "read":
-        request = model.request(tensors, send={part.name, *model.sends}, outputs=model.listed())
-        return holds(lambda: expect(target.infer(request)).tensors(model.expected(tensors)))
-    request = model.request(tensors, send=model.sends, outputs=[Output(part.name, True)])
-    return holds(lambda: expect(target.infer(request)).tensors([part]))
+
+def misreads_binary(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
+    """Say whether a model that is its own oracle gets inputs wrong as plain binary data; a role is not asked."""
+    request = model.request(tensors, outputs=model.listed())
+    return model.is_own_oracle and not holds(lambda: expect(target.infer(request)).tensors(model.expected(tensors)))
+
+
+def is_read_alone(target: Target, model: Model, tensors: Sequence[Tensor], name: str) -> bool:
+    """Say whether a model gets inputs right where the named one is the only binary data, as far as JSON goes."""
+    request = model.request(tensors, send={name, *model.sends}, outputs=model.listed())
+    return holds(lambda: expect(target.infer(request)).tensors(model.expected(tensors)))
+
+
+def is_written_alone(target: Target, model: Model, tensors: Sequence[Tensor], output: Tensor) -> bool:
+    """Say whether a model gets an output right as the only one of a request, and as binary data."""
+    request = model.request(tensors, send=model.sends, outputs=[Output(output.name, True)])
+    return holds(lambda: expect(target.infer(request)).tensors([output]))
