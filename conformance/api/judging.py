@@ -12,6 +12,7 @@ from conformance.api.arguments import REFERENCE, Arguments, AsgiApp, read
 from conformance.api.report import Report
 from conformance.judging.beginning import begin
 from conformance.judging.conclusion import Conclusion, concluded, missing_rows
+from conformance.judging.coverage import find_coverage
 from conformance.judging.selection import collected_rows, is_named
 from conformance.judging.session import Session
 from conformance.report import json_report
@@ -92,7 +93,10 @@ def _run(session: Session, arguments: Arguments) -> Conclusion:
     chosen = [(check, row) for check, row in rows if not is_named(check, row, arguments.file.never)]
     results = [session.judge(check, row) for check, row in chosen]
     missing = missing_rows(results, profile, dangerous=False, subjects=subjects, transports=transports)
-    return concluded(results, missing, None, "")
+    coverage = find_coverage(
+        results, session.survey, profile=profile, transports=transports, asked=arguments.extensions
+    )
+    return concluded(results, missing, None, "", coverage=coverage)
 
 
 def _report(
@@ -122,6 +126,7 @@ def _report(
             missing=conclusion.missing,
             about={} if session.target.has_answered else {"unreachable": True},
             hostile=conclusion.robustness,
+            coverage=conclusion.coverage,
         )
     )
 

@@ -15,7 +15,7 @@ from conformance.terms import ledger
 from conformance.terms.check import label
 from conformance.terms.outcome import Outcome
 from conformance.terms.text import safe
-from conformance.terms.verdict import in_words
+from conformance.terms.verdict import EXIT_STATUS, sentence
 
 # How much a text of a report shows.
 SHOWN_REQUIREMENTS, SHOWN_ROWS, SHOWN_NAMES = 10, 3, 5
@@ -87,8 +87,13 @@ class Report:
 
     @property
     def verdict(self) -> str:
-        """The verdict: `conformant`, `nonconformant` or `incomplete`."""
+        """The verdict: `conformant`, `partial`, `nonconformant` or `incomplete`."""
         return str(self.document["verdict"])
+
+    @property
+    def passed(self) -> bool:
+        """Whether the verdict is one that a run ends with status 0 for: something was judged, and nothing failed."""
+        return EXIT_STATUS[self.verdict] == 0
 
     @property
     def interoperable(self) -> bool | None:
@@ -148,7 +153,7 @@ class Report:
 
     def _headline(self) -> str:
         why = f": {safe('; '.join(self.why), 600)}" if self.why else ""
-        return f"{safe(self.document['target']['url'])} is {in_words(self.verdict, self.interoperable)}{why}"
+        return f"{sentence(safe(self.document['target']['url']), self.verdict, self.interoperable)}{why}"
 
 
 def _unmet(checks: Sequence[Mapping[str, Any]], outcome: Outcome) -> tuple[UnmetRequirement, ...]:

@@ -36,12 +36,14 @@ class Manifest:
 
     Attributes:
         profile: what is certified: a key of `profiles.PROFILES`.
-        standing: as what: `conformant` or `interoperable`.
+        standing: as what: `conformant`, `partial` or `interoperable`.
+        coverage: of a partial one: how many MUSTs that apply were `met`, `of` how many.
         suite: `version` and `digest` of the suite, and `ledger`, the version of its requirements.
         key: of the signature: `id`, `public_key`, and whether it is `lasting`.
         alias_of: `name` and `version` that the server reports where the label has others, and the `reason`.
         third_party: who made the run where it was not the vendor: `name`, `contact` and `key`.
         placements: role -> placement, as plain data, where the target's models have other names than the roles.
+        models: deployed model that was judged -> its table, as `config.given_inputs` reads it; None where none was.
         files: name -> SHA-256.
     """
 
@@ -57,6 +59,7 @@ class Manifest:
     self_test: bool = False
     profile: str
     standing: str = CONFORMANT
+    coverage: Mapping[str, int] | None = None
     suite: Mapping[str, str]
     started: str
     finished: str
@@ -64,6 +67,7 @@ class Manifest:
     key: Mapping[str, Any]
     third_party: Mapping[str, Any] | None = None
     placements: Mapping[str, Any] | None = None
+    models: Mapping[str, Any] | None = None
     files: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -71,9 +75,19 @@ class Manifest:
         """Product and version."""
         return f"{self.product} {self.product_version}"
 
+    @property
+    def certified_as(self) -> str:
+        """The standing, with the coverage of one that is partial."""
+        return f"{self.standing} ({covered(self.coverage)})" if self.coverage else self.standing
+
     def text(self) -> str:
         """Return the file's text."""
         return json.dumps({"schema": SCHEMA, **asdict(self)}, indent=1) + "\n"
+
+
+def covered(coverage: Mapping[str, int]) -> str:
+    """Return a coverage in words."""
+    return f"{coverage['met']} of {coverage['of']} MUSTs judged and met"
 
 
 def digest(path: Path) -> str:

@@ -8,18 +8,20 @@ from typing import Any
 
 from conformance.certification.manifest import Manifest
 from conformance.report import markdown
+from conformance.roles.guessed_inputs import Given
 from conformance.roles.placement import Placement
-from conformance.survey.target_tables import roles_table
+from conformance.survey.target_tables import inputs_tables, roles_table
 from conformance.terms.check import key
-from conformance.terms.outcome import CONFORMANT, INTEROPERABLE
+from conformance.terms.outcome import CONFORMANT, INTEROPERABLE, PARTIAL
 from conformance.transport import client_names
+from conformance.transport.config import given_inputs
 
 USUAL_TIMEOUT = 10.0
 
 _TEXT = """\
 # {label} by {vendor}
 
-Judged by oip-conformance {version} under the profile `{profile}`{standing}. Contact: {contact}
+Judged by oip-conformance {version} under the profile `{profile}`{standing}{models}. Contact: {contact}
 
 ## Verify this folder
 
@@ -34,19 +36,26 @@ Every exchange of the run is in `run.har.xz`. `verify` judges it again, without 
 
 ## Make the run again
 
-{product}Deploy the model roles (`oip-conformance models export`), start the server, and:
+{product}Deploy {deployed}, start the server, and:
 
     {command}
-{placements}"""
+{file}"""
 
-_INTEROPERABLE = """, and certified as interoperable: every MUST about
-exchanges and the transport is met, and one about refusals is not"""
+_STANDINGS: Mapping[str, str] = {
+    CONFORMANT: "",
+    PARTIAL: """, and certified as partial: of {of} MUSTs that apply {met}
+were judged, and met; the others were not judged""",
+    INTEROPERABLE: """, and certified as interoperable: every MUST about
+exchanges and the transport is met, and one about refusals is not""",
+}
 
-_PLACEMENTS = """
-`target.toml` says under which names this server has them:
+_ROLES = "the model roles (`oip-conformance models export`)"
+_FILE = """
+`target.toml` says {what}:
 
-```toml{table}```
+```toml{tables}```
 """
+_NAMES, _INPUTS = "under which names this server has them", "what models take"
 
 
 def text(made: Manifest, report: Mapping[str, Any]) -> str:
@@ -56,14 +65,26 @@ def text(made: Manifest, report: Mapping[str, Any]) -> str:
         vendor=markdown.text(made.vendor),
         contact=markdown.text(made.contact),
         profile=made.profile,
-        standing=_INTEROPERABLE if made.standing == INTEROPERABLE else "",
+        standing=_STANDINGS[made.standing].format(**made.coverage or {}),
         version=made.suite["version"],
         extras="grpc,signing" if "grpc" in report["target"] else "signing",
         product="".join(f"{line}\n" for line in _product(made)),
         names=_names(report),
+        models=f", with the deployed models {models}" if (models := _models(report)) else "",
+        deployed=_deployed(report),
         command=shlex.join(_command(made, report)),
-        placements=_PLACEMENTS.format(table=_table(made)) if made.placements is not None else "",
+        file=_file(made),
     )
+
+
+def _models(report: Mapping[str, Any]) -> str:
+    """Return the deployed models that were judged; empty where there were none."""
+    return ", ".join(markdown.code(name, 100) for name in report["options"].get("models", []))
+
+
+def _deployed(report: Mapping[str, Any]) -> str:
+    models, has_roles = _models(report), bool(report["target"]["roles"])
+    return " and ".join([*([_ROLES] if has_roles or not models else []), *([f"the models {models}"] if models else [])])
 
 
 def _names(report: Mapping[str, Any]) -> str:
@@ -97,17 +118,29 @@ def _command(made: Manifest, report: Mapping[str, Any]) -> list[str]:
     given = {
         "--target-url": target["url"],
         "--target-grpc": target.get("grpc", "").removeprefix("grpc://") or None,
-        "--target-config": "target.toml" if made.placements is not None else None,
+        "--target-config": "target.toml" if _file(made) else None,
         "--target-timeout": f"{timeout:g}" if timeout != USUAL_TIMEOUT else None,
         "--profile": made.profile,
-        "--conformance-gate": made.standing if made.standing != CONFORMANT else None,
+        "--conformance-gate": made.standing if made.standing == INTEROPERABLE else None,
     }
+    models = [f"--target-model={name}" for name in made.models or () if name not in _given(made)]
     headers = [f"--target-header={name}: ..." for name in options["headers"]]
     who = ["--self-test"] if made.self_test else []
     rest = [f"--{name}=..." for name in ("vendor", "product", "product-version", "contact")]
     options_given = [f"{name}={value}" for name, value in given.items() if value is not None]
-    return ["oip-conformance", "certify", *options_given, *headers, *who, *rest, "-o", "DIR"]
+    return ["oip-conformance", "certify", *options_given, *models, *headers, *who, *rest, "-o", "DIR"]
 
 
-def _table(made: Manifest) -> str:
-    return roles_table({role: Placement.of_dict(entry) for role, entry in (made.placements or {}).items()})
+def _given(made: Manifest) -> dict[str, Given]:
+    """Return the models for which inputs were given."""
+    return {name: given for name, given in given_inputs(made.models or {}).items() if given}
+
+
+def _file(made: Manifest) -> str:
+    """Return what the file of --target-config says; empty where none is needed."""
+    placements = made.placements and {role: Placement.of_dict(entry) for role, entry in made.placements.items()}
+    roles = [] if placements is None else [(_NAMES, roles_table(placements))]
+    inputs = [(_INPUTS, inputs_tables(given))] if (given := _given(made)) else []
+    parts = [*roles, *inputs]
+    what = ", and ".join(said for said, _ in parts)
+    return _FILE.format(what=what, tables="".join(tables for _, tables in parts)) if parts else ""

@@ -1,6 +1,7 @@
 """What can be certified, and what each demands: these extensions, every MUST of them judged and met.
 
-A server that meets every MUST of exchange and transport, and not all of the others, can be certified as interoperable.
+A server of which nothing failed, and not all was judged, is certified as partial, with its coverage. One that meets
+every MUST of exchange and transport, and not all of the others, can be certified as interoperable.
 """
 
 from __future__ import annotations
@@ -8,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from conformance.report.findings import missing_role
-from conformance.roles import roles
-from conformance.terms.outcome import CONFORMANT, INTEROPERABLE, ReasonKind
+from conformance.terms.outcome import CONFORMANT, INTEROPERABLE, PARTIAL, ReasonKind
+from conformance.terms.tally import of_report
 from conformance.terms.verdict import OF_INTEROPERABILITY
 
 PROFILES: Mapping[str, tuple[str, ...]] = {
@@ -30,34 +30,41 @@ def extensions(profile: str, *, grpc: bool) -> list[str]:
     return [*PROFILES[profile], *([OVER_GRPC] if grpc else [])]
 
 
-def standing(profile: str, report: Mapping[str, Any]) -> str | None:
-    """Return the most that a report can be certified as: conformant, or else interoperable; None: as neither."""
-    if report["verdict"] == CONFORMANT and not unmet(profile, report):
-        return CONFORMANT
-    return INTEROPERABLE if report["interoperable"] and not unmet(profile, report, INTEROPERABLE) else None
+def is_shown(standing: str, profile: str, report: Mapping[str, Any]) -> bool:
+    """Say whether a report shows that its server can be certified as this."""
+    if standing == INTEROPERABLE:
+        return bool(report["interoperable"]) and not unmet(profile, report, INTEROPERABLE)
+    return report["verdict"] == standing and (standing == PARTIAL or not unmet(profile, report))
+
+
+def standing(profile: str, report: Mapping[str, Any], gate: str | None = None) -> str | None:
+    """Return what a report is certified as under a gate; None: it is not.
+
+    Args:
+        profile: a key of `PROFILES`.
+        report: of a run, as `schemas/report.schema.json` has it.
+        gate: `conformant` takes nothing less, `interoperable` takes that as well; None takes partial.
+    """
+    taken = (CONFORMANT, *{None: (PARTIAL,), INTEROPERABLE: (INTEROPERABLE,)}.get(gate, ()))
+    return next((each for each in taken if is_shown(each, profile, report)), None)
+
+
+def coverage(report: Mapping[str, Any]) -> dict[str, int]:
+    """Return how many MUSTs that apply were met, of how many: what a partial certification has on its face."""
+    musts = of_report(report)
+    return {"met": musts.met, "of": musts.applying}
 
 
 def unmet(profile: str, report: Mapping[str, Any], standing: str = CONFORMANT) -> list[str]:
-    """Return what a profile demands and a report does not show: roles that no model fills, MUSTs that were not met.
+    """Return the MUSTs that a profile demands and that a report does not show to be met.
 
-    A role counts because what it alone would show is otherwise unseen: who leaves out a model hides what it gets wrong.
-    A MUST of which every row needs an extension that the profile does not have is not demanded.
+    One of which every row needs an extension that the profile does not have is not demanded.
 
     Args:
         profile: a key of `PROFILES`.
         report: of a run, as `schemas/report.schema.json` has it.
         standing: what is to be certified; `interoperable` demands the MUSTs of exchange and transport alone.
     """
-    return [*_missing_roles(report), *_unmet_musts(profile, report, standing)]
-
-
-def _missing_roles(report: Mapping[str, Any]) -> list[str]:
-    missing = dict.fromkeys(role for row in report["rows"] if (role := missing_role(row)) is not None)
-    optional = {name for name, role in roles.load().items() if role.is_optional}
-    return [f"no model fills the role {name}" for name in missing if name not in optional]
-
-
-def _unmet_musts(profile: str, report: Mapping[str, Any], standing: str) -> list[str]:
     grpc = OVER_GRPC in report["options"]["extensions"]
     demanded = {"protocol", *extensions(profile, grpc=grpc)}
     rows: dict[str, list[Mapping[str, Any]]] = {}

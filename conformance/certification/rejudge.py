@@ -7,14 +7,16 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from conformance.certification.manifest import Manifest
-from conformance.judging.selection import collected_rows
+from conformance.judging.coverage import find_coverage
+from conformance.judging.selection import Subjects, collected_rows, subjects_of
 from conformance.judging.session import Session
+from conformance.judging.surveying import resolve_models
 from conformance.report import json_report
 from conformance.roles.placement import Placement
 from conformance.survey.survey import Survey
 from conformance.terms.result import CheckResult
 from conformance.terms.verdict import conclude
-from conformance.transport import settings
+from conformance.transport import config, settings
 from conformance.transport.grpc_packages import expect_grpc
 from conformance.transport.recording import Recording
 from conformance.transport.replay import NotRecordedError, Replayed
@@ -25,6 +27,10 @@ from conformance.transport.unreachable import TargetLost
 OWN = ("duration_s", "exchanges")
 # What a report says of the target that no recording shows, and on which no verdict rests.
 NOT_RECORDED = ("suffers_from_concurrency",)
+# What a report says of the whole, and a second judging has to say again.
+_RECOMPUTED = (
+    *("suite", "target", "verdict", "interoperable", "why", "coverage", "extensions", "requirements", "looks_like"),
+)
 SLACK = timedelta(seconds=2)  # times of a report are whole seconds
 
 
@@ -41,13 +47,23 @@ def differences(recording: Recording, report: Mapping[str, Any], made: Manifest)
     yield from _times(recording, report)
     replayed = target_of(recording)
     try:
-        found, results = judged(replayed, report, made)
+        subjects, found, results = judged(replayed, report, made)
     except (TargetLost, SettingsError, NotRecordedError) as error:
         yield f"the recording is not of such a run: {error}"
         return
+    coverage = find_coverage(
+        results,
+        found,
+        profile="certify",
+        transports=replayed.settings.transports,
+        asked=report["options"]["extensions"],
+    )
+    named = report["options"].get("models", [])
+    if list(subjects.models) != named:
+        yield f"the report judges the models {named}, the recording has {list(subjects.models)}"
     again = json_report.build(
-        results, found, conclude(results), url=target["url"], grpc=recording.grpc, options=report["options"],
-        seed=report["seed"],
+        results, found, conclude(results, coverage=coverage), url=target["url"], grpc=recording.grpc,
+        options=report["options"], seed=report["seed"], coverage=coverage,
         started=report["started"], finished=report["finished"], complete=True,
         about={name: target[name] for name in NOT_RECORDED if name in target},
     )  # fmt: skip
@@ -77,19 +93,25 @@ def target_of(recording: Recording) -> Replayed:
     return Replayed(settings.make(recording.url, grpc=recording.grpc or None), recording.calls)
 
 
-def judged(target: Replayed, report: Mapping[str, Any], made: Manifest) -> tuple[Survey, list[CheckResult]]:
+def judged(target: Replayed, report: Mapping[str, Any], made: Manifest) -> tuple[Subjects, Survey, list[CheckResult]]:
     """Judge a recording by this suite, as the run was asked to judge.
+
+    Returns what is judged, what is offered, and the results.
 
     Raises:
         NotRecordedError: it has not what the survey asks for.
+        SettingsError: the models of the manifest cannot be judged on it.
         TargetLost: the target was lost in the survey.
     """
     roles = made.placements
     placements = None if roles is None else {role: Placement.of_dict(entry) for role, entry in roles.items()}
+    subjects = subjects_of(made.models or (), ())
     session = Session(target, placements=placements, strict=report["options"]["strict"], seed=report["seed"])
-    survey = session.take_survey(report["options"]["extensions"])
-    rows = collected_rows("certify", transports=target.settings.transports)
-    return survey, [session.judge(check, row) for check, row in rows]
+    subjects, is_listed = resolve_models(session, subjects)
+    given = config.given_inputs(made.models or {})
+    survey = session.take_survey(report["options"]["extensions"], subjects, given, lenient=is_listed)
+    rows = collected_rows("certify", subjects=subjects, transports=target.settings.transports)
+    return subjects, survey, [session.judge(check, row) for check, row in rows]
 
 
 def _compared(again: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator[str]:
@@ -105,7 +127,7 @@ def _compared(again: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator[s
     if not differing:  # one exchange more or less changes the numbers of all that follow
         renumbered = (key for key in ours if key in theirs and ours[key]["exchanges"] != theirs[key]["exchanges"])
         yield from (f"{check} [{row}]: exchanges is not what the recording shows" for check, row in renumbered)
-    for name in ("suite", "target", "verdict", "interoperable", "why", "extensions", "requirements", "looks_like"):
+    for name in _RECOMPUTED:
         if again.get(name) != report.get(name):
             yield f"the report's {name} is not what its recording shows"
 

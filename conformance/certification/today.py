@@ -12,7 +12,7 @@ from conformance.certification.verifying import Folder
 from conformance.report.reading import ReportError
 from conformance.terms import files, ledger, verdict
 from conformance.terms.extras import MissingExtraError
-from conformance.terms.outcome import CONFORMANT, Outcome
+from conformance.terms.outcome import INTEROPERABLE, Outcome
 from conformance.terms.result import CheckResult
 from conformance.terms.text import safe
 from conformance.transport import recording as recordings
@@ -40,13 +40,13 @@ def _said(folder: Folder) -> Iterator[str]:
     recording = recordings.load(folder.path / RECORDING)
     is_same = made.suite["ledger"] == ledger.version()
     yield "its requirements are the same" if is_same else "its requirements are not all the same"
-    _, results = rejudge.judged(rejudge.target_of(recording), folder.report, made)
+    _, _, results = rejudge.judged(rejudge.target_of(recording), folder.report, made)
     # What was not recorded ends a row in error, as in any replay.
     seen = [result for result in results if result.outcome is not Outcome.ERROR]
     yield f"{len(seen)} of its {len(results)} rows can be judged on this recording"
     unmet = [entry for entry in verdict.of_requirements(seen) if _is_unmet_must(entry)]
     yield f"of the MUSTs that they judge, {_each_or(unmet)}"
-    if made.standing != CONFORMANT and unmet:
+    if made.standing == INTEROPERABLE and unmet:
         bearing = [entry for entry in unmet if entry["concern"] in verdict.OF_INTEROPERABILITY]
         yield f"of those about exchanges and the transport, {_each_or(bearing)}"
     if waiting := _unseen(results, seen):

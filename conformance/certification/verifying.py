@@ -13,10 +13,11 @@ from conformance import __version__
 from conformance.certification import label, manifest, note, profiles, rejudge, signature, validity
 from conformance.certification.label import Reported
 from conformance.certification.manifest import NOTE, PAGES, RECORDING, REPORT, CertificationError, Manifest
+from conformance.judging.surveying import ALL
 from conformance.report import formats, json_report
 from conformance.report.reading import LARGEST, ReportError, read
 from conformance.terms import files, ledger
-from conformance.terms.outcome import CONFORMANT
+from conformance.terms.outcome import CONFORMANT, INTEROPERABLE, PARTIAL
 from conformance.terms.text import safe
 from conformance.terms.verdict import in_words
 from conformance.transport import recording as recordings
@@ -133,19 +134,24 @@ def _report(report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
 def _standing(report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
     """Hold what is certified against what the report shows: no more than that, and no less."""
     verdict, is_interoperable = report["verdict"], report["interoperable"]
-    is_shown = verdict == CONFORMANT if made.standing == CONFORMANT else is_interoperable
-    if not is_shown:
+    shown = is_interoperable if made.standing == INTEROPERABLE else verdict == made.standing
+    if not shown and (made.standing, verdict) != (PARTIAL, CONFORMANT):
         yield f"the verdict is {in_words(verdict, is_interoperable)}: {'; '.join(report['why'])}"
     elif made.standing != profiles.standing(made.profile, report) == CONFORMANT:
-        yield "the manifest says interoperable, and the report is conformant"
-    yield from profiles.unmet(made.profile, report, made.standing)
+        yield f"the manifest says {made.standing}, and the report is conformant"
+    if made.standing != PARTIAL:
+        yield from profiles.unmet(made.profile, report, made.standing)
+    if made.coverage != (profiles.coverage(report) if made.standing == PARTIAL else None):
+        yield "the manifest says of another part of the MUSTs that it was judged than the report shows"
 
 
 def _options(options: Mapping[str, Any], made: Manifest) -> Iterator[str]:
     grpc = profiles.OVER_GRPC in options["extensions"]
     demanded = {"profile": "certify", "extensions": profiles.extensions(made.profile, grpc=grpc)}
-    neutral = {"dangerous": False, "models": []}
-    for name, value in (demanded | neutral).items():
+    if ALL not in (models := list(made.models or ())):  # which models the server lists the recording says
+        demanded["models"] = models
+    neutral: dict[str, Any] = {"dangerous": False}
+    for name, value in (neutral | demanded).items():
         if options.get(name, neutral.get(name)) != value:
             yield f"the run had another option {name}: {options.get(name)!r} instead of {value!r}"
 

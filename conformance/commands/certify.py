@@ -6,6 +6,7 @@ What the run judges is a function of the suite, the profile and the target.
 from __future__ import annotations
 
 import argparse
+import json
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,7 +23,7 @@ from conformance.commands import certify_options, certify_run
 from conformance.judging.session import Session
 from conformance.report import json_report
 from conformance.terms import ledger
-from conformance.terms.outcome import CONFORMANT, INTEROPERABLE
+from conformance.terms.outcome import CONFORMANT, INCOMPLETE, INTEROPERABLE, PARTIAL
 from conformance.terms.verdict import EXIT_STATUS, Verdict
 from conformance.transport import client_names, config, har, settings
 from conformance.transport.config import TargetConfig
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 REFERENCE = "reference"  # of --target-url: the bundled server
 SHOWN = 12  # reasons
+MAX_INPUTS_BYTES = 1 << 20  # of the inputs that are given for models, as a manifest writes them
 UNKNOWN_YET = "1970-01-01T00:00:00+00:00"
 
 
@@ -126,9 +128,6 @@ def _target_file(options: argparse.Namespace) -> TargetConfig:
         file = config.load(Path(options.target_config)) if options.target_config else TargetConfig()
     except SettingsError as error:
         raise CertificationError(str(error)) from error
-    if file.models:  # they would be judged beside the roles, and no reviewer could judge them again
-        tables = ", ".join(f"[models.{name}]" for name in file.models)
-        raise CertificationError(f"{options.target_config}: roles are certified, not models: take out {tables}")
     names = (line.partition(":")[0].strip().lower() for line in (*file.headers, *options.target_header))
     if client_names.HEADER.lower() in names:
         raise CertificationError(f"{client_names.HEADER}: a certification chooses by itself which client a row names")
@@ -160,6 +159,7 @@ def _draft(
         key=signature.described(key, lasting=options.sign is not None),
         third_party=third,
         placements=None if roles is None else {role: placement.to_dict() for role, placement in roles.items()},
+        models=_models(options, file),
     )  # fmt: skip
     if unfit := manifest.unfit_member(made):
         member, meaning = unfit
@@ -167,12 +167,34 @@ def _draft(
     return made
 
 
+def _models(options: argparse.Namespace, file: TargetConfig) -> dict[str, Any] | None:
+    """Return the deployed models that are judged with the inputs that are given, by which a reviewer judges them again.
+
+    Raises:
+        CertificationError: these are too large for a manifest, or JSON has no form for them.
+    """
+    tables = config.tables_of({**{name: {} for name in options.target_model}, **file.models})
+    try:
+        size = len(json.dumps(tables, indent=1, allow_nan=False))
+    except ValueError as error:
+        raise CertificationError(f"{options.target_config}: models: no NaN and no infinity can be certified") from error
+    if size > MAX_INPUTS_BYTES:
+        raise CertificationError(f"{options.target_config}: models: give inputs of less than {MAX_INPUTS_BYTES} bytes")
+    return tables or None
+
+
 def _dated(made: Manifest, options: argparse.Namespace, report: dict[str, Any]) -> Manifest:
     started, finished = report["started"], report["finished"]
     expires = options.expires or str(validity.latest(finished))
-    shown = profiles.standing(made.profile, report) if options.conformance_gate == INTEROPERABLE else None
-    standing = shown or options.conformance_gate
-    return replace(made, standing=standing, started=started, finished=finished, expires=expires)
+    standing = profiles.standing(made.profile, report, options.conformance_gate)
+    return replace(
+        made,
+        standing=standing or options.conformance_gate or CONFORMANT,
+        coverage=profiles.coverage(report) if standing == PARTIAL else None,
+        started=started,
+        finished=finished,
+        expires=expires,
+    )
 
 
 def _expect_label(made: Manifest, options: argparse.Namespace, file: TargetConfig) -> None:
@@ -210,7 +232,7 @@ def _asked(options: argparse.Namespace, file: TargetConfig) -> Reported | None:
 
 
 def _problems(made: Manifest, report: dict[str, Any]) -> Sequence[str]:
-    is_shown = profiles.standing(made.profile, report) == made.standing
+    is_shown = profiles.is_shown(made.standing, made.profile, report)
     found = [] if is_shown else [*report["why"], *profiles.unmet(made.profile, report, made.standing)]
     named = report["target"]["name"] is not None  # else it said nothing at all, and that is among the rest
     return [*found, *(label.faults(made, label.reported(report)) if named else [])]
@@ -220,15 +242,22 @@ def _status(made: Manifest, report: dict[str, Any], problems: Sequence[str]) -> 
     if not problems:
         return 0
     verdict = Verdict(report["verdict"], interoperable=report["interoperable"])
-    return verdict.exit_status(made.standing) or EXIT_STATUS["incomplete"]
+    return verdict.exit_status(made.standing) or EXIT_STATUS[INCOMPLETE]
 
 
 def _result(made: Manifest, report: dict[str, Any], problems: Sequence[str], folder: Path) -> str:
-    profile = f"{'as interoperable ' if made.standing == INTEROPERABLE else ''}for the profile {made.profile}"
+    profile = f"{'' if made.standing == CONFORMANT else f'as {made.certified_as} '}for the profile {made.profile}"
     if not problems:
         return f"{made.label} is certified {profile}. Check it with: oip-conformance verify {folder}"
     more = f" and {len(problems) - SHOWN} more" if len(problems) > SHOWN else ""
     why = "; ".join(problems[:SHOWN]) + more
-    is_less = made.standing == CONFORMANT and profiles.standing(made.profile, report) == INTEROPERABLE
-    hint = f" It can be certified as interoperable: --conformance-gate={INTEROPERABLE}" if is_less else ""
-    return f"{made.label} is not certified {profile}: {why}. See {folder}/report.html.{hint}"
+    return f"{made.label} is not certified {profile}: {why}. See {folder}/report.html.{_hint(made, report)}"
+
+
+def _hint(made: Manifest, report: dict[str, Any]) -> str:
+    """Return what a server that is not certified as conformant can be certified as; empty where as nothing."""
+    if made.standing != CONFORMANT:
+        return ""
+    if profiles.is_shown(INTEROPERABLE, made.profile, report):
+        return f" It can be certified as interoperable: --conformance-gate={INTEROPERABLE}"
+    return " It can be certified as partial, without --conformance-gate" if report["verdict"] == PARTIAL else ""

@@ -9,7 +9,7 @@ from typing import Any
 
 from conformance.certification import profiles
 from conformance.commands.connection_options import add_header
-from conformance.terms.outcome import CONFORMANT, GATES
+from conformance.terms.outcome import GATES
 
 NEEDED: Mapping[str, str] = {
     "vendor": "who certifies",
@@ -47,6 +47,13 @@ def _add_server(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target-url", metavar="URL", help="the server")
     parser.add_argument("--target-config", metavar="FILE", help="or a file about it")
     parser.add_argument("--target-grpc", metavar="HOST:PORT", help="where it listens for gRPC, to certify that, too")
+    parser.add_argument(
+        "--target-model",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="judge this deployed model, whatever it computes (repeatable); all: every one that the server lists",
+    )
     add_header(parser)
     parser.add_argument("--target-ca", metavar="FILE", help="verify TLS with these certificates")
     parser.add_argument("--target-timeout", metavar="S", type=float, help="seconds (default: 10)")
@@ -59,9 +66,9 @@ def _add_product(parser: Any) -> None:
     parser.add_argument(
         "--conformance-gate",
         choices=GATES,
-        default=CONFORMANT,
-        help="interoperable: certify one that meets every MUST about exchanges and the transport, and not every "
-        "one about refusals (default: %(default)s)",
+        help="conformant: certify no server of which some MUST that applies was not judged; interoperable: certify one "
+        "that meets every MUST about exchanges and the transport, and not every one about refusals (default: as "
+        "conformant, or as partial where nothing failed and not every MUST was judged)",
     )
     for name, what in NEEDED.items():
         parser.add_argument(f"--{name}", required=True, metavar="TEXT", help=what)

@@ -66,4 +66,5 @@ def _arguments(options: argparse.Namespace) -> list[str]:
     }
     arguments = [f"{name}={value}" for name, value in given.items() if value is not None]
     judged = profiles.extensions(options.profile, grpc=bool(options.target_grpc))
-    return [*arguments, *[f"--target-extension={name}" for name in judged]]
+    models = [f"--target-model={name}" for name in options.target_model]
+    return [*arguments, *models, *[f"--target-extension={name}" for name in judged]]

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from conformance.commands.connection_options import add_connection, add_timeout
-from conformance.judging.selection import ROLES, Subjects
+from conformance.judging.selection import Subjects
 from conformance.judging.session import Session
 from conformance.judging.surveying import ALL, some, survey
+from conformance.report.deployed_models import signature, unsteady
 from conformance.roles import roles
-from conformance.survey import discovery
+from conformance.survey import deployed_survey, discovery
 from conformance.survey.survey import Survey
 from conformance.terms.extensions import OVER_HTTP, PROTOCOL
 from conformance.terms.text import safe
@@ -25,6 +26,7 @@ from conformance.transport.target import Target
 from conformance.transport.unreachable import TargetLost
 
 HEALTH = {"live": "/v2/health/live", "ready": "/v2/health/ready"}
+FILLED_IN = "pytest --target-config=target.toml"
 NOTHING_TO_JUDGE = 6  # the exit status of a run that would be incomplete
 
 
@@ -41,6 +43,14 @@ def add(commands: Any) -> None:
         "offers, which models it has, and which command judges it. Exit status 0: something can be judged; 6: nothing.",
     )
     parser.add_argument("url", metavar="URL", help="the server, in front of /v2")
+    parser.add_argument(
+        "--target-model",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help=f"say of this deployed model whether it answers, with which inputs, and which extensions work on it "
+        f"(repeatable); {ALL}: of every one that the server lists",
+    )
     add_connection(parser)
     add_timeout(parser)
 
@@ -67,23 +77,30 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
 
 
 def _examined(session: Session, options: argparse.Namespace) -> tuple[list[str], int]:
-    target = session.target
+    target, named = session.target, tuple(dict.fromkeys(options.target_model))
     health = ", ".join(f"{'' if target.get(path).succeeded else 'not '}{word}" for word, path in HEALTH.items())
     names = discovery.listed(target)
-    subjects, why = survey(session)
-    if names and not session.survey.roles:
-        subjects, why = survey(session, Subjects((ALL,), with_roles=False))
+    _, why = survey(session)
+    filled = len(session.survey.roles)
+    if named or (names and not filled):
+        _, why = survey(session, Subjects(named or (ALL,), with_roles=False), lenient=True)
     found = session.survey
+    described = found.models if named else {}  # each has a line of its own, which says why nothing can be judged
     lines = [
         f"{'server':20}{_server(found)}; {health}",
         f"{'lists':20}{safe(', '.join(found.listed), 200) or 'no extensions'}",
-        *_extensions(found),
+        *(_extensions_on(target, _answering(described)) if described else _extensions(found)),
         f"{'models':20}{safe(f'{len(names)} listed: {some(names)}', 300) if names else 'none listed'}",
-        f"{'roles':20}{len(found.roles)} of {len(roles.load())} filled",
-        *([f"{'because':20}{safe(why, 600)}"] if why else []),
-        f"{'next':20}{_next(options, found, subjects, is_stuck=bool(why))}",
+        *(_model(name, model) for name, model in described.items()),
+        f"{'roles':20}{filled} of {len(roles.load())} filled",
+        *([f"{'because':20}{safe(why, 600)}"] if why and not described else []),
+        f"{'next':20}{_next(options, found, is_stuck=bool(why))}",
     ]
     return lines, NOTHING_TO_JUDGE if why else 0
+
+
+def _answering(models: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    return [name for name, model in models.items() if not model["trouble"]]
 
 
 def _server(found: Survey) -> str:
@@ -98,19 +115,40 @@ def _extensions(found: Survey) -> Iterator[str]:
         yield f"{name:20}{said}"
 
 
-def _next(options: argparse.Namespace, found: Survey, subjects: Subjects, *, is_stuck: bool) -> str:
+def _extensions_on(target: Target, models: Sequence[str]) -> Iterator[str]:
+    """Yield a line for each extension: on which of these models it works, and why not on the others."""
+    alone = {model: deployed_survey.try_extensions(target, model) for model in models}
+    for name in OVER_HTTP:
+        working = [model for model, found in alone.items() if name in found.offered]
+        works = [f"works on {some(working)}"] if working else []
+        others = [f"not on {model}: {found.refusals[name]}" for model, found in alone.items() if model not in working]
+        yield f"{name:20}{safe('; '.join([*works, *others]), 200) or 'not tried: no model answers'}"
+
+
+def _model(name: str, model: Mapping[str, Any]) -> str:
+    """Return the line of a model: the inputs that it answers, or why it answers none."""
+    said = safe(model["refusal"], 300) if model["trouble"] else f"answers {signature(model)}"
+    odd = f"; {unsteady(model)}" if model["unsteady"] else ""
+    return f"{safe(name, 60):19} {said}{odd}"
+
+
+def _next(options: argparse.Namespace, found: Survey, *, is_stuck: bool) -> str:
     """Return the command to run next."""
     headers = [f"{header.partition(':')[0]}: ..." for header in options.target_header]
     more = [part for header in headers for part in ("--target-header", header)]
     more += ["--target-ca", options.target_ca] if options.target_ca else []
     more += ["--target-insecure"] if options.target_insecure else []
-    command = ["oip-conformance", "run", without_user(options.url), *more]
-    if not (found.roles or found.models):
+    command, answering = ["oip-conformance", "run", without_user(options.url), *more], _answering(found.models)
+    if not answering and any(model["missing"] for model in found.models.values()):
+        init = ["oip-conformance", "init", "--target-url", without_user(options.url), *more]
+        init += _named([name for name in options.target_model if name != ALL])
+        return f"{shlex.join(init)} -o target.toml, say there what the models take, and: {FILLED_IN}"
+    if not (found.roles or answering):
         return f"{shlex.join([*command, '--target-model'])} NAME, or deploy roles: oip-conformance models export --help"
-    if found.models and all(model["trouble"] for model in found.models.values()):
-        init = shlex.join(
-            ["oip-conformance", "init", "--target-url", without_user(options.url), *more, "-o", "target.toml"]
-        )
-        return f"{init}, say there what the models take, and: pytest --target-config=target.toml"
-    named = [] if subjects == ROLES else ["--target-model", ALL if len(found.models) > 1 else subjects.models[0]]
-    return shlex.join([*command, *named, *([f"--target-extension={PROTOCOL}"] if is_stuck else [])])
+    one_by_one = options.target_model and ALL not in options.target_model
+    models = answering if one_by_one else [ALL] if len(found.models) > 1 else answering
+    return shlex.join([*command, *_named(models), *([f"--target-extension={PROTOCOL}"] if is_stuck else [])])
+
+
+def _named(models: Sequence[str]) -> list[str]:
+    return [part for name in models for part in ("--target-model", name)]

@@ -9,9 +9,12 @@ from typing import Any
 
 from conformance.commands.connection_options import add_connection
 from conformance.judging.session import Session
+from conformance.judging.surveying import some
 from conformance.survey import deployed_survey, discovery, role_survey
+from conformance.survey.survey import Survey
 from conformance.survey.target_tables import models_tables, quoted, roles_table
 from conformance.terms.extensions import PROTOCOL
+from conformance.terms.text import safe
 from conformance.terms.user_error import UserError
 from conformance.transport import settings
 from conformance.transport.credentials import hide
@@ -47,6 +50,7 @@ WITHOUT_TARGET = """
 # Models that are judged by relations, whatever they compute: the same as --target-model NAME.
 # [models.resnet50]
 """
+TEMPLATE = HEAD.format(url='url = "http://host:8000"', offered="") + WITHOUT_TARGET
 
 
 class InitError(UserError):
@@ -80,11 +84,7 @@ def run(options: argparse.Namespace) -> str:
     Raises:
         InitError: the URL cannot be used, nobody answers, or the file exists.
     """
-    text = (
-        _drafted(options)
-        if options.target_url
-        else HEAD.format(url='url = "http://host:8000"', offered="") + WITHOUT_TARGET
-    )
+    text, unfinished = _drafted(options) if options.target_url else (TEMPLATE, [])
     if options.output is None:
         return text.rstrip()
     try:
@@ -92,11 +92,12 @@ def run(options: argparse.Namespace) -> str:
             file.write(text)
     except OSError as error:
         raise InitError(f"cannot write {options.output}: {error.strerror}") from error
-    return f"wrote {options.output}: pytest --target-config={options.output}"
+    todo = f"; say there what {some(unfinished)} take, then" if unfinished else ":"
+    return safe(f"wrote {options.output}{todo} pytest --target-config={options.output}", 600)
 
 
-def _drafted(options: argparse.Namespace) -> str:
-    """Return a file about a server.
+def _drafted(options: argparse.Namespace) -> tuple[str, list[str]]:
+    """Return a file about a server, and the models of which a user has to say more.
 
     Raises:
         InitError: the URL cannot be used, nobody answers, or there is no model to write of.
@@ -112,13 +113,14 @@ def _drafted(options: argparse.Namespace) -> str:
         raise InitError(str(error)) from error
     try:
         with Session(Target(made)) as session, session.target.losing_patience():
-            return hide(_asked(session, options.target_model), made.secrets)
+            text, unfinished = _asked(session, options.target_model)
+            return hide(text, made.secrets), [hide(name, made.secrets) for name in unfinished]
     except (SettingsError, TargetLost) as error:
         raise InitError(hide(str(error), made.secrets)) from error
 
 
-def _asked(session: Session, named: Sequence[str]) -> str:
-    """Return a file about a server, which is asked for its models."""
+def _asked(session: Session, named: Sequence[str]) -> tuple[str, list[str]]:
+    """Return a file about a server, which is asked for its models, and those of which a user has to say more."""
     target = session.target
     names = list(dict.fromkeys([*discovery.models(target), *named]))
     if not names:
@@ -129,8 +131,9 @@ def _asked(session: Session, named: Sequence[str]) -> str:
     offered = role_survey.take(target, placements=found).offered
     filled = {placement.model for placement in found.values()}
     others = [name for name in names if name not in filled]
-    described = deployed_survey.take(target, others, lenient=True) if others else None
-    offered |= described.offered if described else {}
+    described = deployed_survey.take(target, others, lenient=True) if others else Survey()
+    offered |= described.offered
     judged = ", ".join(name for name in offered if name != PROTOCOL) or "none"
     head = HEAD.format(url=f"url = {quoted(target.settings.url)}", offered=f"; offered here: {judged}")
-    return f"{head}{roles_table(found)}{models_tables(described.models if described else {})}"
+    unfinished = [name for name, model in described.models.items() if model["missing"]]
+    return f"{head}{roles_table(found)}{models_tables(described.models)}", unfinished

@@ -30,7 +30,7 @@ EXAMPLES = """examples:
   oip-conformance roles                            every model role: what to deploy to have it judged
   oip-conformance walk                             what requests are crossed with what, and how completely
   oip-conformance init --target-url http://host:8000 -o target.toml    a role map of that server
-  oip-conformance models export --format triton DIR    all roles as models of a real server
+  oip-conformance models export --format triton DIR    all roles as models of a real server; python: of one's own
   oip-conformance replay evidence                  the failed rows of a run, judged again
   oip-conformance client run -- python adapter.py    a client led through scenarios; docs/clients.md
   oip-conformance client watch -- pytest tests/integration    what these tests send, judged; serves on port 8000

@@ -17,6 +17,7 @@ from conformance.certification import manifest, profiles, signature, today, vali
 from conformance.certification.manifest import NOTE, CertificationError, Manifest
 from conformance.certification.verifying import Folder, Keys, beside, reasons
 from conformance.terms import files
+from conformance.terms.outcome import PARTIAL
 from conformance.terms.text import safe
 
 SHOWN = 10  # differences
@@ -93,15 +94,17 @@ def _accepted(folder: Folder, key: Path | None) -> str:
     made = folder.made
     finished = datetime.fromisoformat(made.finished)
     verified = (
-        f"verified: {safe(made.label)} by {safe(made.vendor)} is {made.standing} under the profile {made.profile}, "
+        f"verified: {safe(made.label)} by {safe(made.vendor)} is {made.certified_as} under the profile {made.profile}, "
         f"judged on {finished:%Y-%m-%d} by oip-conformance {__version__}"
     )
     return "\n".join([verified, *_unmet(folder), beside(folder), *_signers(made, key), _validity(made)])
 
 
 def _unmet(folder: Folder) -> Iterator[str]:
-    """Say what an interoperable server does not meet."""
-    if found := profiles.unmet(folder.made.profile, folder.report):
+    """Say what an interoperable server does not meet, and of a partial one what would have more judged."""
+    if folder.made.standing == PARTIAL:
+        yield f"not everything was judged: {'; '.join(safe(reason, 400) for reason in folder.report['why'])}"
+    elif found := profiles.unmet(folder.made.profile, folder.report):
         more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
         yield f"every MUST about exchanges and the transport is met; of the others: {', '.join(found[:SHOWN])}{more}"
 

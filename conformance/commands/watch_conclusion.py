@@ -22,6 +22,7 @@ from conformance.report.lines import Line
 from conformance.survey.survey import Survey
 from conformance.terms.extensions import GRPC, HTTP
 from conformance.terms.ledger import Party
+from conformance.terms.outcome import INCOMPLETE
 from conformance.terms.verdict import EXIT_STATUS
 from conformance.transport.settings import Settings
 
@@ -79,7 +80,7 @@ def conclude(watched: Watched, files: RunFiles, *, is_strict: bool, shows_all: b
     lines.append(_verdict_line(watched, conclusion, survey))
     verdict, gate = conclusion.verdict, conclusion.gate
     status = verdict.exit_status() if gate is None else gate.exit_status(verdict)
-    return "\n".join(lines), status if files.left.is_whole else EXIT_STATUS["incomplete"]
+    return "\n".join(lines), status if files.left.is_whole else EXIT_STATUS[INCOMPLETE]
 
 
 def _report(watched: Watched, conclusion: Conclusion, survey: Survey, *, is_strict: bool) -> dict[str, Any]:
@@ -105,6 +106,7 @@ def _report(watched: Watched, conclusion: Conclusion, survey: Survey, *, is_stri
         finished=now(),
         complete=conclusion.is_complete,
         gate=conclusion.gate,
+        coverage=conclusion.coverage,
         party=Party.CLIENT,
     )
 
@@ -129,7 +131,7 @@ def _shown(watched: Watched, conclusion: Conclusion, survey: Survey, *, shows_al
         checks = [check for check in checks if label(check) in new]
         yield from _section("gate", terminal.gate(gate))
     elif results:
-        yield from _section("summary", terminal.summary(results, survey))
+        yield from _section("summary", terminal.summary(conclusion, survey, Party.CLIENT))
     yield from _section("failures", terminal_findings.failures(checks, "", most=most))
     yield from _section("advice", terminal_findings.advice(checks, most=most))
     yield from _section("fix first", terminal_findings.fix_first(checks))
@@ -137,8 +139,7 @@ def _shown(watched: Watched, conclusion: Conclusion, survey: Survey, *, shows_al
 
 def _verdict_line(watched: Watched, conclusion: Conclusion, survey: Survey) -> str:
     subject = f"What {_named(list(watched.traffic.clients))} sent"
-    verdict, results, gate = conclusion.verdict, conclusion.results, conclusion.gate
-    return terminal.verdict_line(verdict, subject, results, gate, offered=survey.offered, party=Party.CLIENT)
+    return terminal.verdict_line(conclusion, subject, survey.offered, party=Party.CLIENT)
 
 
 def _named(names: Sequence[str]) -> str:

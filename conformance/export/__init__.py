@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
-from conformance.export import dynamo, kserve, mlserver, triton
+from conformance.export import dynamo, kserve, mlserver, python, triton
 from conformance.export.server_format import Format, copy, lacks
 from conformance.roles import roles
 from conformance.roles.roles import Role
 from conformance.terms.user_error import UserError
 
 FORMATS: Mapping[str, Format] = {
-    each.name: each for each in (triton.FORMAT, kserve.FORMAT, mlserver.FORMAT, dynamo.FORMAT)
+    each.name: each for each in (triton.FORMAT, kserve.FORMAT, mlserver.FORMAT, dynamo.FORMAT, python.FORMAT)
 }
 
 # A model's name becomes the name of a folder and a piece of a URL.

@@ -12,7 +12,6 @@ from typing import Any, Final
 from conformance.fleet import addresses
 from conformance.fleet.fleet_error import FleetError
 from conformance.terms import data, files
-from conformance.terms.outcome import CONFORMANT
 from conformance.terms.text import safe
 from conformance.transport import config
 from conformance.transport.settings import SettingsError
@@ -65,7 +64,7 @@ class Fleet:
     """What a fleet file says.
 
     Attributes:
-        gate: what decides the exit status of each run, `conformant` or `interoperable`.
+        gate: what decides the exit status of each run, `conformant` or `interoperable`; None: whether something fails.
         workers: how many targets are judged at once; None: as many as the machine is good for.
         keep: how many runs keep their reports.
         evidence: whether bytes of requests and answers are kept.
@@ -76,7 +75,7 @@ class Fleet:
     targets: tuple[FleetTarget, ...]
     profile: str = "certify"
     strict: bool = False
-    gate: str = CONFORMANT
+    gate: str | None = None
     workers: int | None = None
     keep: int = 10
     evidence: bool = True

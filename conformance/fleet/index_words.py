@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from conformance import checks
 from conformance.terms.extensions import EXTENSIONS, PROTOCOL
-from conformance.terms.verdict import in_words
+from conformance.terms.outcome import CONFORMANT, INCOMPLETE, NONCONFORMANT, PARTIAL
+from conformance.terms.verdict import EXIT_STATUS, in_words
 
 Entry = Mapping[str, Any]
 
@@ -24,14 +25,15 @@ MATRIX_TEXT: Final = (
 )
 UNMET: Final = "What is not met, and where"
 HISTORY: Final = "Over time"
-WORDS: Final[Mapping[str, str]] = {
-    "conformant": "conformant",
-    "nonconformant": "nonconformant",
-    "incomplete": "incomplete",
-    "not_run": "not run",
-}
+WORDS: Final[Mapping[str, str]] = {name: name.replace("_", " ") for name in (*EXIT_STATUS, "not_run")}
 # In a cell of a few characters.
-SHORT: Final[Mapping[str, str]] = {"conformant": "yes", "nonconformant": "NO", "incomplete": "?", "not_applicable": ""}
+SHORT: Final[Mapping[str, str]] = {
+    CONFORMANT: "yes",
+    PARTIAL: "part",
+    NONCONFORMANT: "NO",
+    INCOMPLETE: "?",
+    "not_applicable": "",
+}
 NAMED: Final = 5  # targets of a requirement
 PAST: Final = 10  # runs before
 

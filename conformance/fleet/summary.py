@@ -10,12 +10,13 @@ from conformance.fleet.index import VERDICTS
 from conformance.fleet.index_files import PAGE
 from conformance.fleet.index_words import WORDS, gone_on, verdict_of
 from conformance.fleet.unit import Outcome, Unit
+from conformance.terms.outcome import CONFORMANT, INCOMPLETE, NONCONFORMANT
 from conformance.terms.text import safe
 from conformance.terms.verdict import EXIT_STATUS
 
 NAMED: Final = 10  # targets, and changes of a kind, that are named
 LONGEST: Final = 200
-_OF_STATUS: Final = {status: name for name, status in EXIT_STATUS.items()}
+_OF_STATUS: Final = {EXIT_STATUS[name]: name for name in (CONFORMANT, NONCONFORMANT, INCOMPLETE)}
 
 
 def line(unit: Unit, outcome: Outcome, count: int, total: int) -> str:

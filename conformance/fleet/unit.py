@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from conformance.terms.outcome import CONFORMANT
-
 
 @dataclass(frozen=True, slots=True)
 class Unit:
@@ -23,7 +21,7 @@ class Unit:
         headers: each as "Name: value", as they were written.
         url: with user and password; empty where the target file has it.
         models: judged by relations.
-        gate: what decides its exit status, `conformant` or `interoperable`.
+        gate: what decides its exit status, `conformant` or `interoperable`; None: whether something fails.
         connections: on how many to ask at once; None: as a run chooses by itself.
         seconds: that the run may take.
         baseline: text of a baseline, empty where one is to be written; None without one.
@@ -39,7 +37,7 @@ class Unit:
     models: tuple[str, ...] = field(default=(), repr=False)
     profile: str = field(default="certify", repr=False)
     strict: bool = field(default=False, repr=False)
-    gate: str = field(default=CONFORMANT, repr=False)
+    gate: str | None = field(default=None, repr=False)
     connections: int | None = field(default=None, repr=False)
     seconds: float = field(default=3600.0, repr=False)
     baseline: str | None = field(default=None, repr=False)

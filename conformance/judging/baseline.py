@@ -16,7 +16,7 @@ from typing import Any
 
 from conformance.judging.selection import fits
 from conformance.terms.check import Check, Row, label
-from conformance.terms.outcome import CONFORMANT, INTEROPERABLE, Outcome
+from conformance.terms.outcome import CONFORMANT, INCOMPLETE, INTEROPERABLE, NONCONFORMANT, Outcome
 from conformance.terms.result import CheckResult
 from conformance.terms.verdict import EXIT_STATUS, Verdict, bears_on_interoperability
 
@@ -97,14 +97,14 @@ class Gate:
     @property
     def color(self) -> str:
         """As the verdict that it is like, for a terminal."""
-        return "conformant" if self.is_passed else "nonconformant"
+        return CONFORMANT if self.is_passed else NONCONFORMANT
 
-    def exit_status(self, verdict: Verdict, lost: str | None = None, gate: str = CONFORMANT) -> int:
+    def exit_status(self, verdict: Verdict, lost: str | None = None, gate: str | None = None) -> int:
         """Return the exit status of a run under a baseline: about the difference, where all could be judged."""
         if not self.is_passed:
-            return EXIT_STATUS["nonconformant"]
-        is_incomplete = lost or verdict.exit_status(gate) == EXIT_STATUS["incomplete"]
-        return EXIT_STATUS["incomplete" if is_incomplete else "conformant"]
+            return EXIT_STATUS[NONCONFORMANT]
+        is_incomplete = lost or verdict.exit_status(gate) == EXIT_STATUS[INCOMPLETE]
+        return EXIT_STATUS[INCOMPLETE if is_incomplete else CONFORMANT]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, as the report has it."""
@@ -143,7 +143,7 @@ class Baseline:
         """Return a judge whose results are as the baseline has them."""
         return lambda check, row: self.applied(judge(check, row))
 
-    def gate(self, results: Sequence[CheckResult], *, whole: bool, gate: str = CONFORMANT) -> Gate:
+    def gate(self, results: Sequence[CheckResult], *, whole: bool, gate: str | None = None) -> Gate:
         """Return what came of a run; what entries no longer name, or hold for, counts for a `whole` one alone.
 
         Under the gate `interoperable` a new failure counts only where it bears on that.

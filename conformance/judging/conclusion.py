@@ -9,8 +9,9 @@ from conformance.judging.baseline import Baseline, Gate
 from conformance.judging.selection import Subjects, collected_rows
 from conformance.terms import ledger
 from conformance.terms.check import key
+from conformance.terms.coverage import WHOLE, Coverage
 from conformance.terms.extensions import ROBUSTNESS, TRANSPORTS
-from conformance.terms.outcome import CONFORMANT, ReasonKind
+from conformance.terms.outcome import INCOMPLETE, NONCONFORMANT, ReasonKind
 from conformance.terms.result import CheckResult
 from conformance.terms.verdict import Verdict, conclude
 
@@ -28,6 +29,8 @@ class Conclusion:
         gate: how the run differs from the baseline, or None without one.
         robustness: what came of the hostile requests, which say nothing of the verdict.
         judged_nothing: there was nothing to judge, so that no row was run.
+        coverage: what of the run was not judged.
+        is_narrowed: the missing rows are those that the user did not ask for.
     """
 
     verdict: Verdict
@@ -37,6 +40,8 @@ class Conclusion:
     gate: Gate | None = None
     judged_nothing: bool = False
     robustness: Sequence[CheckResult] = ()
+    coverage: Coverage = WHOLE
+    is_narrowed: bool = False
 
     @property
     def is_complete(self) -> bool:
@@ -47,9 +52,9 @@ class Conclusion:
 def nothing_judged(reason: str, results: Sequence[CheckResult] = ()) -> Conclusion:
     """Return the conclusion of a run that has nothing to judge, but for what it found while it looked for that."""
     verdict = conclude(results, lost=None)
-    if verdict.verdict == "nonconformant":
-        return Conclusion(Verdict("nonconformant", [*verdict.why, reason]), results, judged_nothing=True)
-    return Conclusion(Verdict("incomplete", [reason]), judged_nothing=True)
+    if verdict.verdict == NONCONFORMANT:
+        return Conclusion(Verdict(NONCONFORMANT, [*verdict.why, reason]), results, judged_nothing=True)
+    return Conclusion(Verdict(INCOMPLETE, [reason]), judged_nothing=True)
 
 
 def in_order(results: Sequence[CheckResult], subjects: Subjects) -> list[CheckResult]:
@@ -82,7 +87,10 @@ def concluded(
     missing: Mapping[str, Sequence[str]],
     baseline: Baseline | None,
     stopped: str,
-    gate: str = CONFORMANT,
+    gate: str | None = None,
+    *,
+    coverage: Coverage = WHOLE,
+    is_narrowed: bool = False,
 ) -> Conclusion:
     """Return what a run came to; what a server withstands is kept beside the verdict.
 
@@ -91,11 +99,16 @@ def concluded(
         missing: see `missing_rows`.
         baseline: the failures that are known, or None.
         stopped: why the run was ended, where it was.
-        gate: what the user asks for, `conformant` or `interoperable`.
+        gate: what the user asks for, `conformant` or `interoperable`; None: that nothing fails.
+        coverage: what of the run was not judged.
+        is_narrowed: the missing rows are those that the user did not ask for.
     """
     results = [result for result in every if result.extension != ROBUSTNESS]
     hostile = [result for result in every if result.extension == ROBUSTNESS]
     lost = next((r.reason.subject for r in results if r.reason and r.reason.kind is ReasonKind.TARGET_LOST), None)
-    verdict = conclude(results, [label for labels in missing.values() for label in labels], lost, stopped)
+    absent = [label for labels in missing.values() for label in labels]
+    verdict = conclude(results, absent, lost, stopped, coverage=coverage, is_narrowed=is_narrowed)
     found = None if baseline is None else baseline.gate(results, whole=not missing, gate=gate)
-    return Conclusion(verdict, results, missing, lost, found, robustness=hostile)
+    return Conclusion(
+        verdict, results, missing, lost, found, robustness=hostile, coverage=coverage, is_narrowed=is_narrowed
+    )

@@ -149,8 +149,8 @@ class Judge:
         try:
             return self._judged(check, row)
         except Unmet as unmet:
-            if (model := self._model(check, row)) and isinstance(model, Deployed) and self._is_unsteady(model):
-                return _absence(ReasonKind.NOT_FOR_THIS_TARGET, f"{model.name} is not deterministic")
+            if self._is_unsteady(check, row):
+                return _absence(ReasonKind.NOT_FOR_THIS_TARGET, f"{row.model} is not deterministic")
             found = self._ends.of_several(unmet)
             self._note_other_name(check, row, found)
             return self._unmet(check, row, found)
@@ -172,9 +172,13 @@ class Judge:
             text = f"the suite failed: {safe(f'{type(error).__name__}: {error}')}{trace}"
             return _error(ReasonKind.SUITE_FAILED, text)
 
-    def _is_unsteady(self, model: Deployed) -> bool:
-        """Say whether a model gives other answers to the row's control requests than before."""
-        return model.control is not None and model.control.has_changed(model)
+    def _is_unsteady(self, check: Check, row: Row) -> bool:
+        """Say whether a deployed model gives other answers to the row's control requests than before."""
+        model = self._find(check, row) if row.model is not None else None
+        if model is None or model.control is None:
+            return False
+        with self.target.scope(f"{key(check.id, row.id)}, control"):
+            return model.control.has_changed(model)
 
     def _judged(self, check: Check, row: Row) -> Said:
         if self.target.lost and not check.of_survey:
@@ -291,9 +295,10 @@ class Judge:
         """Say that what is unmet is beyond a limit that the target has for itself, or None."""
         if unmet is None or unmet.reply is None or unmet.requirement == _CLIENT_NAME or _withstands(check, row):
             return None
-        if reading := self._readings.keep_from_judging(unmet.reply, unmet.requirement or check.requirements(row)[0]):
+        model, named = self._model(check, row), unmet.requirement or check.requirements(row)[0]
+        if reading := self._readings.keep_from_judging(unmet.reply, named, model):
             return _absence(ReasonKind.NOT_FOR_THIS_TARGET, reading)
-        limit = self._limits.met_by(unmet.reply, self._model(check, row))
+        limit = self._limits.met_by(unmet.reply, model)
         return _absence(ReasonKind.TOO_LARGE, limit) if limit else None
 
     def _unmet(self, check: Check, row: Row, unmet: Unmet) -> Said:

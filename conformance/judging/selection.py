@@ -61,7 +61,7 @@ def areas_of(subjects: Subjects, transports: Sequence[str]) -> tuple[str, ...]:
 
 
 def rows_of_area(area: str, subjects: Subjects) -> list[tuple[Check, Row]]:
-    """Return the rows of an area in a run: those of the roles and those that need no model, then those of each model."""
+    """Return the rows of an area in a run: those of the roles or of no model, then those of each deployed model."""
     cases = all_rows(checks.of_area(area))
     if area == ROBUSTNESS or subjects.party is Party.CLIENT:
         return cases

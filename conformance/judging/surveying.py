@@ -27,6 +27,8 @@ def survey(
     wanted: Sequence[str] = (),
     given: Mapping[str, Given] | None = None,
     progress: Progress = silent,
+    *,
+    lenient: bool = False,
 ) -> tuple[Subjects, str]:
     """Ask the target what it offers; return what is judged, and why nothing can be, which is empty where something can.
 
@@ -38,16 +40,17 @@ def survey(
         wanted: the extensions to judge, whether offered or not; empty: those that the target offers.
         given: model -> inputs that a user knows better than to guess them.
         progress: is told how far the survey is.
+        lenient: a model of which nothing can be asked is described, as it is where the target lists it.
     """
     try:
-        subjects, is_listed = _resolved(session, subjects)
-        found = session.take_survey(wanted, subjects, given, lenient=is_listed, progress=progress)
+        subjects, is_listed = resolve_models(session, subjects)
+        found = session.take_survey(wanted, subjects, given, lenient=lenient or is_listed, progress=progress)
         return subjects, _nothing_to_judge(session, found)
     except (TargetLost, SettingsError) as error:
         return subjects, hide(str(error), session.target.settings.secrets)
 
 
-def _resolved(session: Session, subjects: Subjects) -> tuple[Subjects, bool]:
+def resolve_models(session: Session, subjects: Subjects) -> tuple[Subjects, bool]:
     """Return what is judged with every model by its name, and whether the target was asked for these.
 
     Raises:

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from conformance.judging.baseline import Baseline
 from conformance.judging.conclusion import Conclusion, concluded, nothing_judged
+from conformance.judging.coverage import find_coverage_of_watch
 from conformance.survey.survey import Survey
-from conformance.terms.outcome import Outcome
+from conformance.terms.outcome import INCOMPLETE, NONCONFORMANT, Outcome
 from conformance.terms.result import CheckResult
 from conformance.terms.verdict import Verdict
 
@@ -25,15 +26,15 @@ def of_watch(results: Sequence[CheckResult], baseline: Baseline | None, stopped:
     """
     if not results:
         return nothing_judged("; ".join(reason for reason in (NOTHING, stopped) if reason))
-    conclusion = concluded(results, {}, baseline, "")
+    coverage = find_coverage_of_watch(results, survey_of(results, ()).offered)
+    conclusion = concluded(results, {}, baseline, "", coverage=coverage)
     if not stopped:
         return conclusion
     verdict = conclusion.verdict
-    kept = "nonconformant" if verdict.verdict == "nonconformant" else "incomplete"
+    is_failed = verdict.verdict == NONCONFORMANT
+    kept = Verdict(NONCONFORMANT, [*verdict.why, stopped]) if is_failed else Verdict(INCOMPLETE, [stopped])
     gate = None if baseline is None else baseline.gate(results, whole=False)
-    return replace(
-        conclusion, verdict=Verdict(kept, [*verdict.why, stopped]), gate=gate, missing={"protocol": [stopped]}
-    )
+    return replace(conclusion, verdict=kept, gate=gate, missing={"protocol": [stopped]})
 
 
 def survey_of(results: Sequence[CheckResult], names: Sequence[str]) -> Survey:

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from conformance.plugin import options
-from conformance.plugin.fixtures import oip_options, oip_report, oip_target
+from conformance.plugin.fixtures import oip_models, oip_options, oip_report, oip_target
 
 __all__ = [  # what pytest looks for
+    "oip_models",
     "oip_options",
     "oip_report",
     "oip_target",

@@ -120,7 +120,7 @@ class BaseRun(ABC):
         """Return the lines above the run: who is judged, on what, and how."""
 
     @abstractmethod
-    def not_judged(self, results: Sequence[CheckResult]) -> Iterator[str]:
+    def not_judged(self, conclusion: Conclusion) -> Iterator[str]:
         """Yield what could not be judged, and why."""
 
     @abstractmethod

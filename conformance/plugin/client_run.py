@@ -12,7 +12,7 @@ import pytest
 from conformance.clients.adapter import AdapterError, AdapterProcess
 from conformance.clients.inference import Introduction
 from conformance.judging.client_session import ClientSession
-from conformance.judging.conclusion import nothing_judged
+from conformance.judging.conclusion import Conclusion, nothing_judged
 from conformance.judging.selection import CLIENTS, Subjects
 from conformance.plugin import client_options
 from conformance.plugin.base_run import BaseRun, process_of
@@ -23,7 +23,6 @@ from conformance.survey.survey import Survey
 from conformance.terms.extensions import EXTENSIONS
 from conformance.terms.ledger import Party
 from conformance.terms.outcome import Outcome
-from conformance.terms.result import CheckResult
 from conformance.terms.verdict import extensions_of
 
 SHOWN = 3  # lines of standard error, of an adapter that cannot be asked at all
@@ -129,9 +128,9 @@ class ClientRun(BaseRun):
         """Return the lines above the run."""
         return client_terminal.header(self.client, self.options.command, self.transports, self.options.profile)
 
-    def not_judged(self, results: Sequence[CheckResult]) -> Iterator[str]:
+    def not_judged(self, conclusion: Conclusion) -> Iterator[str]:
         """Yield what the client cannot do, with its reasons."""
-        return client_terminal.not_judged(results)
+        return client_terminal.not_judged(conclusion.results)
 
     def rerun(self) -> str:
         """Return the command that runs the suite against this client, without what selects checks."""

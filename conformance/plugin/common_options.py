@@ -17,7 +17,7 @@ class CommonOptions:
     """What is asked of a run.
 
     Attributes:
-        gate: what decides the exit status, `conformant` or `interoperable`.
+        gate: what decides the exit status, `conformant` or `interoperable`; None: whether something fails.
         shows_all: every requirement that is not met is shown whole.
         shows_no_failures: none is, as `--tb=no` asks.
         baseline: the failures that are known, or None; `baseline_file` is where they are listed.
@@ -27,7 +27,7 @@ class CommonOptions:
     profile: str
     dangerous: bool
     strict: bool
-    gate: str
+    gate: str | None
     shows_all: bool
     shows_no_failures: bool
     reports: tuple[Path, ...]

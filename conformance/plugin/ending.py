@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,13 @@ import pytest
 
 from conformance.judging.baseline import unapplied
 from conformance.judging.conclusion import Conclusion, concluded, in_order, missing_rows, places_of_rows
+from conformance.judging.coverage import find_coverage
+from conformance.judging.selection import fits
 from conformance.plugin.base_run import BaseRun, now
 from conformance.plugin.collection import FOLDER
 from conformance.report import baseline_update, formats, github
 from conformance.terms.check import key
+from conformance.terms.outcome import INCOMPLETE, NONCONFORMANT
 from conformance.terms.result import CheckResult
 from conformance.terms.verdict import EXIT_STATUS
 from conformance.transport import journal
@@ -25,7 +28,7 @@ def finish(run: BaseRun, config: pytest.Config, exitstatus: int) -> tuple[int, d
     """Conclude the run, write what it leaves, and return the exit status and the JSON report, where there is one."""
     if not run.has_started or (run.conclusion is None and config.option.collectonly):
         return exitstatus, None
-    conclusion = run.conclusion or _conclude(run)
+    conclusion = run.conclusion or _conclude(run, is_content=_is_content(config, exitstatus))
     run.conclusion = conclusion
     report = _write_reports(run, conclusion)
     if run.options.evidence is not None:
@@ -33,7 +36,17 @@ def finish(run: BaseRun, config: pytest.Config, exitstatus: int) -> tuple[int, d
             f"the recording in {run.options.evidence}", partial(_merge_recordings, run, run.options.evidence)
         )
     status = _exit_status(run, conclusion, config, exitstatus)
-    return status if run.left.is_whole else EXIT_STATUS["incomplete"], report
+    return status if run.left.is_whole else EXIT_STATUS[INCOMPLETE], report
+
+
+def _is_content(config: pytest.Config, chosen: int) -> bool:
+    """Say whether pytest has run all that it was asked for; of other tests than the suite's it may have failed some."""
+    return chosen in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) or _has_paths(config)
+
+
+def _has_paths(config: pytest.Config) -> bool:
+    """Say whether the user names what is run, instead of the suite."""
+    return config.args != [str(FOLDER)]
 
 
 def _exit_status(run: BaseRun, conclusion: Conclusion, config: pytest.Config, chosen: int) -> int:
@@ -52,13 +65,15 @@ def _exit_status(run: BaseRun, conclusion: Conclusion, config: pytest.Config, ch
         return own
     if chosen not in (0, 1) and not run.was_cut_short:
         return chosen
-    narrowed = bool(conclusion.missing) and not conclusion.lost
-    if narrowed or config.args != [str(FOLDER)]:  # it says what is wrong, never that all is right
-        return own if own == EXIT_STATUS["nonconformant"] else chosen
+    is_part = bool(conclusion.missing) and not conclusion.lost
+    if _has_paths(config) or (
+        is_part and verdict.verdict != INCOMPLETE
+    ):  # it says what is wrong, never that all is right
+        return own if own == EXIT_STATUS[NONCONFORMANT] else chosen
     return own
 
 
-def _conclude(run: BaseRun) -> Conclusion:
+def _conclude(run: BaseRun, *, is_content: bool) -> Conclusion:
     options = run.options
     results: Sequence[CheckResult] = in_order(run.results, run.subjects)
     missing = missing_rows(
@@ -72,7 +87,23 @@ def _conclude(run: BaseRun) -> Conclusion:
     if baseline is not None and options.updates_baseline and options.baseline_file is not None:
         baseline = baseline_update.updated(options.baseline_file, baseline, results, run.left, is_whole=not missing)
         results = [baseline.applied(unapplied(result)) for result in results]
-    return concluded(results, missing, baseline, run.stopped, options.gate)
+    coverage = find_coverage(
+        results,
+        run.survey,
+        profile=options.profile,
+        transports=run.transports,
+        asked=run.extensions,
+        party=run.party,
+    )
+    absent = (label for labels in missing.values() for label in labels)
+    is_narrowed = is_content and not all(_is_kept_back(label, run.never) for label in absent)
+    return concluded(results, missing, baseline, run.stopped, options.gate, coverage=coverage, is_narrowed=is_narrowed)
+
+
+def _is_kept_back(label: str, never: Iterable[str]) -> bool:
+    """Say whether the file about the target says that a row is never sent."""
+    names = (label, label.partition("[")[0])
+    return any(fits(name, pattern) for pattern in never for name in names)
 
 
 def _merge_recordings(run: BaseRun, folder: Path) -> None:
@@ -99,6 +130,8 @@ def _write_reports(run: BaseRun, conclusion: Conclusion) -> dict[str, Any] | Non
         complete=conclusion.is_complete,
         missing=conclusion.missing,
         gate=conclusion.gate,
+        coverage=conclusion.coverage,
+        is_narrowed=conclusion.is_narrowed,
         hostile=conclusion.robustness,
         party=run.party,
         about=run.about(),

@@ -5,7 +5,7 @@ Each test that asks for the report has its target judged for itself: nobody is s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -23,18 +23,26 @@ def oip_target() -> Any:
 
 
 @pytest.fixture
+def oip_models() -> Collection[str]:
+    """The deployed models that `oip_report` judges, as `--target-model` names them: none, where nobody defines them."""
+    return ()
+
+
+@pytest.fixture
 def oip_options() -> Mapping[str, Any]:
     """Further arguments of `conformance.judge`, by name: none, where nobody defines them."""
     return {}
 
 
 @pytest.fixture
-def oip_report(request: pytest.FixtureRequest, oip_target: Any, oip_options: Mapping[str, Any]) -> Report:
-    """The report of `conformance.judge(oip_target, **oip_options)`; a test that fails shows it."""
+def oip_report(
+    request: pytest.FixtureRequest, oip_target: Any, oip_models: Collection[str], oip_options: Mapping[str, Any]
+) -> Report:
+    """The report of `conformance.judge(oip_target, models=oip_models, **oip_options)`; a test that fails shows it."""
     from conformance.api import JudgeError, judge  # what a plain run of pytest must not import
 
     try:
-        report = judge(oip_target, **oip_options)
+        report = judge(oip_target, **{"models": oip_models, **oip_options})
     except JudgeError as error:
         pytest.fail(f"oip_report: {error}", pytrace=False)
     request.node.add_report_section("setup", "oip_report", str(report))

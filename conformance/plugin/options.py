@@ -14,7 +14,7 @@ import pytest
 
 from conformance.terms.environment import WATCHED
 from conformance.terms.extensions import CHOICES
-from conformance.terms.outcome import CONFORMANT, GATES
+from conformance.terms.outcome import GATES
 
 PROFILES = ("certify", "quick", "explore")
 JUNIT = ("requirements", "rows")
@@ -81,8 +81,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "metavar": "NAME",
         "action": "append",
         "default": [],
-        "help": "judge this deployed model by relations alone, whatever it computes (repeatable); no role is needed; "
-        "'all' is every model that the server lists",
+        "help": "judge this deployed model, whatever it computes, by its own plain answers (repeatable), "
+        "beside the model roles; 'all' is every model that the server lists",
     },
     "--target-extension": {
         "dest": "target_extensions",
@@ -157,9 +157,10 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "--conformance-gate": {
         "dest": "conformance_gate",
         "choices": GATES,
-        "default": CONFORMANT,
-        "help": "what exit status 0 asks for: conformant, every MUST (default); interoperable, every MUST about "
-        "exchanges and the transport, so that a request refused wrongly, or not refused, passes",
+        "default": None,
+        "help": "what exit status 0 asks for: conformant, every MUST that applies judged and met; interoperable, every "
+        "MUST about exchanges and the transport, so that a request refused wrongly, or not refused, passes (default: "
+        "that nothing fails, though something may not be judged)",
     },
     "--conformance-show": {
         "dest": "conformance_show",

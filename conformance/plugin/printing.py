@@ -44,15 +44,19 @@ def print_summary(run: BaseRun, reporter: Any) -> None:
     conclusion = run.conclusion
     if conclusion is None or not (conclusion.results or conclusion.robustness):
         return
-    for title, section in _sections(run, conclusion, is_quiet=reporter.verbosity < 0):
+    is_quiet, explains = reporter.verbosity < 0, reporter.verbosity > 0
+    for title, section in _sections(run, conclusion, is_quiet=is_quiet, explains=explains):
         lines = [line if isinstance(line, Line) else Line(line, is_whole=True) for line in section]
         if lines:
             reporter.write_sep("=", title)
             _write(reporter, lines)
 
 
-def _sections(run: BaseRun, conclusion: Conclusion, *, is_quiet: bool) -> Iterator[Section]:
-    """Yield what is shown: under a baseline the difference alone, under `-q` what is not met, else everything."""
+def _sections(run: BaseRun, conclusion: Conclusion, *, is_quiet: bool, explains: bool) -> Iterator[Section]:
+    """Yield what is shown: under a baseline the difference alone, under `-q` what is not met, else everything.
+
+    Under `-v` the words of the summary are explained as well.
+    """
     from conformance.report import robustness, terminal_findings  # no request waits for them
 
     results, options = conclusion.results, run.options
@@ -64,8 +68,10 @@ def _sections(run: BaseRun, conclusion: Conclusion, *, is_quiet: bool) -> Iterat
         checks = [check for check in checks if label(check) in new]
         yield "gate", terminal.gate(gate)
     if is_whole and results:
-        yield "summary", terminal.summary(results, run.survey, conclusion.missing, run.party)
-        yield "MUSTs met", terminal.concerns(results, run.survey.offered, run.extensions, run.party)
+        yield "summary", terminal.summary(conclusion, run.survey, run.party)
+        yield "MUSTs met", terminal.concerns(conclusion, run.survey.offered, run.extensions, run.party)
+        if explains:
+            yield "words", terminal.words(conclusion, run.survey.offered, run.extensions, run.party)
     if not options.shows_no_failures:
         yield "failures", terminal_findings.failures(checks, run.rerun(), most=most)
     if is_whole:
@@ -76,7 +82,7 @@ def _sections(run: BaseRun, conclusion: Conclusion, *, is_quiet: bool) -> Iterat
     yield "robustness", robustness.lines(hostile, run.rerun(), most=most, is_quiet=not is_whole)
     if is_whole:
         yield "observations", terminal.observations(results)
-        yield "not judged", run.not_judged(results)
+        yield "not judged", run.not_judged(conclusion)
     yield "fix first", terminal_findings.fix_first(checks)
 
 
@@ -97,8 +103,6 @@ def print_verdict(run: BaseRun, report: Mapping[str, Any] | None, reporter: Any)
     for command in github.commands(report, os.environ):
         reporter.write_line(command)
     verdict, gate = conclusion.verdict, conclusion.gate
-    line = terminal.verdict_line(
-        verdict, run.name, conclusion.results, gate, run.survey.offered, run.extensions, run.party
-    )
+    line = terminal.verdict_line(conclusion, run.name, run.survey.offered, run.extensions, run.party)
     color = terminal.COLORS[verdict.verdict if gate is None else gate.color]
     reporter.write_line(line, **{color: True, "bold": True})

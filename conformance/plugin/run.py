@@ -11,6 +11,7 @@ import pytest
 
 from conformance.judging.ahead import Ahead, connections_for
 from conformance.judging.beginning import begin
+from conformance.judging.conclusion import Conclusion
 from conformance.judging.kept_bodies import KeptBodies
 from conformance.judging.selection import Subjects
 from conformance.judging.session import Session
@@ -25,7 +26,6 @@ from conformance.survey.survey import Survey
 from conformance.terms.check import Check, Row
 from conformance.terms.extensions import GRPC, HTTP
 from conformance.terms.ledger import Party
-from conformance.terms.result import CheckResult
 from conformance.transport import client_names
 from conformance.transport.credentials import shown_values
 from conformance.transport.grpc_packages import INSTALL_GRPC, has_grpc
@@ -233,9 +233,9 @@ class Run(BaseRun):
             return self.grpc_url if HTTP in self.transports else ""
         return f"not judged: {INSTALL_GRPC}" if self._server is not None else ""
 
-    def not_judged(self, results: Sequence[CheckResult]) -> Iterator[str]:
+    def not_judged(self, conclusion: Conclusion) -> Iterator[str]:
         """Yield what could not be judged, and which models to deploy."""
-        yield from terminal.not_judged(results, self.survey)
+        yield from terminal.not_judged(conclusion, self.survey)
         if self._ahead is not None and self._ahead.suffered:
             yield from terminal.suffering(self._ahead.suffered, self.connections)
 

@@ -65,7 +65,7 @@ def _facts(entry: Entry) -> Iterator[str]:
     rows = [
         ["certification", markdown.code(entry.id)],
         ["product", f"{markdown.code(made.label)} by {markdown.code(made.vendor)}"],
-        ["certified as", made.standing],
+        ["certified as", made.certified_as],
         ["profile", f"{made.profile}, suite {made.suite['version']}, requirements {made.suite['ledger']}"],
         ["MUST", of_report(report).brief],
         ["SHOULD", advice.brief],

@@ -34,7 +34,7 @@ def _items(entry: Shown, policy: Policy) -> Iterator[Item]:
     made = entry.made
     what = f"{made.label} by {made.vendor}, profile {made.profile}"
     summary = f"{entry.musts.sentence}. Valid until {made.expires}."
-    said = "Certified as interoperable" if entry.is_interoperable else "Certified"
+    said = f"Certified as {made.certified_as}" if entry.less else "Certified"
     yield Item("certified", entry.page, made.finished, f"{said}: {what}", made.vendor, summary)
     if entry.notice:
         is_revoked = entry.status is Status.REVOKED

@@ -38,7 +38,7 @@ class Policy:
         vendors: name -> ids of the keys that they sign with; `third_parties` likewise.
         demands: of `DEMANDS`.
         most_bytes: of a folder.
-        interoperable: whether servers are taken that are interoperable, and not conformant.
+        interoperable: whether servers are taken that are interoperable, and not conformant; `partial` likewise.
         self_tests: whether certifications of the suite's own server are taken.
     """
 
@@ -50,6 +50,7 @@ class Policy:
     demands: tuple[str, ...] = DEMANDS
     most_bytes: int = MOST_BYTES
     interoperable: bool = False
+    partial: bool = False
     self_tests: bool = False
 
 
@@ -95,6 +96,7 @@ def read(root: Path) -> Policy:
         demands=tuple(document.get("demands", DEMANDS)),
         most_bytes=document.get("most_bytes", MOST_BYTES),
         interoperable=document.get("interoperable", False),
+        partial=document.get("partial", False),
         self_tests=document.get("self_tests", False),
     )
 

@@ -12,7 +12,7 @@ from conformance.certification import label, manifest, validity
 from conformance.certification.manifest import RECORDING, CertificationError, Manifest
 from conformance.registry.entries import Entry, folders
 from conformance.registry.policy import Policy
-from conformance.terms.outcome import CONFORMANT, INTEROPERABLE
+from conformance.terms.outcome import CONFORMANT, INTEROPERABLE, PARTIAL
 from conformance.terms.text import safe
 
 # How long before a certification expires the next one of the same product and version is taken.
@@ -90,8 +90,9 @@ def _product(made: Manifest, policy: Policy) -> Iterator[str]:
 
 def _demanded(made: Manifest, policy: Policy) -> Iterator[str]:
     yield from _product(made, policy)
-    if made.standing == INTEROPERABLE and not policy.interoperable:
-        yield "the server is certified as interoperable, and this registry takes conformant ones alone"
+    taken = {CONFORMANT: True, INTEROPERABLE: policy.interoperable, PARTIAL: policy.partial}
+    if not taken[made.standing]:
+        yield f"the server is certified as {made.certified_as}, and this registry takes no such servers"
     for name in () if made.self_test else policy.demands:
         is_met, what_to_do = MEETS[name]
         if not is_met(made):
@@ -148,7 +149,7 @@ def _unlike(entry: Entry, others: Sequence[Known], day: date) -> Iterator[str]:
         elif (
             not known_one.is_revoked
             and subject(other) == subject(made)
-            and (made.standing, other.standing) != (CONFORMANT, INTEROPERABLE)
+            and not (made.standing == CONFORMANT != other.standing)
             and date.fromisoformat(other.expires) - day > RENEWAL
         ):
             yield (

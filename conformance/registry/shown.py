@@ -17,16 +17,16 @@ from conformance.registry.entries import Entry, Status
 from conformance.registry.policy import Notice
 from conformance.report.badge import COLORS
 from conformance.terms import ledger
-from conformance.terms.outcome import INTEROPERABLE, Outcome
+from conformance.terms.outcome import CONFORMANT, INCOMPLETE, NONCONFORMANT, Outcome
 from conformance.terms.tally import Tally, of_report
 from conformance.terms.text import safe
 
 # Of badges; white letters can be read on all of them.
 STATUS_COLORS = {
-    Status.VALID: COLORS["conformant"],
-    Status.REVOKED: COLORS["nonconformant"],
+    Status.VALID: COLORS[CONFORMANT],
+    Status.REVOKED: COLORS[NONCONFORMANT],
     Status.EXPIRED: "57606a",
-    Status.DISPUTED: COLORS["incomplete"],
+    Status.DISPUTED: COLORS[INCOMPLETE],
 }
 SHORT_ID = 16
 _NO_SLUG = re.compile(r"[^a-z0-9.]+")
@@ -99,15 +99,14 @@ class Shown:
         return of_report(self.report, "SHOULD")
 
     @property
-    def is_interoperable(self) -> bool:
-        """Whether it is of a server that is interoperable, and not conformant."""
-        return self.made.standing == INTEROPERABLE
+    def less(self) -> str:
+        """What it is certified as, where that is less than conformant; else empty."""
+        return "" if self.made.standing == CONFORMANT else self.made.standing
 
     @property
     def color(self) -> str:
         """Of its badge."""
-        is_valid = self.status is Status.VALID
-        return COLORS[INTEROPERABLE] if is_valid and self.is_interoperable else STATUS_COLORS[self.status]
+        return COLORS[self.made.standing] if self.status is Status.VALID else STATUS_COLORS[self.status]
 
     @property
     def unmet(self) -> list[dict[str, str]]:
@@ -146,7 +145,7 @@ class Shown:
         key = made.key["id"] + ("" if made.key["lasting"] else " (made for this folder alone)")
         given = [
             ("profile", made.profile),
-            ("certified as", made.standing),
+            ("certified as", made.certified_as),
             ("suite", f"{made.suite['version']}, requirements {made.suite['ledger']}"),
             ("judged", f"{made.started} to {made.finished}"),
             ("valid until", made.expires),
@@ -165,7 +164,9 @@ class Shown:
         version = safe(self.made.product_version, 30)
         if self.status is not Status.VALID:
             return f"{self.status} {version}"
-        return f"{f'{INTEROPERABLE}, ' if self.is_interoperable else ''}{self.made.profile} {version}"
+        coverage = self.made.coverage
+        part = f" {coverage['met']}/{coverage['of']}" if coverage else ""
+        return f"{f'{self.less}{part}, ' if self.less else ''}{self.made.profile} {version}"
 
 
 @dataclass(frozen=True)

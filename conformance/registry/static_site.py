@@ -23,6 +23,7 @@ from conformance.registry.shown import Product, Shown, products
 from conformance.report import badge, formats
 from conformance.report.html_environment import environment
 from conformance.report.leaving import write_whole
+from conformance.terms.outcome import GATES
 from conformance.terms.text import safe
 
 INDEX_SCHEMA = 1
@@ -100,13 +101,13 @@ def _badges(product: Product) -> Iterator[tuple[str, str]]:
 
 
 def _badge(name: str, entry: Shown) -> Iterator[tuple[str, str]]:
-    is_valid = entry.status is Status.VALID
+    is_well = entry.status is Status.VALID and entry.made.standing in GATES
     yield f"{name}.svg", _drawn(entry)
-    yield f"{name}.json", badge.endpoint(entry.message, entry.color, is_error=not is_valid)
+    yield f"{name}.json", badge.endpoint(entry.message, entry.color, is_error=not is_well)
 
 
 def _drawn(entry: Shown) -> str:
-    title = f"{safe(entry.made.label)}, {entry.made.profile}: {entry.made.standing}, {entry.status}"
+    title = f"{safe(entry.made.label)}, {entry.made.profile}: {entry.made.certified_as}, {entry.status}"
     return badge.drawn(entry.message, entry.color, title)
 
 
@@ -127,7 +128,7 @@ def _index(listed: Sequence[Product], refused: Sequence[Entry], demanded: Policy
 def _indexed(entry: Shown, product: Product) -> dict[str, Any]:
     """Return what `index.json` says of a certification: its manifest but for digests, and what became of it."""
     made = json.loads(entry.made.text())
-    members = {name: value for name, value in made.items() if name not in ("schema", "files", "placements")}
+    members = {name: value for name, value in made.items() if name not in ("schema", "files", "placements", "models")}
     notice = entry.notice
     said = notice and {
         "on": str(notice.on), "reason": notice.reason, "requirement": notice.requirement, "url": notice.url

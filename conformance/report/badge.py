@@ -7,16 +7,18 @@ from collections.abc import Mapping
 from html import escape
 
 from conformance.report.view import View
-from conformance.terms.outcome import GATES
+from conformance.terms.outcome import CONFORMANT, GATES, INCOMPLETE, INTEROPERABLE, NARROWED, NONCONFORMANT, PARTIAL
 from conformance.terms.text import safe
 
 LABEL = "oip conformance"
 # Dark enough for white letters on them (WCAG AA), whoever looks.
 COLORS: Mapping[str, str] = {
-    "conformant": "1a7f37",
-    "nonconformant": "cf222e",
-    "incomplete": "8a5a00",
-    "interoperable": "0969da",
+    CONFORMANT: "1a7f37",
+    PARTIAL: "6639ba",
+    NONCONFORMANT: "cf222e",
+    INCOMPLETE: "8a5a00",
+    NARROWED: "57606a",
+    INTEROPERABLE: "0969da",
 }
 ADVANCES: Mapping[str, float] = dict.fromkeys("fijlrt1 /.-", 4.4) | {"m": 10.7, "w": 9.0}
 ADVANCE = 7.0
@@ -70,7 +72,7 @@ def drawn(message: str, color: str, title: str) -> str:
 
 
 def shields(view: View) -> str:
-    """Return what an endpoint badge of shields.io reads; nobody can ask for another colour where something is wrong."""
+    """Return what an endpoint badge of shields.io reads; nobody can ask for another colour where something is amiss."""
     return endpoint(_message(view), COLORS[view.standing], is_error=view.standing not in GATES)
 
 

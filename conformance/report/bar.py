@@ -7,12 +7,13 @@ from conformance.terms.tally import Tally
 
 def parts(tally: Tally) -> list[tuple[str, int, float, float]]:
     """Return the parts of a bar: kind, count, where it begins and how wide it is, of 100; none that is empty."""
-    total = tally.applying + tally.not_offered or 1
+    beside = tally.not_offered + tally.beside
+    total = tally.applying + beside or 1
     counts = (
         ("pass", tally.met),
         ("fail", tally.failed),
         ("blocked", tally.stuck),
-        ("absent", tally.unseen + tally.not_offered),
+        ("absent", tally.unseen + beside),
     )
     begins, found = 0.0, []
     for kind, count in counts:

@@ -17,12 +17,17 @@ LONGEST = 160  # characters of a list of tensors
 def header(survey: Survey) -> Iterator[str]:
     """Yield a line for each model, with the tensors that are sent and those that come; and one for what is odd."""
     for number, (name, model) in enumerate(survey.models.items()):
-        sent, outputs = _tensors(model["sent"] or model["inputs"]), ", ".join(t["name"] for t in model["outputs"])
-        yield f"{'models' if number == 0 else '':12}{safe(name, 60)}: {sent} -> {safe(outputs, LONGEST)}"
+        yield f"{'models' if number == 0 else '':12}{safe(name, 60)}: {signature(model)}"
         if model["unsteady"]:
             yield f"{'':12}{unsteady(model)}; not compared"
         if model["trouble"]:
             yield f"{'':12}{safe(model['trouble'], 800)}"
+
+
+def signature(model: Mapping[str, Any]) -> str:
+    """Return the tensors that are sent to a model, and the names of those that come."""
+    outputs = ", ".join(tensor["name"] for tensor in model["outputs"])
+    return f"{_tensors(model['sent'] or model['inputs'])} -> {safe(outputs, LONGEST)}"
 
 
 def unsteady(model: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.report.findings import Group, brief, label
-from conformance.terms.outcome import Outcome
+from conformance.terms.outcome import INCOMPLETE, Outcome
 from conformance.terms.text import safe
 
 Report = Mapping[str, Any]
@@ -35,7 +35,7 @@ def commands(report: Report | None, environment: Mapping[str, str]) -> Iterator[
 
     view = views.view(report)
     why = "; ".join(view.report["why"])
-    errors = [_command("error", TITLE, f"{view.verdict}: {why}")] if view.verdict == "incomplete" else []
+    errors = [_command("error", TITLE, f"{view.verdict}: {why}")] if view.verdict == INCOMPLETE else []
     stale = view.gate["stale"] if view.gate else ()
     errors += [_command("error", f"{TITLE} baseline", f"stale entry {entry}") for entry in stale]
     unknown = [group for group in view.failures if group.outcome != Outcome.KNOWN_FAILURE]

@@ -20,6 +20,7 @@ from conformance.report import deployed_models, robustness
 from conformance.survey.survey import Survey
 from conformance.terms import data
 from conformance.terms import verdict as verdicts
+from conformance.terms.coverage import WHOLE, Coverage
 from conformance.terms.extensions import PROTOCOL
 from conformance.terms.ledger import Party
 from conformance.terms.result import CheckResult
@@ -28,7 +29,7 @@ from conformance.terms.text import safe
 from conformance.terms.verdict import Verdict
 from conformance.transport.settings import Settings
 
-SCHEMA = 2
+SCHEMA = 3
 LONGEST = 200  # characters of a name that a server gives
 MOST_LISTED = 200  # extensions that a server lists
 
@@ -76,6 +77,8 @@ def build(
     complete: bool,
     missing: verdicts.Missing = MappingProxyType({}),
     gate: Gate | None = None,
+    coverage: Coverage = WHOLE,
+    is_narrowed: bool = False,
     hostile: Sequence[CheckResult] = (),
     party: Party = Party.SERVER,
     about: Mapping[str, Any] = MappingProxyType({}),
@@ -95,13 +98,15 @@ def build(
         complete: whether all was run that should be.
         missing: labels of the rows that were not, by extension.
         gate: what came of the run under a baseline, where there is one.
+        coverage: what of the run was not judged.
+        is_narrowed: the missing rows are those that the user did not ask for.
         hostile: results of checks of what the server withstands, which say nothing of the verdict.
         party: who was judged; a report of a client says so.
         about: further members of the target.
     """
     rows = _rows(results)
-    requirements = verdicts.of_requirements(results, party)
-    extensions = verdicts.of_extensions(results, survey.offered, missing)
+    requirements = verdicts.of_requirements(results, party, coverage.gaps)
+    extensions = verdicts.of_extensions(results, survey.offered, missing, coverage, is_narrowed=is_narrowed)
     for name, entry in extensions.items():
         found = by_concern(requirements, name, survey.offered, options["extensions"], party)
         entry["musts"] = {concern: {"met": own.met, "of": own.applying} for concern, own in found.items()}
@@ -119,6 +124,7 @@ def build(
         "interoperable": verdict.interoperable,
         "why": verdict.why,
         **({"gate": gate.to_dict()} if gate else {}),
+        **({"coverage": coverage.to_dict()} if coverage.has_gap else {}),
         "extensions": extensions,
         "requirements": requirements,
         "rows": rows,

@@ -27,8 +27,9 @@ from conformance.report.view import NOT_RUN, TITLES, Requirement, View, gate_sen
 from conformance.terms.extensions import GRPC, transport_of
 from conformance.terms.ledger import CONCERNS
 from conformance.terms.links import is_url
+from conformance.terms.outcome import CONFORMANT, INCOMPLETE, NARROWED, NONCONFORMANT, PARTIAL, Outcome
 from conformance.terms.outcome import WORDS as OUTCOME_WORDS
-from conformance.terms.outcome import Outcome
+from conformance.terms.tally import MEANINGS, NOT_JUDGED
 from conformance.terms.text import safe
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -38,7 +39,9 @@ MOST_FIRST = 5  # requirements on the first screen
 MOST_BLOCKS = 40  # requirements that are not met in one list; more of them fold away
 FEW_ROWS = 4  # of a check, that stand there; more of them fold away
 ROW_NAMES = 12  # of a check in one line; more of them fold away
-WORDS: Mapping[str, str] = {outcome: words.long for outcome, words in OUTCOME_WORDS.items()} | {NOT_RUN: NOT_RUN}
+WORDS: Mapping[str, str] = {outcome: words.long for outcome, words in OUTCOME_WORDS.items()} | {
+    name: name for name in (NOT_JUDGED, NOT_RUN)
+}
 MARKS: Mapping[str, str] = {
     Outcome.PASS: "\u2713",
     Outcome.FAIL: "\u2717",
@@ -49,10 +52,13 @@ MARKS: Mapping[str, str] = {
     Outcome.ADVISORY: "\u25b2",
     Outcome.OBSERVED: "\u25cf",
     Outcome.NOT_APPLICABLE: "\u2013",
+    NOT_JUDGED: "\u2013",
     NOT_RUN: "\u2013",
-    "conformant": "\u2713",
-    "nonconformant": "\u2717",
-    "incomplete": "!",
+    CONFORMANT: "\u2713",
+    PARTIAL: "\u25d0",
+    NONCONFORMANT: "\u2717",
+    INCOMPLETE: "!",
+    NARROWED: "\u25d0",
     "not_applicable": "\u2013",
 }
 
@@ -68,6 +74,8 @@ def render(view: View) -> str:
         scripts=scripts,
         policy=f"default-src 'none'; style-src '{_digest(style)}'; script-src {runnable}",
         sentence=f"{view.musts.sentence}.",
+        explained=_explained(view),
+        meanings={word: MEANINGS[word] for word in view.musts.words},
         gate=view.gate,
         concerns=CONCERNS,
         gate_sentence=gate_sentence(view.gate) if view.gate else "",
@@ -133,6 +141,14 @@ def prose(text: str) -> Markup:
     )
 
 
+def _explained(view: View) -> Markup:
+    """Return the sentence about MUSTs, in which each word of ours leads to what it means."""
+    found = f"{view.musts.sentence}."
+    for word in view.musts.words:
+        found = found.replace(f" {word}", f' <a href="#word-{word.replace(" ", "-")}">{word}</a>')
+    return Markup(found)  # noqa: S704 - numbers, and words of our own
+
+
 # --- numbers -------------------------------------------------------------------------------------------------------
 
 
@@ -181,7 +197,7 @@ def _together(view: View) -> dict[str, Any]:
         "extension_of": {entry.id: entry.extension for entry in view.requirements},
         "area_of": {entry.id: entry.area for entry in view.requirements},
         "fixed": [group for group in view.failures if group.outcome == Outcome.FIXED],
-        "missing_roles": _missing_roles(view),
+        "optional_roles": _optional_roles(view),
         "other_reasons": {why: rows for why, rows in view.unjudged.items() if missing_role(rows[0]) is None},
         "open_musts": [entry for entry in counting if entry.level == "MUST" and _is_open(entry)],
     }
@@ -197,10 +213,11 @@ def _by_part(view: View) -> list[tuple[str, list[tuple[str, list[Requirement]]]]
     return found
 
 
-def _missing_roles(view: View) -> dict[str, int]:
-    """Return the roles that no model fills, with how many rows wait for them."""
+def _optional_roles(view: View) -> dict[str, int]:
+    """Return the roles that no model fills and without which nothing is missing, with how many rows wait for them."""
+    needed = {each["role"] for each in view.coverage.get("deploy", ())}
     waiting = ((missing_role(rows[0]), len(rows)) for rows in view.unjudged.values())
-    return {role: count for role, count in waiting if role is not None}
+    return {role: count for role, count in waiting if role is not None and role not in needed}
 
 
 def _is_open(entry: Requirement) -> bool:

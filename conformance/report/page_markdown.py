@@ -11,17 +11,19 @@ from dataclasses import dataclass
 
 from conformance.report.findings import Entry, Group, Observation, brief, label
 from conformance.report.markdown import code, table, text
-from conformance.report.view import View, gate_sentence
+from conformance.report.view import Requirement, View, gate_sentence
 from conformance.terms.ledger import Concern
 from conformance.terms.links import is_url
 from conformance.terms.outcome import WORDS, Outcome
+from conformance.terms.tally import MEANINGS
 from conformance.terms.text import safe
 
 LIMIT = 1024 * 1024
 # A section may fill the page up to this part of it, so that those behind it have room.
-SHARES = (0.6, 0.7, 0.8, 0.85, 0.9, 0.98)
+SHARES = (0.6, 0.7, 0.8, 0.85, 0.9, 0.94, 0.98)
 ROWS = 10
 DIFFERENCES = 50
+NEEDS = 3  # of a MUST that was not judged: reasons, and roles
 LONG = 20_000
 
 
@@ -72,7 +74,7 @@ def _fitted(section: Section, room: int) -> str:
 
 def _head(view: View) -> Iterator[str]:
     report = view.report
-    yield f"# OIP conformance: {code(view.title, 120)} is {view.verdict_in_words}"
+    yield f"# OIP conformance: {view.sentence(code(view.title, 120))}"
     yield ""
     if view.not_run:
         yield f"> **This is not a whole run.** {view.not_run}"
@@ -80,11 +82,24 @@ def _head(view: View) -> Iterator[str]:
     why = f" {'; '.join(code(reason, 600) for reason in report['why'])}." if report["why"] else ""
     yield f"**{view.verdict_in_words}**{f':{why}' if why else '.'} {view.musts.sentence}."
     yield ""
+    yield from _words(view)
     yield from _likenesses(view)
     yield from _gate(view)
     yield from table(["", ""], [[name, text] for name, text in _facts(view)])
     yield ""
     yield from _parts(view)
+
+
+def _words(view: View) -> Iterator[str]:
+    """Yield what the words of the sentence about MUSTs mean, where they can be looked up at once."""
+    if view.musts.words:
+        yield "<details><summary>What the words mean</summary>"
+        yield ""
+        yield from (f"- **{word}**: {MEANINGS[word]}" for word in view.musts.words)
+        yield f"- **{WORDS[Outcome.NOT_APPLICABLE].short}** of a row: {WORDS[Outcome.NOT_APPLICABLE].meaning}"
+        yield ""
+        yield "</details>"
+        yield ""
 
 
 def _likenesses(view: View) -> Iterator[str]:
@@ -159,6 +174,7 @@ def _sections(view: View) -> Sequence[Section]:
             list(map(_observed, view.observations)),
             ("observation", "observations"),
         ),
+        Section("Not judged: MUSTs", _deploy(view), list(map(_must, _unjudged_musts(view))), ("MUST", "MUSTs")),
         Section(
             "Not judged: not applicable",
             "",
@@ -232,6 +248,24 @@ def _in_short(group: Group) -> str:
 def _observed(entry: Observation) -> str:
     more = f" and {len(entry.labels) - 1} more" if len(entry.labels) > 1 else ""
     return f"- {code(entry.requirement)} {code(entry.observation, 400)} ({code(entry.labels[0])}{more})"
+
+
+def _deploy(view: View) -> str:
+    """Return which models to deploy, fewest first; empty where none is missing."""
+    found = [
+        f"{code(each['role'])} ({len(each['musts'])})" for each in view.coverage.get("deploy", ()) if each["musts"]
+    ]
+    return f"Deploy models for these roles, in brackets how many MUSTs each adds: {', '.join(found)}." if found else ""
+
+
+def _unjudged_musts(view: View) -> list[Requirement]:
+    unjudged = set(view.coverage.get("unjudged", ()))
+    return [entry for entry in view.requirements if entry.id in unjudged]
+
+
+def _must(entry: Requirement) -> str:
+    needs = f"; deploy {' or '.join(map(code, entry.needs[:NEEDS]))}" if entry.needs else ""
+    return f"- {code(entry.id)}: {text('; '.join(entry.reasons[:NEEDS]))}{needs}"
 
 
 def _unjudged(reason: str, rows: Sequence[Entry]) -> str:

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from conformance.judging.baseline import Gate
+from conformance.judging.conclusion import Conclusion
 from conformance.report import deployed_models
 from conformance.roles import roles
 from conformance.survey.survey import Survey
-from conformance.terms import ledger
+from conformance.terms.coverage import Coverage
 from conformance.terms.extensions import CHOICES, EXTENSIONS, PROTOCOL
 from conformance.terms.ledger import Party
-from conformance.terms.outcome import WORDS, Outcome, ReasonKind
+from conformance.terms.outcome import (
+    CONFORMANT,
+    INCOMPLETE,
+    NARROWED,
+    NONCONFORMANT,
+    PARTIAL,
+    WORDS,
+    Outcome,
+    ReasonKind,
+)
 from conformance.terms.result import CheckResult
-from conformance.terms.tally import ABSENT, by_concern, tally
+from conformance.terms.tally import ABSENT, MEANINGS, Tally, by_concern, tally
 from conformance.terms.text import safe
-from conformance.terms.verdict import Missing, Verdict, of_extension, of_extensions, of_requirements
+from conformance.terms.verdict import of_extension, of_extensions, of_requirements, sentence
 
 # The columns of the summary.
 COLUMNS = (
@@ -25,8 +34,7 @@ COLUMNS = (
     *(Outcome.NOT_APPLICABLE, Outcome.KNOWN_FAILURE, Outcome.FIXED),
 )
 ONLY_WITH_BASELINE = (Outcome.KNOWN_FAILURE, Outcome.FIXED)
-JUDGED = (Outcome.PASS, Outcome.FAIL, Outcome.KNOWN_FAILURE)
-COLORS = {"conformant": "green", "nonconformant": "red", "incomplete": "yellow"}
+COLORS = {CONFORMANT: "green", PARTIAL: "cyan", NONCONFORMANT: "red", INCOMPLETE: "yellow", NARROWED: "cyan"}
 CONCERN_WIDTH = 12
 LISTED_ROWS = 6
 LONGEST_WHY = 1200  # characters
@@ -70,17 +78,14 @@ def shown_headers(found: Iterable[tuple[str, str]]) -> list[str]:
     return [f"not hidden  the value of {safe(name)}, where the server repeats it: {why}" for name, why in found]
 
 
-def summary(
-    results: Sequence[CheckResult],
-    survey: Survey,
-    missing: Missing = MappingProxyType({}),
-    party: Party = Party.SERVER,
-) -> Iterator[str]:
-    """Yield the table of outcomes by extension and area; `missing` are the rows that were not run, by extension."""
+def summary(conclusion: Conclusion, survey: Survey, party: Party = Party.SERVER) -> Iterator[str]:
+    """Yield the table of rows by extension, area and outcome."""
+    results, coverage = conclusion.results, conclusion.coverage
     outcomes = {result.outcome for result in results}
     columns = [outcome for outcome in COLUMNS if outcome in outcomes or outcome not in ONLY_WITH_BASELINE]
-    yield f"{'':34}" + "".join(f"{WORDS[outcome].short:>9}" for outcome in columns)
-    for name, entry in of_extensions(results, survey.offered, missing).items():
+    yield f"{'rows':34}" + "".join(f"{WORDS[outcome].short:>9}" for outcome in columns)
+    entries = of_extensions(results, survey.offered, conclusion.missing, coverage, is_narrowed=conclusion.is_narrowed)
+    for name, entry in entries.items():
         own = of_extension(results, name)
         if not own:
             continue
@@ -91,7 +96,7 @@ def summary(
 
 
 def concerns(
-    results: Sequence[CheckResult],
+    conclusion: Conclusion,
     offered: Collection[str],
     asked: Collection[str] = (),
     party: Party = Party.SERVER,
@@ -100,12 +105,25 @@ def concerns(
 
     The arguments are those of `verdict_line`.
     """
-    requirements = of_requirements(results, party)
+    requirements = of_requirements(conclusion.results, party, conclusion.coverage.gaps)
     for place, name in enumerate(name for name in (PROTOCOL, *EXTENSIONS) if name == PROTOCOL or name in offered):
         found = by_concern(requirements, name, offered, asked, party)
         if not place:
             yield f"{'':34}" + "".join(f"{concern:>{CONCERN_WIDTH}}" for concern in found)
         yield f"{name:34}" + "".join(f"{f'{own.met}/{own.applying}':>{CONCERN_WIDTH}}" for own in found.values())
+
+
+def words(
+    conclusion: Conclusion,
+    offered: Collection[str],
+    asked: Collection[str] = (),
+    party: Party = Party.SERVER,
+) -> Iterator[str]:
+    """Yield what the words of the summary and of the last line mean; the arguments are those of `verdict_line`."""
+    found = {word: MEANINGS[word] for word in _musts(conclusion, offered, asked, party).words}
+    outcomes = {result.outcome for result in conclusion.results}
+    found |= {WORDS[outcome].short: f"of a row: {WORDS[outcome].meaning}" for outcome in WORDS if outcome in outcomes}
+    yield from (f"{word:16}{meaning}" for word, meaning in found.items())
 
 
 def _counts(results: Iterable[CheckResult], columns: Iterable[Outcome]) -> str:
@@ -136,8 +154,9 @@ def observations(results: Sequence[CheckResult]) -> Iterator[str]:
         yield f"{requirement:16} {observation}  ({first}{more})"
 
 
-def not_judged(results: Sequence[CheckResult], survey: Survey) -> Iterator[str]:
+def not_judged(conclusion: Conclusion, survey: Survey) -> Iterator[str]:
     """Yield what was not judged for want of a model, and which to deploy, those first that most depends on."""
+    results = conclusion.results
     lost = [result for result in results if result.is_for(ReasonKind.TARGET_LOST)]
     if lost:
         yield f"{len(lost)} rows are not judged: {lost[0].message}"
@@ -145,38 +164,37 @@ def not_judged(results: Sequence[CheckResult], survey: Survey) -> Iterator[str]:
     idle = [result for result in results if result.is_for(ReasonKind.NOTHING_OVER_HTTP)]
     if idle:
         yield f"{len(idle)} rows over HTTP do not apply: {idle[0].message}. The verdict is that of gRPC."
-    waiting: dict[str, list[CheckResult]] = {}
-    for result in results:
-        if result.reason and result.reason.kind is ReasonKind.NO_MODEL and result.reason.subject not in survey.roles:
-            waiting.setdefault(result.reason.subject, []).append(result)
-    if not waiting:
+    if not conclusion.is_narrowed:
+        yield from _deployments(conclusion.coverage)
+        yield from _optional_roles(results, conclusion.coverage)
+
+
+def _optional_roles(results: Sequence[CheckResult], coverage: Coverage) -> Iterator[str]:
+    """Yield the roles that no model fills, and without which nothing is missing."""
+    needed = {one.role for one in coverage.deployments}
+    waiting = [r.reason.subject for r in results if r.reason and r.reason.kind is ReasonKind.NO_MODEL]
+    if optional := [role for role in waiting if role not in needed]:
+        yield f"{len(optional)} rows have no model for a role that is optional: {', '.join(dict.fromkeys(optional))}."
+
+
+def _deployments(coverage: Coverage) -> Iterator[str]:
+    """Yield which models to deploy, fewest first, each with the MUSTs that it adds; nothing where none is missing."""
+    needed = [one for one in coverage.deployments if one.musts]
+    others = [one.role for one in coverage.deployments if not one.musts]
+    if not coverage.deployments:
         return
-    judged = _judged_musts(results)
-    needed = dict(_fewest({role: _musts(found) - judged for role, found in waiting.items()}))
-    count, unjudged = sum(map(len, waiting.values())), sum(map(len, needed.values()))
-    yield f"{count} rows had no model to run on; {unjudged or 'no'} MUSTs were therefore not judged."
+    count = sum(len(one.musts) for one in needed)
+    consequence = f"; {count} MUSTs were not judged for it" if count else "; every MUST was judged all the same"
+    yield f"{coverage.waiting} rows had no model to run on{consequence}."
     yield "Deploy these roles to judge them (`oip-conformance models export` writes them for several servers):"
-    for role, found in needed.items():
-        yield f"      {role:28}{_shortened(sorted(found))}"
-    others = [role for role in waiting if role not in needed]
+    yield from (f"      {one.role:28}{_shortened(one.musts)}" for one in needed)
     if others:
         yield f"      {'and ' if needed else ''}for more rows: {', '.join(others)}"
 
 
-def _fewest(musts: Mapping[str, set[str]]) -> Iterator[tuple[str, set[str]]]:
-    """Yield few roles with which every MUST is judged, each with those that it adds: the one that adds most first."""
-    left = set().union(*musts.values())
-    while left:
-        role = max(musts, key=lambda name: len(musts[name] & left))
-        yield role, musts[role] & left
-        left -= musts[role]
-
-
 def verdict_line(
-    verdict: Verdict,
+    conclusion: Conclusion,
     name: str,
-    results: Sequence[CheckResult],
-    found: Gate | None = None,
     offered: Collection[str] = (),
     asked: Collection[str] = (),
     party: Party = Party.SERVER,
@@ -184,20 +202,19 @@ def verdict_line(
     """Return the last line of a run; under a baseline it says whether the gate lets it through.
 
     Args:
-        verdict: of the run.
+        conclusion: of the run.
         name: of who was judged, or the URL.
-        results: of every row that was run.
-        found: what a baseline found; None without one.
         offered: the extensions that are judged, or the protocol alone.
         asked: the extensions that the user asked for; empty where none were named.
         party: who was judged.
     """
-    why = f": {safe('; '.join(verdict.why), LONGEST_WHY)}" if verdict.why else ""
-    if not results:
-        return f"{verdict.verdict}{why}"
+    verdict, found = conclusion.verdict, conclusion.gate
+    why = safe("; ".join(verdict.why), LONGEST_WHY)
+    if not conclusion.results:
+        return f"{verdict.verdict}: {why}" if why else verdict.verdict
     scope = " in the protocol beneath the extensions" if set(offered) == {PROTOCOL} else ""
-    musts = tally("MUST", of_requirements(results, party), offered, asked, party)
-    line = f"{safe(name)} is {verdict.words}{scope}{why} ({musts.sentence})"
+    said = f"{sentence(safe(name), verdict.verdict, verdict.interoperable)}{scope}"
+    line = f"{said}{_because(conclusion, why, _musts(conclusion, offered, asked, party))}"
     if found is None:
         return line
     counts = {"new": found.new, "fixed": found.fixed, "stale": found.stale}
@@ -205,19 +222,19 @@ def verdict_line(
     return f"{line}; gate {'passed' if found.is_passed else f'not passed: {differences}'}"
 
 
-def _judged_musts(results: Sequence[CheckResult]) -> set[str]:
-    judged = [entry for entry in of_requirements(results) if entry["verdict"] in JUDGED]
-    return {entry["id"] for entry in judged if entry["level"] == "MUST"}
+def _because(conclusion: Conclusion, why: str, musts: Tally) -> str:
+    """Return what stands behind the verdict in the last line: why, and how much was met."""
+    if conclusion.verdict.verdict == NARROWED:
+        return f", {why}"
+    if conclusion.verdict.verdict == PARTIAL:
+        return f": {musts.met} of {musts.applying} MUSTs met, none failed, {conclusion.coverage.brief}{musts.rest}"
+    return f"{f': {why}' if why else ''} ({musts.sentence})"
 
 
-def _musts(results: Iterable[CheckResult]) -> set[str]:
-    """Return the MUSTs that results answer for."""
-    return {
-        requirement
-        for result in results
-        for requirement in result.requirements
-        if ledger.requirement(requirement).level == "MUST"
-    }
+def _musts(conclusion: Conclusion, offered: Collection[str], asked: Collection[str], party: Party) -> Tally:
+    """Count the MUSTs; the arguments are those of `verdict_line`."""
+    requirements = of_requirements(conclusion.results, party, conclusion.coverage.gaps)
+    return tally("MUST", requirements, offered, asked, party)
 
 
 def _shortened(names: Sequence[str]) -> str:

@@ -20,12 +20,13 @@ from conformance.report.findings import Entry, Group, Observation, brief, by, gr
 from conformance.report.party_words import PartyWords, party_of, words_of
 from conformance.report.robustness import Robustness
 from conformance.terms import ledger
+from conformance.terms.coverage import WHY, Why
 from conformance.terms.documents import Sentence
 from conformance.terms.ledger import Party
 from conformance.terms.outcome import CONFORMANT, INTEROPERABLE, WORDS, Outcome
-from conformance.terms.tally import Tally, absence, counted, of_report
+from conformance.terms.tally import NOT_JUDGED, Tally, absence, counted, of_report
 from conformance.terms.text import safe
-from conformance.terms.verdict import in_words
+from conformance.terms.verdict import in_words, sentence
 
 Report = Mapping[str, Any]
 
@@ -84,10 +85,11 @@ class Requirement:
     """A requirement, what was found, and by which checks.
 
     Attributes:
-        verdict: an outcome, or `not run`.
+        verdict: an outcome, or `not run`, or `not judged` where it applies all the same.
         page: where it is explained; empty where this version does not know it.
         counts: whether it counts in this run, which may have been over HTTP or gRPC alone.
         reasons: why it was not judged, where it was not.
+        needs: the roles whose models would judge what of it was not judged.
     """
 
     id: str
@@ -103,6 +105,7 @@ class Requirement:
     checks: list[Rows]
     reasons: list[str]
     counts: bool
+    needs: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +140,7 @@ class View:
 
     @property
     def verdict(self) -> str:
-        """`conformant`, `nonconformant` or `incomplete`."""
+        """`conformant`, `partial`, `nonconformant`, `incomplete` or `narrowed`."""
         return str(self.report["verdict"])
 
     @property
@@ -146,9 +149,19 @@ class View:
         return in_words(self.verdict, self.report["interoperable"])
 
     @property
+    def coverage(self) -> Mapping[str, Any]:
+        """What about MUSTs was not judged; empty where nothing is missing."""
+        found: Mapping[str, Any] = self.report.get("coverage", {})
+        return found
+
+    @property
     def standing(self) -> str:
-        """One word for a badge: `conformant`, `interoperable`, `nonconformant` or `incomplete`."""
+        """One word for a badge: the verdict, or `interoperable` of who is that and not conformant."""
         return INTEROPERABLE if self.report["interoperable"] and self.verdict != CONFORMANT else self.verdict
+
+    def sentence(self, name: str) -> str:
+        """Return who is what; the name is the title, as a page has it."""
+        return sentence(name, self.verdict, self.report["interoperable"])
 
     @property
     def is_of_client(self) -> bool:
@@ -260,9 +273,14 @@ def _requirements(report: Report) -> list[Requirement]:
     found = []
     for entry in report["requirements"]:
         own = rows.get(entry["id"], [])
-        verdict = entry["verdict"] if own or report["footer"]["complete"] else NOT_RUN
-        found.append(_requirement(entry, own, verdict, counts=entry["id"] in counting))
+        is_run = own or report["footer"]["complete"]
+        found.append(_requirement(entry, own, _came_to(entry) if is_run else NOT_RUN, counts=entry["id"] in counting))
     return found
+
+
+def _came_to(entry: Entry) -> str:
+    is_unjudged = entry["verdict"] == Outcome.NOT_APPLICABLE and "unjudged" in entry
+    return NOT_JUDGED if is_unjudged else str(entry["verdict"])
 
 
 def _requirement(entry: Entry, rows: Sequence[Entry], verdict: str, *, counts: bool) -> Requirement:
@@ -270,6 +288,8 @@ def _requirement(entry: Entry, rows: Sequence[Entry], verdict: str, *, counts: b
     own = by(rows, lambda row: row["check"])
     checks = [Rows(found[0]["check"], found[0]["claim"], _by_outcome(found)) for found in own]
     is_open = entry["verdict"] in (Outcome.NOT_APPLICABLE, Outcome.BLOCKED, Outcome.ERROR)
+    gap = entry.get("unjudged", {"why": [], "needs": []})
+    reasons = [*(brief(row) for row in rows if row["message"]), *(WHY[Why(why)] for why in gap["why"] if not rows)]
     return Requirement(
         entry["id"],
         entry["level"],
@@ -282,8 +302,9 @@ def _requirement(entry: Entry, rows: Sequence[Entry], verdict: str, *, counts: b
         known.note if known else "",
         known.link if known else "",
         checks,
-        list(dict.fromkeys(brief(row) for row in rows if row["message"])) if is_open else [],
+        list(dict.fromkeys(reasons)) if is_open else [],
         counts,
+        gap["needs"],
     )
 
 

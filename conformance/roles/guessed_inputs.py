@@ -23,11 +23,19 @@ Shape = tuple[int, ...]
 
 
 class GivenTensor(NamedTuple):
-    """An input that a user gives: the elements are flat; the datatype is empty where the metadata say it."""
+    """An input that a user gives: the elements are flat; the datatype is empty where the metadata say it.
+
+    `data` are those of one tensor, or of several, each a list: other inputs that the model takes.
+    """
 
     shape: Sequence[int]
     data: Sequence[Any]
     datatype: str = ""
+
+    @property
+    def samples(self) -> Sequence[Sequence[Any]]:
+        """The elements of each tensor."""
+        return self.data if self.data and isinstance(self.data[0], list) else [self.data]
 
 
 Given = Mapping[str, GivenTensor]  # tensor -> what is sent
@@ -131,7 +139,7 @@ def guesses(specs: Sequence[TensorSpec], given: Given) -> Iterator[tuple[Tensor,
     Raises:
         GivenInputError: what is given is no tensor of the model.
     """
-    fixed = _given_tensors(specs, given)
+    fixed = given_tensors(specs, given)
     if fixed:
         yield tuple(fixed[spec.name] for spec in specs if spec.name in fixed)
     seen: set[tuple[object, ...]] = set()
@@ -154,13 +162,18 @@ def _tensor(spec: TensorSpec, shape: Shape, values: _Values, n: int) -> Tensor:
     return Tensor.of(spec.name, spec.datatype, array, shape)
 
 
-def _given_tensors(specs: Sequence[TensorSpec], given: Given) -> dict[str, Tensor]:
+def given_tensors(specs: Sequence[TensorSpec], given: Given, place: int = 0) -> dict[str, Tensor]:
+    """Return the tensors that a user gives, those at a place among several samples; names -> tensors.
+
+    Raises:
+        GivenInputError: what is given is no tensor of the model.
+    """
     datatypes = {spec.name: spec.datatype for spec in specs}
-    return {name: _given_tensor(name, datatypes, entry) for name, entry in given.items()}
+    return {name: _given_tensor(name, datatypes, entry, place) for name, entry in given.items()}
 
 
-def _given_tensor(name: str, datatypes: Mapping[str, str], entry: GivenTensor) -> Tensor:
-    shape, data, datatype = entry
+def _given_tensor(name: str, datatypes: Mapping[str, str], entry: GivenTensor, place: int) -> Tensor:
+    shape, data, datatype = entry.shape, entry.samples[place % len(entry.samples)], entry.datatype
     if name not in datatypes:
         raise GivenInputError(f"inputs.{name}: the model has no such input, but {', '.join(datatypes)}")
     if datatype not in ("", datatypes[name]):

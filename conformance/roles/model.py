@@ -11,7 +11,7 @@ from urllib.parse import quote
 import numpy as np
 
 from conformance.roles.compute import COMPUTE
-from conformance.roles.roles import Role, TensorSpec
+from conformance.roles.roles import BINARY_ONLY, Role, TensorSpec
 from conformance.roles.sample_values import ramp, sample_shape, sample_tensor
 from conformance.wire.request import (
     ABSENT,
@@ -88,12 +88,12 @@ class Model:
 
     @property
     def sends(self) -> tuple[str, ...]:
-        """The inputs that have to travel as binary data, for want of a JSON form."""
-        return () if self.role.is_json_capable else tuple(spec.name for spec in self.role.inputs)
+        """The inputs that a plain request has to send as binary data: none, since rows know the datatypes of a role."""
+        return ()
 
     @property
     def kept_binary(self) -> tuple[str, ...]:
-        """The outputs that every request lists as binary data, because it would not be answered otherwise."""
+        """The outputs that a plain request has to ask for as binary data; see `sends`."""
         return ()
 
     def listed(self) -> list[Output] | None:
@@ -115,6 +115,16 @@ class Model:
             for tensor in self.sample()
         ]
 
+    @property
+    def plain_send(self) -> Form:
+        """How inputs travel in a plain request: as JSON where that carries them."""
+        return "json" if not any(spec.datatype in BINARY_ONLY for spec in self.role.inputs) else "binary"
+
+    @property
+    def plain_want(self) -> Form | None:
+        """How a plain request wants its outputs: it does not say so where JSON carries them."""
+        return None if not any(spec.datatype in BINARY_ONLY for spec in self.role.outputs) else "binary"
+
     def salted(self, length: int, salt: int) -> list[Tensor]:
         """Return inputs of so many elements, or items for a batching model; other ones for each salt."""
         return [
@@ -126,7 +136,7 @@ class Model:
         return self.role.labels.get(output, ())
 
     def own_shape(self, place: int, *, is_raw: bool = False) -> tuple[int, ...]:
-        """Return the shape of an input as samples have it; of a raw request, which is a batch of one, as that has it."""
+        """Return the shape of an input as samples have it, or as a raw request does, which is a batch of one."""
         return sample_shape(self.role.inputs[place].shape, (1 if is_raw else 2) if self.role.batching else None)
 
     def shape_of_count(self, place: int, count: int) -> tuple[int, ...]:

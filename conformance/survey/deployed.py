@@ -22,9 +22,11 @@ from conformance.roles.model import Model
 from conformance.roles.roles import BINARY_ONLY, Role, TensorSpec
 from conformance.survey.control import Control, DeclinedError
 from conformance.terms.fit import SCORES
-from conformance.wire.request import ABSENT, InferRequest, Output
+from conformance.wire.request import ABSENT, Form, InferRequest, Output
 from conformance.wire.tensor import Tensor, decode, first_difference
 
+# What a user has to say of a model's inputs: the elements alone, or the whole tensors, which no metadata list.
+DATA, TENSORS = "data", "tensors"
 FEW_ELEMENTS = 16  # a row that asks for no more does not care how many there are
 MAX_SCORES = 1_000_000  # in an output that is classified
 
@@ -38,10 +40,14 @@ class Deployed(Model):
         declared: name -> datatype of the outputs by the metadata; the outputs of the role are those that really come.
         binary_only: outputs that JSON does not carry.
         unsteady: outputs that differ between two equal requests.
-        trouble: why no plain request is answered; empty where one is.
+        trouble: why no plain request is answered, and what to do; empty where one is.
+        refusal: why no plain request is answered, alone.
+        missing: what a user has to say of its inputs; empty where nothing, or where that is no help.
         json_trouble: why none is answered in JSON, though binary data are; empty where one is.
+        samples: inputs that a user gives, where there are several of them.
         varies: it takes other inputs of the same shapes, and answers some of them otherwise.
         takes_counts: it takes inputs of another size along the first variable dimension.
+        by_place: it takes its inputs in the order of the request, whatever their names, in plain requests.
         control: answers for it; None where nobody is asked.
     """
 
@@ -50,15 +56,19 @@ class Deployed(Model):
     binary_only: tuple[str, ...] = ()
     unsteady: tuple[str, ...] = ()
     trouble: str = ""
+    refusal: str = ""
+    missing: str = ""
     json_trouble: str = ""
+    samples: tuple[tuple[Tensor, ...], ...] = ()
     varies: bool = False
     takes_counts: bool = False
+    by_place: bool = False
     control: Control | None = field(default=None, compare=False, repr=False)
 
     # --- inputs ---
 
     def sample(self, batch: int = 2) -> tuple[Tensor, ...]:
-        """Return inputs that the model takes, others for each salt; `batch` is that of a role, and of no meaning here."""
+        """Return inputs that the model takes, others for each salt; `batch` is for roles."""
         del batch
         return self.draw(self.salt)
 
@@ -69,7 +79,9 @@ class Deployed(Model):
 
     def draw(self, salt: int) -> tuple[Tensor, ...]:
         """Return inputs that the model takes; others for each salt where it takes others."""
-        return vary(self.tensors, salt) if self.varies else self.tensors
+        if not self.varies:
+            return self.tensors
+        return self.samples[salt % len(self.samples)] if self.samples else vary(self.tensors, salt)
 
     def salted(self, length: int, salt: int) -> list[Tensor]:
         """Return inputs of so many elements along their first variable dimension; few are as many as the model takes.
@@ -128,6 +140,16 @@ class Deployed(Model):
     def is_json_capable(self) -> bool:
         """Whether a plain request travels as JSON both ways."""
         return not self.json_trouble and not self.sends and not self.binary_only
+
+    @property
+    def plain_send(self) -> Form:
+        """How inputs travel in a plain request."""
+        return "binary" if self.sends else "json"
+
+    @property
+    def plain_want(self) -> Form | None:
+        """How a plain request wants its outputs."""
+        return "binary" if self.kept_binary else None
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -229,16 +251,18 @@ class Deployed(Model):
             "name": self.name,
             "inputs": [_plain_spec(spec) for spec in self.role.inputs],
             "outputs": [_plain_spec(spec) for spec in self.role.outputs],
-            "sent": [
-                {**_plain_spec(tensor), "bytes": b64encode(tensor.to_bytes()).decode()} for tensor in self.tensors
-            ],
+            "sent": _plain_tensors(self.tensors),
+            "samples": list(map(_plain_tensors, self.samples)),
             "declared": dict(self.declared),
             "binary_only": list(self.binary_only),
             "unsteady": list(self.unsteady),
             "trouble": self.trouble,
+            "refusal": self.refusal,
+            "missing": self.missing,
             "json_trouble": self.json_trouble,
             "varies": self.varies,
             "takes_counts": self.takes_counts,
+            "by_place": self.by_place,
         }
 
 
@@ -248,13 +272,17 @@ def of_dict(data: Mapping[str, Any]) -> Deployed:
         role_of(data["name"], map(_spec, data["inputs"]), map(_spec, data["outputs"])),
         data["name"],
         tensors=tuple(map(_tensor, data["sent"])),
+        samples=tuple(tuple(map(_tensor, sample)) for sample in data["samples"]),
         declared=data["declared"],
         binary_only=tuple(data["binary_only"]),
         unsteady=tuple(data["unsteady"]),
         trouble=data["trouble"],
+        refusal=data["refusal"],
+        missing=data["missing"],
         json_trouble=data["json_trouble"],
         varies=data["varies"],
         takes_counts=data["takes_counts"],
+        by_place=data["by_place"],
     )
 
 
@@ -265,6 +293,10 @@ def role_of(name: str, inputs: Any, outputs: Any) -> Role:
 
 def _plain_spec(spec: TensorSpec | Tensor) -> dict[str, Any]:
     return {"name": spec.name, "datatype": spec.datatype, "shape": list(spec.shape)}
+
+
+def _plain_tensors(tensors: Sequence[Tensor]) -> list[dict[str, Any]]:
+    return [{**_plain_spec(tensor), "bytes": b64encode(tensor.to_bytes()).decode()} for tensor in tensors]
 
 
 def _spec(data: Mapping[str, Any]) -> TensorSpec:

@@ -11,12 +11,21 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from conformance.roles.guessed_inputs import Given, GivenInputError, guesses, vary
+from conformance.roles.guessed_inputs import Given, GivenInputError, given_tensors, guesses
 from conformance.roles.roles import TensorSpec
-from conformance.survey import over_http as surveys
 from conformance.survey import over_grpc
+from conformance.survey import over_http as surveys
 from conformance.survey.control import as_tensor, differing
-from conformance.survey.deployed import Deployed, has_classes, is_json_capable, is_ordinary, raw_body, role_of
+from conformance.survey.deployed import (
+    DATA,
+    TENSORS,
+    Deployed,
+    has_classes,
+    is_json_capable,
+    is_ordinary,
+    raw_body,
+    role_of,
+)
 from conformance.survey.probe import Probe, compared
 from conformance.survey.progress import Progress, silent
 from conformance.survey.survey import Survey
@@ -33,6 +42,7 @@ from conformance.wire.grpc_answer import response
 from conformance.wire.grpc_request import grpc_call, infer_message
 from conformance.wire.json_text import parse
 from conformance.wire.request import InferRequest, Output
+from conformance.wire.tensor import Tensor
 
 VARIATIONS = 6  # plain requests, the first included, that show whether a model tells its inputs apart
 MOST_DIMENSIONS = 32  # of a tensor: more than arrays of some versions of numpy have
@@ -42,6 +52,14 @@ HOW_TO_GIVE = (
     "give inputs that it takes in the file of --target-config, a table [models.{model}.inputs.INPUT] for each,"
     " with {members}shape = [...] and data = [...]; `oip-conformance init` writes such a file"
 )
+
+
+class UnknownInputsError(SettingsError):
+    """Nobody knows what to send to a model, until a user says it; `refusal` is the message without the way out."""
+
+    def __init__(self, refusal: str, way_out: str = "") -> None:
+        super().__init__(f"{refusal}{way_out}")
+        self.refusal = refusal
 
 
 def take(
@@ -93,7 +111,8 @@ def _found(target: Target, name: str, given: Given, *, lenient: bool) -> Deploye
     except SettingsError as error:
         if not lenient:
             raise
-        return Deployed(role_of(name, (), ()), name, trouble=str(error))
+        refusal, missing = (error.refusal, TENSORS) if isinstance(error, UnknownInputsError) else (str(error), "")
+        return Deployed(role_of(name, (), ()), name, trouble=str(error), refusal=refusal, missing=missing)
 
 
 # --- one model ----------------------------------------------------------------------------------------------------
@@ -112,7 +131,7 @@ def find(target: Target, name: str, given: Given) -> Deployed:
         model, reply = _answering(target, _silenced(model), given)
     except GivenInputError as error:
         raise SettingsError(f"--target-config: models.{name}.{error}") from None
-    return model if reply is None else _varied(target, _observed(target, _with_outputs(model, reply), reply))
+    return model if reply is None else _varied(target, _observed(target, _with_outputs(model, reply), reply), given)
 
 
 def _signature(target: Target, name: str, given: Given) -> tuple[list[TensorSpec], list[TensorSpec]]:
@@ -123,11 +142,12 @@ def _signature(target: Target, name: str, given: Given) -> tuple[list[TensorSpec
         if own:
             return own, []
         said = reply.outcome() if not reply.succeeded else f"no metadata: {reply.body[:100].decode('utf-8', 'replace')}"
-        raise SettingsError(f"{target.settings.url} serves no model {safe(name, 100)}: {safe(said)}")
+        raise UnknownInputsError(f"{target.settings.url} serves no model {safe(name, 100)}: {safe(said)}")
     inputs = _specs(name, document.get("inputs")) or own
     if not inputs:
         how = HOW_TO_GIVE.format(model=safe(name, 100), members="datatype = ..., ")
-        raise SettingsError(f"the metadata of {safe(name, 100)} list no inputs, so nobody knows what to send: {how}")
+        refusal = f"the metadata of {safe(name, 100)} list no inputs"
+        raise UnknownInputsError(refusal, f", so nobody knows what to send: {how}")
     return inputs, _specs(name, document.get("outputs"))
 
 
@@ -190,8 +210,8 @@ def _answering(target: Target, model: Deployed, given: Given) -> tuple[Deployed,
         return found
     inputs = "the inputs that are given" if given else "inputs made from its metadata"
     how = HOW_TO_GIVE.format(model=model.name, members="")
-    trouble = f"{model.name} answers no plain request with {inputs}: {refusal}; {how}"
-    return replace(model, trouble=trouble), None
+    said = f"answers no plain request with {inputs}: {refusal}"
+    return replace(model, trouble=f"{model.name} {said}; {how}", refusal=said, missing=DATA), None
 
 
 def _taken(target: Target, model: Deployed, given: Given) -> tuple[tuple[Deployed, Reply] | None, str]:
@@ -261,10 +281,12 @@ def _observed(target: Target, model: Deployed, first: Reply) -> Deployed:
     return replace(model, unsteady=tuple(differing(first, again)) if again.succeeded else ())
 
 
-def _varied(target: Target, model: Deployed) -> Deployed:
-    """Return the model with what it makes of other inputs: whether it takes and tells them, and another number of them."""
+def _varied(target: Target, model: Deployed, given: Given) -> Deployed:
+    """Return the model with what it makes of other inputs, of another number of them, and of another order."""
     steady = [name for name in model.outputs if name not in model.unsteady]
-    others = [replace(model, tensors=vary(model.tensors, salt)) for salt in range(VARIATIONS)]
+    model = replace(model, samples=_samples(model, given))
+    varying = replace(model, varies=True)
+    others = [replace(model, tensors=varying.draw(salt)) for salt in range(VARIATIONS)]
     replies = [_ask(target, other.plain()) for other in others]
     tells = all(map(_answers, replies)) and any(differing(replies[0], reply, steady) for reply in replies[1:])
     longer = replace(model, takes_counts=True)
@@ -273,7 +295,9 @@ def _varied(target: Target, model: Deployed) -> Deployed:
     takes = [tensor.shape for tensor in sized] != shapes and _answers(
         _ask(target, replace(model, tensors=tuple(sized)).plain())
     )
-    return replace(model, varies=tells, takes_counts=takes)
+    moved = _ask(target, replace(others[1], tensors=others[1].tensors[::-1]).plain())
+    by_place = len(model.tensors) > 1 and bool(differing(replies[1], moved, steady))
+    return replace(model, varies=tells, takes_counts=takes, by_place=by_place)
 
 
 def _fits_json(full: Reply, name: str) -> bool:
@@ -282,7 +306,28 @@ def _fits_json(full: Reply, name: str) -> bool:
     return tensor is None or is_json_capable(tensor.datatype, tensor.array)
 
 
+def _samples(model: Deployed, given: Given) -> tuple[tuple[Tensor, ...], ...]:
+    """Return the inputs that a user gives, where there are several; what is not given is the same in each."""
+    count = max((len(entry.samples) for entry in given.values()), default=1)
+    specs = model.role.inputs
+    rows = (given_tensors(specs, given, place) for place in range(count if count > 1 else 0))
+    return tuple(tuple(row.get(tensor.name, tensor) for tensor in model.tensors) for row in rows)
+
+
 # --- what is offered ----------------------------------------------------------------------------------------------
+
+
+def try_extensions(target: Target, name: str) -> Survey:
+    """Return what works on one model that answers plain requests, whatever the server lists.
+
+    Raises:
+        TargetLost: nobody answers.
+        SettingsError: there is no such model, or nothing can be asked of it.
+    """
+    alone, model = Survey(), find(target, name, {})
+    for extension in OVER_HTTP:
+        surveys.decide(alone, extension, (), _probe(target, extension, [model]))
+    return alone
 
 
 def _probe(target: Target, extension: str, models: Sequence[Deployed]) -> Iterator[Probe]:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from conformance.roles import roles
+from conformance.roles.guessed_inputs import Given, GivenTensor
 from conformance.roles.placement import Placement
 from conformance.terms.text import safe
 
 BARE = re.compile(r"[A-Za-z0-9_-]+")  # a key of TOML that needs no quotes
-SAMPLE = {"BYTES": '["text"]', "BOOL": "[true]"}
+FILL_IN = "Fill in each ... with what it takes, and take the # off:"
+UNKNOWN = {"datatype": '"..."', "shape": "[...]", "data": "[...]  # row by row"}
 
 
 def roles_table(found: Mapping[str, Placement]) -> str:
@@ -35,22 +37,47 @@ def models_tables(models: Mapping[str, Mapping[str, Any]]) -> str:
     return title + "\n".join(_model(name, model) for name, model in models.items())
 
 
+def inputs_tables(models: Mapping[str, Given]) -> str:
+    """Return a table for each input that is given for a model."""
+    return "".join(_input(name, place, tensor) for name, given in models.items() for place, tensor in given.items())
+
+
+def _input(model: str, name: str, tensor: GivenTensor) -> str:
+    members = {
+        **({"datatype": quoted(tensor.datatype)} if tensor.datatype else {}),
+        "shape": str(list(tensor.shape)),
+        "data": f"[{', '.join(_element(element) for element in tensor.data)}]",
+    }
+    lines = [f"{member} = {value}" for member, value in members.items()]
+    return "\n".join(["", f"[models.{_key(model)}.inputs.{_key(name)}]", *lines, ""])
+
+
+def _element(element: object) -> str:
+    """Return an element in TOML, whose numbers and booleans are those of JSON."""
+    return quoted(element) if isinstance(element, str) else json.dumps(element)
+
+
 def _model(name: str, model: Mapping[str, Any]) -> str:
     table = f"models.{_key(name)}"
     signature = f"{_tensors(model['inputs'])} -> {_tensors(model['outputs'])}" if model["inputs"] else "unknown tensors"
     if not model["trouble"]:
         return f"[{table}]  # {signature}; takes inputs made from its metadata\n"
-    listed = model["inputs"] or [{"name": "INPUT", "datatype": "FP32", "shape": [1]}]
-    lines = [f"# {safe(model['trouble'], 400)}", f"[{table}]  # {signature}"]
-    for tensor in listed:
-        shape = [max(size, 1) for size in tensor["shape"]]
-        lines += [
-            f"# [{table}.inputs.{_key(tensor['name'])}]",
-            f"# datatype = {quoted(tensor['datatype'])}",
-            f"# shape = {shape}",
-            f"# data = {SAMPLE.get(tensor['datatype'], '[1]')}  # every element, flat",
-        ]
-    return "\n".join(lines) + "\n"
+    refusal = f"# {safe(model['refusal'], 400)}"
+    if not model["missing"]:  # nothing that a user could say would help, and the table would end the whole run
+        return f"# [{table}]\n{refusal}\n"
+    return "\n".join([f"[{table}]  # {signature}", refusal, f"# {FILL_IN}", *_missing(table, model)]) + "\n"
+
+
+def _missing(table: str, model: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the lines that only a user knows: of each input that the metadata list its elements, else all of one."""
+    for tensor in model["inputs"]:
+        sizes = ", ".join("..." if size < 0 else str(size) for size in tensor["shape"])
+        yield f"# [{table}.inputs.{_key(tensor['name'])}]"
+        yield f"# shape = [{sizes}]"
+        yield f"# data = [...]  # {tensor['datatype']}, row by row"
+    if not model["inputs"]:
+        yield f"# [{table}.inputs.NAME]"
+        yield from (f"# {member} = {value}" for member, value in UNKNOWN.items())
 
 
 def _tensors(tensors: Sequence[Mapping[str, Any]]) -> str:

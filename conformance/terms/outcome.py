@@ -21,8 +21,13 @@ class Outcome(StrEnum):
     FIXED = "fixed"
 
 
-# What `--conformance-gate` takes: which of the two decides the exit status.
-GATES = (CONFORMANT, INTEROPERABLE) = ("conformant", "interoperable")
+# The verdicts of a run; `verdict` has the rules.
+VERDICTS = (CONFORMANT, PARTIAL, NONCONFORMANT, INCOMPLETE, NARROWED) = (
+    *("conformant", "partial", "nonconformant", "incomplete", "narrowed"),
+)
+INTEROPERABLE = "interoperable"
+# What `--conformance-gate` takes: which of the two decides the exit status; without it, whether something fails.
+GATES = (CONFORMANT, INTEROPERABLE)
 
 # What an unmet requirement of each level comes to.
 UNMET = {

@@ -13,7 +13,19 @@ from conformance.terms.outcome import Outcome
 
 Entry = Mapping[str, Any]
 
+IN_DOUBT, NOT_JUDGED, NOT_APPLICABLE = "in doubt", "not judged", "not applicable"
 ABSENT: Mapping[Party, str] = {Party.SERVER: "not offered", Party.CLIENT: "not used"}
+# What the words say of a requirement.
+MEANINGS: Mapping[str, str] = {
+    IN_DOUBT: "a row of the requirement was blocked or in error, so that nothing can be said of it",
+    NOT_JUDGED: "the requirement applies, and no row of it was judged: for want of a model, by the profile, or because "
+    "it was not run",
+    ABSENT[
+        Party.SERVER
+    ]: "the requirement is of an extension that the server does not offer, and is not held against it",
+    ABSENT[Party.CLIENT]: "the requirement is of an extension that the client does not use, and is not held against it",
+    NOT_APPLICABLE: "every row of the requirement found that it has nothing to say of this server",
+}
 MET = (Outcome.PASS, Outcome.FIXED, Outcome.OBSERVED)
 NOT_MET = (Outcome.FAIL, Outcome.KNOWN_FAILURE, Outcome.ADVISORY)
 
@@ -26,9 +38,10 @@ class Tally:
         level: of them all.
         met: judged and met; `failed`: judged and not met.
         stuck: blocked or in error.
-        unseen: the extension is offered, and nothing was there to judge them on.
+        unseen: they apply, and were not judged: for want of a model, by the profile, or because they were not run.
         not_offered: the extension is not offered, or not used by a client, so that they do not apply.
         absent: how that is said.
+        beside: the extension is offered, and they do not apply all the same: no row has anything to say of this target.
     """
 
     level: str
@@ -38,6 +51,7 @@ class Tally:
     unseen: int
     not_offered: int
     absent: str = "not offered"
+    beside: int = 0
 
     @property
     def applying(self) -> int:
@@ -56,9 +70,20 @@ class Tally:
 
     @property
     def _rest(self) -> str:
-        others = ((self.failed, "not met"), (self.stuck, "in doubt"), (self.unseen, "not judged"))
-        absent = f"; {self.not_offered} {self.absent}" if self.not_offered else ""
-        return "".join(f", {count} {what}" for count, what in others if count) + absent
+        others = ((self.failed, "not met"), (self.stuck, IN_DOUBT), (self.unseen, NOT_JUDGED))
+        return "".join(f", {count} {what}" for count, what in others if count) + self.rest
+
+    @property
+    def words(self) -> list[str]:
+        """Those of `MEANINGS` that its sentence uses."""
+        counts = ((self.stuck, IN_DOUBT), (self.unseen, NOT_JUDGED), (self.not_offered, self.absent))
+        return [word for count, word in (*counts, (self.beside, NOT_APPLICABLE)) if count]
+
+    @property
+    def rest(self) -> str:
+        """What became of those that do not apply, behind a semicolon; empty where all apply."""
+        others = ((self.not_offered, self.absent), (self.beside, NOT_APPLICABLE))
+        return "".join(f"; {count} {what}" for count, what in others if count)
 
 
 def tally(
@@ -78,12 +103,13 @@ def tally(
         party: who is judged.
     """
     entries = [entry for entry in counted(requirements, asked) if entry["level"] == level]
-    applying = [entry for entry in entries if is_judged(entry) or entry["extension"] in (PROTOCOL, *offered)]
-    verdicts = Counter(entry["verdict"] for entry in applying)
+    found = [entry for entry in entries if is_judged(entry) or entry["extension"] in (PROTOCOL, *offered)]
+    verdicts = Counter(entry["verdict"] for entry in found)
     met, failed = (sum(verdicts[outcome] for outcome in outcomes) for outcomes in (MET, NOT_MET))
-    unseen = verdicts[Outcome.NOT_APPLICABLE]
-    stuck = len(applying) - met - failed - unseen
-    return Tally(level, met, failed, stuck, unseen, len(entries) - len(applying), ABSENT[party])
+    unseen = sum(not is_judged(entry) and "unjudged" in entry for entry in found)
+    beside = verdicts[Outcome.NOT_APPLICABLE] - unseen
+    stuck = verdicts.total() - met - failed - unseen - beside
+    return Tally(level, met, failed, stuck, unseen, len(entries) - len(found), ABSENT[party], beside)
 
 
 def by_concern(

@@ -1,8 +1,10 @@
 """The verdict of a run: computed from the results, by rules that anybody can apply again.
 
 conformant      every MUST that applies was judged and met
+partial         nothing failed, and something that applies was not judged: for want of a model, or by the profile
 nonconformant   a MUST is not met (or a SHOULD, when strict), though the target was lost then, or not all was run
-incomplete      it cannot be said: target lost, nothing offered, something blocked or in error, or not all was run
+incomplete      it cannot be said: target lost, nothing offered, something blocked or in error, or the run was cut short
+narrowed        the user asked for some rows alone, and none of them failed
 
 Interoperable is who meets every MUST of exchange and transport: the same rules, applied to the rows of these alone.
 """
@@ -12,17 +14,29 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 from conformance.terms import ledger
+from conformance.terms.coverage import WHOLE, Coverage, Gap
 from conformance.terms.extensions import EXTENSIONS, PROTOCOL
-from conformance.terms.outcome import CONFORMANT, UNMET, Outcome, ReasonKind
+from conformance.terms.outcome import (
+    CONFORMANT,
+    INCOMPLETE,
+    NARROWED,
+    NONCONFORMANT,
+    PARTIAL,
+    UNMET,
+    Outcome,
+    ReasonKind,
+)
 from conformance.terms.result import CheckResult
 
 Missing = Mapping[str, Collection[str]]
 
-EXIT_STATUS = {"conformant": 0, "nonconformant": 1, "incomplete": 6}
+# A narrowed run has the status that pytest chooses.
+EXIT_STATUS = {CONFORMANT: 0, PARTIAL: 0, NONCONFORMANT: 1, INCOMPLETE: 6}
 # The concerns of the requirements that an interoperable server meets.
 OF_INTEROPERABILITY = (ledger.Concern.EXCHANGE, ledger.Concern.TRANSPORT)
 
@@ -44,7 +58,7 @@ class Verdict:
     """What a run says about its target.
 
     Attributes:
-        verdict: `conformant`, `nonconformant` or `incomplete`.
+        verdict: `conformant`, `partial`, `nonconformant`, `incomplete` or `narrowed`.
         why: one line for each reason; empty when conformant.
         interoperable: whether every MUST of exchange and transport is met; None where that cannot be said.
     """
@@ -58,21 +72,36 @@ class Verdict:
         """The verdict as a sentence has it: see `in_words`."""
         return in_words(self.verdict, self.interoperable)
 
-    def exit_status(self, gate: str = CONFORMANT) -> int:
-        """Return the exit status of the contract, as this gate takes it."""
-        return EXIT_STATUS[self.verdict if gate == CONFORMANT else _AS_VERDICT[self.interoperable]]
+    def exit_status(self, gate: str | None = None) -> int:
+        """Return the exit status of the contract, as a gate takes it; without one it is enough that nothing fails."""
+        if gate is None:
+            return EXIT_STATUS.get(self.verdict, 0)
+        if gate == CONFORMANT:
+            return EXIT_STATUS[INCOMPLETE if self.verdict in (PARTIAL, NARROWED) else self.verdict]
+        return EXIT_STATUS[_AS_VERDICT[self.interoperable]]
 
 
 def in_words(verdict: str, interoperable: bool | None) -> str:
     """Return a verdict as a sentence has it: who is not conformant may be interoperable."""
-    return f"{verdict} but interoperable" if interoperable and verdict != "conformant" else verdict
+    return f"{verdict} but interoperable" if interoperable and verdict != CONFORMANT else verdict
 
 
-_AS_VERDICT: Mapping[bool | None, str] = {True: "conformant", False: "nonconformant", None: "incomplete"}
+def sentence(name: str, verdict: str, interoperable: bool | None) -> str:
+    """Return who is what, without a full stop."""
+    return f"{name}: narrowed run" if verdict == NARROWED else f"{name} is {in_words(verdict, interoperable)}"
+
+
+_AS_VERDICT: Mapping[bool | None, str] = {True: CONFORMANT, False: NONCONFORMANT, None: INCOMPLETE}
 
 
 def conclude(
-    results: Sequence[CheckResult], missing: Collection[str] = (), lost: str | None = None, stopped: str = ""
+    results: Sequence[CheckResult],
+    missing: Collection[str] = (),
+    lost: str | None = None,
+    stopped: str = "",
+    *,
+    coverage: Coverage = WHOLE,
+    is_narrowed: bool = False,
 ) -> Verdict:
     """Return the verdict of a run, and whether its target is interoperable.
 
@@ -81,11 +110,18 @@ def conclude(
         missing: labels of the rows that should have been run and were not.
         lost: why the target can no longer be reached, or None.
         stopped: why the run was ended, where it was.
+        coverage: what of the run was not judged.
+        is_narrowed: the missing rows are those that the user did not ask for.
     """
-    found = _concluded(results, missing, lost, stopped)
-    own = _concluded([result for result in results if bears_on_interoperability(result)], missing, lost, stopped)
+
+    def concluded(own: Sequence[CheckResult], own_coverage: Coverage) -> Verdict:
+        return _concluded(own, missing, lost, stopped, own_coverage, is_narrowed=is_narrowed)
+
+    found = concluded(results, coverage)
+    bearing = [result for result in results if bears_on_interoperability(result)]
+    own = concluded(bearing, coverage.limited(lambda entry: entry.concern in OF_INTEROPERABILITY))
     words = {word: value for value, word in _AS_VERDICT.items()}
-    return replace(found, interoperable=words[own.verdict])
+    return replace(found, interoperable=words.get(own.verdict))
 
 
 def bears_on_interoperability(result: CheckResult) -> bool:
@@ -94,19 +130,31 @@ def bears_on_interoperability(result: CheckResult) -> bool:
     return any(ledger.requirement(name).concern in OF_INTEROPERABILITY for name in named)
 
 
-def _concluded(results: Sequence[CheckResult], missing: Collection[str], lost: str | None, stopped: str) -> Verdict:
+def _concluded(
+    results: Sequence[CheckResult],
+    missing: Collection[str],
+    lost: str | None,
+    stopped: str,
+    coverage: Coverage,
+    *,
+    is_narrowed: bool,
+) -> Verdict:
     counts = Counter(result.outcome for result in results)
     judged = counts.total() - counts[Outcome.NOT_APPLICABLE]
     cut_short = [_gone(results, lost)] if lost else [_not_run(missing, stopped)] if missing else []
     failures = _failures(counts)
-    if failures:  # what was not run cannot mend it
-        return Verdict("nonconformant", [*failures, *cut_short])
-    if cut_short:
-        return Verdict("incomplete", cut_short)
-    if not judged:
-        return Verdict("incomplete", ["nothing could be judged"])
     stuck = [f"{_rows(counts[o])} {word}" for o, word in _STUCK.items() if counts[o]]
-    return Verdict("incomplete", stuck) if stuck else Verdict("conformant")
+    if failures:  # what was not run cannot mend it
+        return Verdict(NONCONFORMANT, [*failures, *cut_short])
+    if cut_short and is_narrowed and not (lost or stuck):
+        return Verdict(NARROWED, [f"{len(results)} of {_rows(len(results) + len(missing))}, none failed"])
+    if cut_short:
+        return Verdict(INCOMPLETE, [*(stuck if is_narrowed else ()), *cut_short])
+    if not judged:
+        return Verdict(INCOMPLETE, ["nothing could be judged"])
+    if stuck:
+        return Verdict(INCOMPLETE, stuck)
+    return Verdict(PARTIAL, coverage.reasons) if coverage.has_gap else Verdict(CONFORMANT)
 
 
 _STUCK = {Outcome.BLOCKED: "blocked", Outcome.ERROR: "in error"}
@@ -131,7 +179,12 @@ def _rows(count: int) -> str:
 
 
 def of_extensions(
-    results: Sequence[CheckResult], offered: Collection[str], missing: Missing = MappingProxyType({})
+    results: Sequence[CheckResult],
+    offered: Collection[str],
+    missing: Missing = MappingProxyType({}),
+    coverage: Coverage = WHOLE,
+    *,
+    is_narrowed: bool = False,
 ) -> dict[str, dict[str, Any]]:
     """Return for each extension, and for the protocol beneath them, whether it is offered, its verdict and its rows.
 
@@ -139,13 +192,18 @@ def of_extensions(
         results: of every row that was run.
         offered: the extensions that are judged.
         missing: labels of the rows that should have been run and were not, by extension.
+        coverage: what of the run was not judged.
+        is_narrowed: see `conclude`.
     """
     extensions: dict[str, dict[str, Any]] = {}
     for name in (PROTOCOL, *EXTENSIONS):
         own = of_extension(results, name)
         counts = Counter(str(result.outcome) for result in own)
         is_offered = name == PROTOCOL or name in offered
-        found = conclude(own, missing.get(name, ())) if is_offered else Verdict("not_applicable")
+        found = Verdict("not_applicable")
+        if is_offered:
+            gaps = coverage.limited(partial(_is_of, name))
+            found = _of_extension(own, missing.get(name, ()), gaps, is_narrowed=is_narrowed)
         extensions[name] = {
             "offered": is_offered,
             "verdict": found.verdict,
@@ -153,6 +211,20 @@ def of_extensions(
             "counts": dict(sorted(counts.items())),
         }
     return extensions
+
+
+def _is_of(extension: str, entry: ledger.Requirement) -> bool:
+    return entry.extension == extension
+
+
+def _of_extension(
+    own: Sequence[CheckResult], missing: Collection[str], coverage: Coverage, *, is_narrowed: bool
+) -> Verdict:
+    """Return the verdict of an extension: partial where it has no model at all, for others may have some."""
+    is_judged = any(result.outcome is not Outcome.NOT_APPLICABLE for result in own)
+    if not (is_judged or missing) and coverage.has_gap:
+        return Verdict(PARTIAL)
+    return conclude(own, missing, coverage=coverage, is_narrowed=is_narrowed)
 
 
 def of_extension(results: Sequence[CheckResult], name: str) -> list[CheckResult]:
@@ -171,10 +243,20 @@ def extensions_of(result: CheckResult) -> set[str]:
     return {ledger.requirement(name).extension for name in named}
 
 
-def of_requirements(results: Sequence[CheckResult], party: ledger.Party = ledger.Party.SERVER) -> list[dict[str, Any]]:
-    """Return every requirement of a party with its verdict: that of the worst row which says something about it."""
+def of_requirements(
+    results: Sequence[CheckResult],
+    party: ledger.Party = ledger.Party.SERVER,
+    gaps: Mapping[str, Gap] = MappingProxyType({}),
+) -> list[dict[str, Any]]:
+    """Return every requirement of a party with its verdict: that of the worst row which says something about it.
+
+    Args:
+        results: of every row that was run.
+        party: whose requirements.
+        gaps: what of them was not judged.
+    """
     rows = rows_of_requirements(results)
-    return [_requirement(entry, rows.get(entry.id, [])) for entry in ledger.of_party(party)]
+    return [_requirement(entry, rows.get(entry.id, []), gaps.get(entry.id)) for entry in ledger.of_party(party)]
 
 
 def rows_of_requirements(results: Sequence[CheckResult]) -> dict[str, list[CheckResult]]:
@@ -187,7 +269,7 @@ def rows_of_requirements(results: Sequence[CheckResult]) -> dict[str, list[Check
     return rows
 
 
-def _requirement(entry: ledger.Requirement, results: Sequence[CheckResult]) -> dict[str, Any]:
+def _requirement(entry: ledger.Requirement, results: Sequence[CheckResult], gap: Gap | None) -> dict[str, Any]:
     verdicts = [said for result in results if (said := says(result, entry)) is not None]
     if results and not verdicts:
         verdicts = [Outcome.BLOCKED]
@@ -200,6 +282,7 @@ def _requirement(entry: ledger.Requirement, results: Sequence[CheckResult]) -> d
         "extension": str(entry.extension),
         "verdict": str(max(verdicts, key=_WORST.index, default=Outcome.NOT_APPLICABLE)),
         "checks": list(dict.fromkeys(result.id for result in results)),
+        **({"unjudged": gap.to_dict()} if gap else {}),
         "url": entry.link,
     }
 

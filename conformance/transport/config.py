@@ -30,7 +30,7 @@ class TargetConfig:
         headers: each as "Name: value", with the value as it is sent; never part of a message.
         never: patterns of checks that are not run.
         roles: role -> placement; None: models are found by the roles' own names.
-        models: models that are judged by relations, with inputs for those that take none made from their metadata.
+        models: deployed models that are judged, with inputs for those that take none made from their metadata.
     """
 
     url: str | None = None
@@ -111,14 +111,31 @@ def read(entries: Mapping[str, Any], folder: Path) -> TargetConfig:
         roles={role: _placement(role, entry) for role, entry in entries["roles"].items()}
         if "roles" in entries
         else None,
-        models={
-            model: {
-                name: GivenTensor(tuple(tensor["shape"]), tensor["data"], tensor.get("datatype", ""))
-                for name, tensor in entry.get("inputs", {}).items()
-            }
-            for model, entry in entries.get("models", {}).items()
-        },
+        models=given_inputs(entries.get("models", {})),
     )
+
+
+def given_inputs(tables: Mapping[str, Any]) -> dict[str, Given]:
+    """Return the models of such tables, with the inputs that are given for them."""
+    return {
+        model: {
+            name: GivenTensor(tuple(tensor["shape"]), tensor["data"], tensor.get("datatype", ""))
+            for name, tensor in table.get("inputs", {}).items()
+        }
+        for model, table in tables.items()
+    }
+
+
+def tables_of(models: Mapping[str, Given]) -> dict[str, Any]:
+    """Return the tables of models, as `given_inputs` reads them."""
+    return {
+        model: {"inputs": {name: _table(tensor) for name, tensor in given.items()}} for model, given in models.items()
+    }
+
+
+def _table(tensor: GivenTensor) -> dict[str, Any]:
+    datatype = {"datatype": tensor.datatype} if tensor.datatype else {}
+    return {**datatype, "shape": list(tensor.shape), "data": list(tensor.data)}
 
 
 def _placement(role: str, entry: str | Mapping[str, Any]) -> Placement:

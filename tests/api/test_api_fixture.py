@@ -1,4 +1,4 @@
-"""The fixture `oip_report` as a server's own test suite uses it, and the examples of docs/python.md."""
+"""The fixture `oip_report` as a server's own test suite uses it, and the examples of README and docs/python.md."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import pytest
 
 from tests.support.servers import judge
 
-DOCS = Path(__file__).parents[2] / "docs"
+ROOT = Path(__file__).parents[2]
+ORDINARY = ROOT / "tests" / "support" / "particular_app.py"  # with one ordinary model, iris, and JSON alone
 
 # A server's own module: the bundled server with few models, and right or wrong.
 SERVER = """
@@ -36,17 +37,17 @@ def oip_target(request):
             yield app
 
 @pytest.fixture
-def oip_options():
-    return {"models": ["multi"]}
+def oip_models():
+    return ["multi"]
 
 def test_conformance(oip_report):
     assert oip_report.verdict == "conformant", oip_report
 """
 
 
-def examples() -> list[str]:
-    """Return the Python examples of the page."""
-    parts = (DOCS / "python.md").read_text(encoding="utf-8").split("```")[1::2]
+def examples(page: str = "docs/python.md") -> list[str]:
+    """Return the Python examples of a page."""
+    parts = (ROOT / page).read_text(encoding="utf-8").split("```")[1::2]
     return [part.partition("\n")[2] for part in parts if part.startswith("python\n")]
 
 
@@ -90,9 +91,29 @@ def test_the_example_of_a_script(project: Path) -> None:
     assert (project / "conformance.html").is_file()
 
 
-@pytest.mark.parametrize("index", [1, 2], ids=["fixture", "shared report"])
-def test_the_examples_of_a_test_suite(project: Path, index: int) -> None:
-    (project / "test_example.py").write_text(examples()[index])
+@pytest.mark.parametrize(("page", "index"), [("docs/python.md", 1), ("README.md", 0)])
+def test_the_example_of_the_fixture_is_for_an_app_of_one_ordinary_model(project: Path, page: str, index: int) -> None:
+    (project / "my_server.py").write_text(ORDINARY.read_text())
+    example = examples(page)[index]
+    (project / "test_example.py").write_text(example)
+    (project / "test_offered.py").write_text(example.replace('{"extensions": ["protocol"]}', "{}"))
+    (project / "test_no_model.py").write_text(example.replace('"iris"', '"nobody"'))
+    run = judge(project)
+    assert "1 passed" in run.stdout, run.stdout
+    assert "2 failed" in run.stdout, run.stdout
+    assert "offers none of the extensions" in run.stdout  # what judges nothing has not passed
+    assert "serves no model nobody" in run.stdout
+
+
+def test_the_example_of_a_shared_report(project: Path) -> None:
+    (project / "test_example.py").write_text(examples()[2])
     run = judge(project)
     assert run.returncode == 0, run.stdout
-    assert f"{index} passed" in run.stdout
+    assert "2 passed" in run.stdout
+
+
+def test_options_come_before_the_fixture_of_models(project: Path) -> None:
+    program = THREE_LINES.replace('return ["multi"]', 'return ["nobody"]')
+    program += '\n@pytest.fixture\ndef oip_options():\n    return {"models": ["multi"]}\n'
+    (project / "test_it.py").write_text(program)
+    assert "1 failed, 1 passed" in judge(project).stdout

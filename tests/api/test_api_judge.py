@@ -51,6 +51,7 @@ def broken() -> conformance.Report:
 def test_the_bundled_app_is_conformant() -> None:
     report = conformance.judge(bundled(), profile="quick")
     assert report.verdict == "conformant", str(report)
+    assert report.passed
     assert (report.why, report.failures) == ((), ())
     expect_valid(report.to_dict())
     assert report.to_dict()["footer"]["complete"]
@@ -74,6 +75,7 @@ def test_what_an_app_withstands_is_said_beside_the_verdict(monkeypatch: pytest.M
 
 def test_a_broken_app_is_nonconformant(broken: conformance.Report) -> None:
     assert broken.verdict == "nonconformant"
+    assert not broken.passed
     expect_valid(broken.to_dict())
     (failure,) = broken.failures
     assert (failure.requirement, failure.level) == ("BIN-ORDER-O", "MUST")
@@ -112,6 +114,7 @@ def test_a_copy_of_the_report_is_its_own(broken: conformance.Report) -> None:
 def test_an_app_that_offers_nothing_is_incomplete() -> None:
     report = conformance.judge(offering_nothing())
     assert report.verdict == "incomplete"
+    assert not report.passed
     assert "serves none of the suite's model roles" in str(report)
     assert not report.to_dict()["footer"]["complete"]
 

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from conformance.certification import profiles
+from conformance.certification import profiles, rejudge
+from conformance.commands import certify_run
+from conformance.terms.coverage import WHOLE
 from tests.support.certifying import MISSES_A_REFUSAL, PRODUCT, SCORING, certified
 from tests.support.forging import Folder, load
 from tests.support.servers import bundled
@@ -16,16 +18,19 @@ from tests.support.servers import bundled
 
 @contextmanager
 def few_models() -> Iterator[None]:
-    """Let profiles demand no role."""
+    """Let few models be enough for the run, for its verification, and for a profile."""
+    own = certify_run._arguments
+    plugin = ["-p", "tests.support.few_models"]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(profiles, "_missing_roles", lambda _report: [])
+        patch.setattr(certify_run, "_arguments", lambda options: [*own(options), *plugin])
+        patch.setattr(rejudge, "find_coverage", lambda *_, **__: WHOLE)
         patch.setattr(profiles, "_need_more", lambda _rows, _demanded: True)
         yield
 
 
 @pytest.fixture(scope="module")
 def few_models_are_enough() -> Iterator[None]:
-    """Profiles demand every role, which is a test's own matter; a server with few models is judged sooner."""
+    """Conformant is who has every role, which is a test's own matter; a server with few models is judged sooner."""
     with few_models():
         yield
 

@@ -1,16 +1,13 @@
-"""What a profile demands of a report, on reports made by hand, and on a server whose failing model is left out."""
+"""What a profile demands of a report, on reports made by hand."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from conformance.certification.profiles import standing, unmet
-from conformance.terms.outcome import CONFORMANT, INTEROPERABLE, ReasonKind
-from conformance.transport.reference import ReferenceServer
-from tests.support.certifying import certified
+from conformance.terms.outcome import CONFORMANT, INTEROPERABLE, PARTIAL, ReasonKind
 
 Document = dict[str, Any]
 
@@ -30,7 +27,7 @@ def report(verdict: str, reason: ReasonKind | None = None, subject: str = "", *,
 
 
 BINARY, RAW, GRPC = "binary_tensor_data", "raw", "classification_grpc"
-NO_MODEL, NOT_OFFERED = ReasonKind.NO_MODEL, ReasonKind.NOT_OFFERED
+NO_MODEL, NOT_OFFERED, TOO_LARGE = ReasonKind.NO_MODEL, ReasonKind.NOT_OFFERED, ReasonKind.TOO_LARGE
 
 
 @pytest.mark.parametrize(
@@ -50,45 +47,40 @@ NO_MODEL, NOT_OFFERED = ReasonKind.NO_MODEL, ReasonKind.NOT_OFFERED
         ("full", report("not_applicable", ReasonKind.NO_JSON_FORM, "cast_bf16_fp32"), ["A is not applicable"]),
         ("full", report("not_applicable", area="grpc"), []),
         ("full", report("not_applicable", area="grpc", judged=(GRPC,)), ["A is not applicable"]),
-        ("full", report("pass", NO_MODEL, "fixed"), ["no model fills the role fixed"]),
-        ("full", report("pass", NO_MODEL, "rank0"), []),
-        ("full", report("pass", NO_MODEL, "cast_bf16_fp32"), []),
     ],
 )
 def test_what_a_profile_demands(profile: str, given: Document, expected: list[str]) -> None:
     assert unmet(profile, given) == expected
 
 
+UNJUDGED = report("not_applicable", NO_MODEL, "fixed")
+
+
 @pytest.mark.parametrize(
-    ("verdict", "interoperable", "given", "expected"),
+    ("verdict", "interoperable", "given", "gate", "expected"),
     [
-        ("conformant", True, report("pass"), CONFORMANT),
-        ("nonconformant", True, report("fail", concern="refusal"), INTEROPERABLE),
-        ("incomplete", True, report("blocked", concern="refusal"), INTEROPERABLE),
-        ("conformant", True, report("not_applicable", ReasonKind.TOO_LARGE, concern="refusal"), INTEROPERABLE),
-        ("conformant", True, report("not_applicable", ReasonKind.TOO_LARGE, concern="transport"), None),
-        ("nonconformant", False, report("fail"), None),
-        ("nonconformant", None, report("fail", concern="refusal"), None),
-        ("nonconformant", True, report("fail", NO_MODEL, "fixed", concern="refusal"), None),
+        ("conformant", True, report("pass"), None, CONFORMANT),
+        ("conformant", True, report("pass"), INTEROPERABLE, CONFORMANT),
+        ("nonconformant", True, report("fail", concern="refusal"), INTEROPERABLE, INTEROPERABLE),
+        ("nonconformant", True, report("fail", concern="refusal"), None, None),
+        ("incomplete", True, report("blocked", concern="refusal"), INTEROPERABLE, INTEROPERABLE),
+        ("conformant", True, report("not_applicable", TOO_LARGE, concern="refusal"), INTEROPERABLE, INTEROPERABLE),
+        ("conformant", True, report("not_applicable", TOO_LARGE, concern="transport"), INTEROPERABLE, None),
+        ("nonconformant", False, report("fail"), INTEROPERABLE, None),
+        ("nonconformant", None, report("fail", concern="refusal"), INTEROPERABLE, None),
+        ("partial", None, UNJUDGED, None, PARTIAL),
+        ("partial", None, UNJUDGED, CONFORMANT, None),
+        ("partial", None, UNJUDGED, INTEROPERABLE, None),
+        ("partial", True, report("not_applicable", NO_MODEL, concern="refusal"), INTEROPERABLE, INTEROPERABLE),
+        ("partial", True, report("not_applicable", NO_MODEL, concern="refusal"), None, PARTIAL),
+        ("incomplete", None, report("blocked"), None, None),
     ],
 )
-def test_as_what_a_server_can_be_certified(
-    verdict: str, interoperable: bool | None, given: Document, expected: str | None
+def test_as_what_a_server_is_certified(
+    verdict: str, interoperable: bool | None, given: Document, gate: str | None, expected: str | None
 ) -> None:
-    assert standing("full", given | {"verdict": verdict, "interoperable": interoperable}) == expected
+    assert standing("full", given | {"verdict": verdict, "interoperable": interoperable}, gate) == expected
 
 
 def test_a_requirement_without_any_row_is_demanded() -> None:
     assert unmet("binary", report("not_applicable") | {"rows": []}) == ["A is not applicable"]
-
-
-def test_a_model_that_is_left_out_is_missed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    server = ReferenceServer()
-    names = ["identity_int32", "scores_labelled"]
-    table = "\n".join(f'{name} = "{name}"' for name in names)
-    (tmp_path / "t.toml").write_text(f'url = "{server.url}"\n[roles]\n{table}\n')
-    try:
-        assert certified(tmp_path / "c", f"--target-config={tmp_path / 't.toml'}", "--self-test") == 6
-    finally:
-        server.stop()
-    assert "no model fills the role identity_bool" in capsys.readouterr().out

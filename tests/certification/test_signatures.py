@@ -113,13 +113,6 @@ def test_what_cannot_be_run_is_one_line(
         assert f"oip-conformance: error: {message}" in said.err
 
 
-def test_models_beside_the_roles_are_not_certified(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "t.toml"
-    file.write_text('url = "http://127.0.0.1:9"\n[roles]\nscores = "scores"\n[models.iris]\n')
-    assert main(["certify", f"--target-config={file}", *WHO, "-o", str(tmp_path / "c")]) == 2
-    assert f"{file}: roles are certified, not models: take out [models.iris]" in capsys.readouterr().err
-
-
 def test_a_folder_that_is_not_empty_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "mine").touch()
     assert main(["certify", "--target-url=reference", "--self-test", *WHO, "-o", str(tmp_path)]) == 2

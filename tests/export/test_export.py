@@ -23,9 +23,9 @@ from conformance.transport import config
 ROOT = Path(__file__).parents[2]
 BF16 = {"identity_bf16", "cast_bf16_fp32", "cast_fp32_bf16"}
 FP16 = {"identity_fp16", "cast_fp16_fp32", "cast_fp32_fp16", "documented_mixed", "documented_all_outputs"}
-LEFT_OUT = {"triton": {"rank0"}, "kserve": BF16, "mlserver": BF16, "dynamo": BF16 | FP16}
+LEFT_OUT = {"triton": {"rank0"}, "kserve": BF16, "mlserver": BF16, "dynamo": BF16 | FP16, "python": set()}
 # What exported code may import beside the standard library and the files beside it; KServe cannot be without grpc.
-PACKAGES = {"numpy", "triton_python_backend_utils", "kserve", "grpc", "mlserver", "dynamo"}
+PACKAGES = {"numpy", "triton_python_backend_utils", "kserve", "grpc", "mlserver", "dynamo", "starlette"}
 
 Export = Callable[..., Path]
 
@@ -50,7 +50,7 @@ def served(form: str) -> list[str]:
 
 def models(form: str, folder: Path) -> dict[str, Any]:
     """Return the roles of the exported models as data, by the names of the models."""
-    if form in ("kserve", "dynamo"):
+    if form in ("kserve", "dynamo", "python"):
         return dict(json.loads((folder / "roles.json").read_text(encoding="utf-8")))
     pattern = {"triton": "models/*/1/role.json", "mlserver": "*/role.json"}[form]
     place = {"triton": 1, "mlserver": 0}[form]
@@ -90,7 +90,7 @@ def test_roles_are_data_with_whole_shapes(form: str, exported: Export) -> None:
 @pytest.mark.parametrize("form", FORMATS)
 def test_nothing_that_is_exported_needs_more_than_numpy_and_the_server(form: str, exported: Export) -> None:
     files = [path for path in exported(form).rglob("*.py") if "models/" not in str(path) or "/multi/" in str(path)]
-    assert len(files) == {"triton": 3, "kserve": 2, "mlserver": 2, "dynamo": 2}[form]
+    assert len(files) == {"triton": 3, "kserve": 2, "mlserver": 2, "dynamo": 2, "python": 4}[form]
     for path in files:
         beside = {each.stem for each in path.parent.glob("*.py")}
         assert imports(path) <= sys.stdlib_module_names | PACKAGES | beside
@@ -107,7 +107,8 @@ def imports(path: Path) -> set[str]:
 def test_the_role_map_and_the_readme(form: str, tmp_path: Path) -> None:
     export(form, tmp_path, ["scores", "identity_int32"], prefix="oip-")
     role_map = tomllib.loads((tmp_path / "target.toml").read_text(encoding="utf-8"))
-    addresses = {"triton": {"url": "http://127.0.0.1:8000"}, "dynamo": {"grpc": "127.0.0.1:8787"}}
+    at_8000 = {"url": "http://127.0.0.1:8000"}
+    addresses = {"triton": at_8000, "python": at_8000, "dynamo": {"grpc": "127.0.0.1:8787"}}
     assert {name: role_map[name] for name in role_map if name != "roles"} == addresses.get(
         form, {"url": "http://127.0.0.1:8080"}
     )
@@ -124,7 +125,7 @@ def test_the_templates_travel_in_the_wheel() -> None:
     shipped = {file.distribution_path for file in WheelBuilder(str(ROOT)).recurse_included_files()}
     folder = ROOT / "conformance/export/templates"
     templates = {path.relative_to(ROOT).as_posix() for path in folder.rglob("*.*") if path.suffix in (".py", ".md")}
-    assert len(templates) == 10
+    assert len(templates) == 14
     assert templates <= shipped
 
 

@@ -91,7 +91,8 @@ RECEIVED = {"path": "/v2", "version": "1.1", "chunked": False, "trouble": "", "w
 TENSOR = {"name": "a", "datatype": "INT32", "shape": [1]}
 MODEL = {
     "name": "m", "inputs": [TENSOR], "outputs": [TENSOR], "sent": [{**TENSOR, "bytes": "AQAAAA=="}],
-    "declared": {"a": "INT32"}, "binary_only": [], "unsteady": [], "trouble": "", "json_trouble": "",
+    "declared": {"a": "INT32"}, "binary_only": [], "unsteady": [], "trouble": "", "refusal": "", "missing": "",
+    "json_trouble": "",
 }  # fmt: skip
 EXCHANGE = {
     "path": "/v2", "method": "GET", "sent_headers": [["a", "b"]], "sent": "", "url": "http://x", "status": 500,

@@ -26,6 +26,7 @@ def problems(root: Path, *given: Path) -> list[tuple[str, ...]]:
     return [found.problems for found in checking.check(given, root, DAY)]
 
 
+PARTIAL = {"standing": "partial", "coverage": {"met": 1, "of": 2}}
 SELF_TEST = {"self_test": True, "alias_of": None, "third_party": None}
 THROWAWAY = signature.described(VENDOR_KEY, lasting=False)
 ANOTHER = "is not in the policy: its keepers add it, with the key "
@@ -37,6 +38,7 @@ RULES: dict[str, tuple[str, dict[str, Any], str]] = {
     "no-lasting-key": (POLICY, {"key": THROWAWAY}, "sign with a key that you keep: --sign"),
     "self-test": (POLICY, SELF_TEST, "it is a self-test, of the suite's own server"),
     "interoperable": (POLICY, {"standing": "interoperable"}, "the server is certified as interoperable, and this"),
+    "partial": (POLICY, PARTIAL, "the server is certified as partial (1 of 2 MUSTs judged and met), and this registry"),
     "another-suite": (
         POLICY.replace('"0.1.0"', '"0.2.0"'),
         {},
@@ -71,6 +73,7 @@ def test_what_is_not_taken(name: str, tmp_path: Path) -> None:
         (POLICY, {}),
         (POLICY, {"container": None}),
         (f"interoperable = true\n{POLICY}", {"standing": "interoperable"}),
+        (f"partial = true\n{POLICY}", PARTIAL),
         (POLICY, {"third_party": None}),
         (f"demands = []\n{POLICY}", {"product_url": None, "licence": None, "key": THROWAWAY}),
         (f"self_tests = true\n{POLICY}", SELF_TEST | {"product_url": None, "vendor": "W", "key": THROWAWAY}),
@@ -95,10 +98,11 @@ def test_one_certification_at_a_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("believed")
-def test_a_conformant_one_follows_an_interoperable_one(tmp_path: Path) -> None:
-    root = registry(tmp_path / "registry", f"interoperable = true\n{POLICY}")
-    folder(root / "there", standing="interoperable")
-    other = folder(tmp_path / "other", standing="interoperable", contact="other")
+@pytest.mark.parametrize("less", [{"standing": "interoperable"}, PARTIAL], ids=["interoperable", "partial"])
+def test_a_conformant_one_follows_one_that_is_less(tmp_path: Path, less: dict[str, Any]) -> None:
+    root = registry(tmp_path / "registry", f"interoperable = true\npartial = true\n{POLICY}")
+    folder(root / "there", **less)
+    other = folder(tmp_path / "other", **less, contact="other")
     found = checking.check([folder(tmp_path / "conformant"), other], root, date(2026, 6, 1))
     assert found[0].is_taken
     assert "has a certification for full: there" in found[1].problems[0]

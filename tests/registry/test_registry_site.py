@@ -21,7 +21,7 @@ from conformance.registry import static_site
 from conformance.registry.shown import slug
 from conformance.terms import data
 from tests.support import chromium
-from tests.support.made_reports import CONFORMANT, HOSTILE, requirement
+from tests.support.made_reports import CONFORMANT, HOSTILE, PARTIAL, requirement
 from tests.support.registries import folder, registry
 
 DAY = date(2026, 11, 23)
@@ -52,6 +52,10 @@ def root(tmp_path: Path) -> Path:
     folder(
         root / "a/interoperable", INTEROPERABLE, product_version="4", profile="classification", standing="interoperable"
     )
+    folder(
+        root / "a/partial", PARTIAL, product_version="5", profile="binary", standing="partial",
+        coverage={"met": 1, "of": 2},
+    )  # fmt: skip
     folder(root / "forged")
     folder(root / "stranger", vendor="W")
     return registry(
@@ -96,6 +100,7 @@ def test_each_is_shown_as_what_it_is(built: Path) -> None:
         "a/revoked": "revoked",
         "a/disputed": "disputed",
         "a/interoperable": "valid",
+        "a/partial": "valid",
     }
     assert [entry["folder"] for entry in index["not_verified"]] == ["forged", "stranger"]
     shown = text_of(built / "index.html")
@@ -123,6 +128,15 @@ def test_an_interoperable_one_is_shown_as_that(built: Path) -> None:
     assert "Refusals that were not met OIP-REFUSAL: " in text_of(built / entry["page"])
 
 
+def test_a_partial_one_is_shown_as_that_with_its_coverage(built: Path) -> None:
+    (entry,) = (each for each in index_of(built)["certifications"] if each["standing"] == "partial")
+    assert entry["manifest"]["coverage"] == {"met": 1, "of": 2}
+    assert "5 partial valid" in text_of(built / "index.html")
+    assert "certified as partial (1 of 2 MUSTs judged and met)" in text_of(built / entry["page"])
+    badge = json.loads((built / "badges/v/p/binary.json").read_text())
+    assert (badge["message"], badge["color"], badge["isError"]) == ("partial 1/2, binary 5", "6639ba", True)
+
+
 def test_badges_say_what_is_valid(built: Path) -> None:
     badge = json.loads((built / "badges/v/p/full.json").read_text())
     assert badge == {
@@ -143,7 +157,8 @@ def test_the_feed_tells_of_certifications_and_of_their_end(built: Path) -> None:
     titles = [entry.findtext(f"{ATOM}title") or "" for entry in feed.findall(f"{ATOM}entry")]
     kinds = [title.partition(":")[0] for title in titles]
     assert kinds[:2] == ["In dispute", "Revoked"]
-    assert sorted(kinds[2:]) == [*["Certified"] * 4, "Certified as interoperable"]
+    partial = "Certified as partial (1 of 2 MUSTs judged and met)"
+    assert sorted(kinds[2:]) == [*["Certified"] * 4, "Certified as interoperable", partial]
     assert feed.findtext(f"{ATOM}updated") == "2026-11-02T00:00:00+00:00"
     places = [link.get("href") or "" for link in feed.iter(f"{ATOM}link")]
     assert all(place.startswith("https://registry.example/site/") for place in places)

@@ -208,7 +208,7 @@ def changed(**changes: Any) -> Callable[[], bytes]:
         (lambda: b"[" * 100_000, "{file} is no report of oip-conformance: "),
         (lambda: b'{"schema": 1}', "{file} is no report of oip-conformance\n"),
         (lambda: b"[1]", "{file} is no report of oip-conformance\n"),
-        (changed(schema=3), "{file} is a report of schema version 3, this version reads 2\n"),
+        (changed(schema=2), "{file} is a report of schema version 2, this version reads 3\n"),
         (changed(verdict="\x1b\nfine"), "{file} is no report of oip-conformance: $.verdict: "),
         (changed(rows=[{}]), "{file} is no report of oip-conformance: $.rows[0]: "),
     ],

@@ -129,7 +129,7 @@ def test_a_run_that_is_not_whole_says_so_at_its_top(made: Report, banner: bool) 
 
 def test_the_summary_counts() -> None:
     page = parsed(NONCONFORMANT)
-    assert "0 of 3 MUSTs that apply are met, 1 not met, 1 in doubt, 1 not judged." in text(by_id(page, "summary"))
+    assert "0 of 3 MUSTs that apply are met, 1 not met, 1 in doubt , 1 not judged . " in text(by_id(page, "summary"))
     assert "Raw binary requests: not offered" in text(by_id(page, "summary"))
     run = text(by_id(page, "run"))
     assert "Rows 2 failed 2 blocked 1 advice 1 observed 3 passed 2 n/a" in run
@@ -186,7 +186,9 @@ def test_advice_and_observations_and_what_is_not_judged_have_sections_of_their_o
     assert "m answers no plain request" in text(by_id(page, "stuck"))
     unjudged = text(by_id(page, "unjudged"))
     assert "too large for the target: HTTP 413: 1 row" in unjudged
-    assert "no model for a role: 1 row . Deploy models" in unjudged
+    assert "no model for a role: 1 row about MUSTs. Deploy models" in unjudged
+    assert "multi (1 MUST, 1 row)" in unjudged
+    assert "not judged BIN-ORDER-I : no model for the role multi; deploy multi" in unjudged
     assert "2 MUSTs about which nothing can be said" in unjudged
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from conformance.api.serving import serving as serving_app
 from conformance.roles import roles
 from conformance.transport import config
+from tests.support import particular_app
 from tests.support.renamed_server import IN, MODEL, OUT
 from tests.support.servers import JsonOnly, command, judge, serving
 
@@ -60,6 +64,58 @@ def test_a_server_of_one_model(tmp_path: Path) -> None:
         done = command(tmp_path, "init", "--target-url", url)
     assert tomllib.loads(done.stdout)["roles"] == {"identity_int32": "identity_int32"}
     assert "offered here: none" in done.stdout
+
+
+# --- models whose inputs nobody guesses ------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def particular() -> Iterator[str]:
+    """The URL of models that take particular inputs alone."""
+    with serving_app(particular_app.app) as url:
+        yield url
+
+
+def asked(text: str, model: str) -> list[str]:
+    """Return the lines that are to be filled in for a model."""
+    table = text.partition(f"[models.{model}]")[2].partition("\n\n")[0]
+    return [line for line in table.splitlines() if line.startswith("# [") or " = " in line]
+
+
+def test_the_missing_lines_are_asked_for_and_no_others(tmp_path: Path, particular: str) -> None:
+    done = command(tmp_path, "init", "--target-url", particular, "-o", "t.toml")
+    text = (tmp_path / "t.toml").read_text()
+    assert done.stdout == "wrote t.toml; say there what special, custom take, then pytest --target-config=t.toml\n"
+    assert asked(text, "special") == [
+        "# [models.special.inputs.X]",
+        "# shape = [..., 4]",
+        "# data = [...]  # FP32, row by row",
+        "# [models.special.inputs.WORD]",
+        "# shape = [1]",
+        "# data = [...]  # BYTES, row by row",
+    ]
+    assert asked(text, "custom") == [
+        "# [models.custom.inputs.NAME]",
+        '# datatype = "..."',
+        "# shape = [...]",
+        "# data = [...]  # row by row",
+    ]
+    assert asked(text, "iris") == asked(text, "odd") == []
+    assert set(tomllib.loads(text)["models"]) == {"special", "custom", "iris"}
+    assert "`oip-conformance init`" not in text.partition("[models.special]")[2]
+
+
+def test_the_file_with_these_lines_filled_in_is_judged(tmp_path: Path, particular: str) -> None:
+    command(tmp_path, "init", "--target-url", particular, "-o", "t.toml")
+    text = (tmp_path / "t.toml").read_text()
+    options = ("--target-config=t.toml", "--target-extension=protocol", "--conformance-report=r.json")
+    unfilled = judge(tmp_path, *options)
+    (tmp_path / "t.toml").write_text(text + particular_app.FILLED_IN)
+    run = judge(tmp_path, *options)
+    assert (unfilled.returncode, run.returncode) == (6, 0), run.stdout[-2000:]
+    passed = {row["row"] for row in json.loads((tmp_path / "r.json").read_text())["rows"] if row["outcome"] == "pass"}
+    for model in ("special", "custom", "iris"):
+        assert any(model in row for row in passed), model
 
 
 @pytest.mark.parametrize(

@@ -127,9 +127,12 @@ def test_init_writes_a_table_for_each_model(tmp_path: Path) -> None:
     text = (tmp_path / "t.toml").read_text()
     assert tomllib.loads(text)["models"] == {"iris": {}, "custom": {}}
     assert "[models.iris]  # X INT32 [-1] -> X INT32 [-1]; takes inputs made from its metadata" in text
-    stub = text[text.index("# [models.custom.inputs.INPUT]") :]
-    tables = tomllib.loads("\n".join(line.removeprefix("# ") for line in stub.splitlines()))
-    assert tables["models"]["custom"]["inputs"]["INPUT"] == {"datatype": "FP32", "shape": [1], "data": [1]}
+    assert text[text.index("# [models.custom.inputs.NAME]") :].splitlines() == [
+        "# [models.custom.inputs.NAME]",
+        '# datatype = "..."',
+        "# shape = [...]",
+        "# data = [...]  # row by row",
+    ]
 
 
 def test_init_of_a_server_without_models_says_so(tmp_path: Path) -> None:
@@ -230,6 +233,56 @@ def test_doctor_of_a_server_with_ordinary_models(tmp_path: Path) -> None:
     assert len(done.stdout.splitlines()) <= 10
     assert "models              2 listed: iris, custom" in done.stdout
     assert done.stdout.splitlines()[-1].endswith(f"run {url} --target-model all --target-extension=protocol")
+
+
+def test_doctor_of_a_model_that_answers(tmp_path: Path, reference: str) -> None:
+    done = command(tmp_path, "doctor", reference, "--target-model=add_sub")
+    lines = done.stdout.splitlines()
+    assert (done.returncode, len(lines)) == (0, 9)
+    assert "add_sub             answers B INT32 [3], A INT32 [3] -> SUM, DIFFERENCE" in lines
+    assert {"binary_tensor_data  works on add_sub", "classification      works on add_sub"} < set(lines)
+    assert lines[3].startswith("raw                 not on add_sub: ")
+    assert lines[-1] == f"next                oip-conformance run {reference} --target-model add_sub"
+
+
+def test_doctor_says_what_works_and_not_what_is_listed(tmp_path: Path) -> None:
+    class Boasting(Ordinary):
+        def _answer(self, status: int, document: dict[str, Any]) -> None:
+            listed = {"extensions": ["binary_tensor_data", "classification"]} if "extensions" in document else {}
+            super()._answer(status, document | listed)
+
+    with serving(Boasting) as url:
+        lines = command(tmp_path, "doctor", url, "--target-model=iris").stdout.splitlines()
+    assert lines[1] == "lists               binary_tensor_data, classification"
+    assert lines[2].startswith("binary_tensor_data  not on iris: HTTP 400")
+    assert lines[4] == "classification      not on iris: its parameters are ignored"
+
+
+MODELS_OF_DOCTOR = {
+    "iris": "run {url} --target-model iris --target-extension=protocol",
+    "custom": "init --target-url {url} --target-model custom -o target.toml, say there what the models take, and: ",
+    "all": "run {url} --target-model all --target-extension=protocol",
+}
+
+
+@pytest.mark.parametrize("name", MODELS_OF_DOCTOR)
+def test_doctor_of_a_model_says_what_to_run(tmp_path: Path, name: str) -> None:
+    with serving(Ordinary) as url:
+        done = command(tmp_path, "doctor", url, f"--target-model={name}")
+    named = list(Ordinary.index) if name == "all" else [name]
+    said = {"iris": "answers X INT32 [3] -> X", "custom": "the metadata of custom list no inputs"}
+    lines = done.stdout.splitlines()
+    assert lines[6:-2] == [f"{each:20}{said[each]}" for each in named]
+    assert lines[-1].startswith("next                oip-conformance " + MODELS_OF_DOCTOR[name].format(url=url))
+    assert done.returncode == 6
+
+
+def test_doctor_asks_models_one_by_one(tmp_path: Path) -> None:
+    with serving(Ordinary) as url:
+        done = command(tmp_path, "doctor", url, "--target-model=nobody", "--target-model=iris")
+    lines = done.stdout.splitlines()
+    assert f'nobody              {url} serves no model nobody: HTTP 404: {{"error": "unknown"}}' in lines
+    assert lines[-1].endswith(f"run {url} --target-model iris --target-extension=protocol")
 
 
 @pytest.mark.parametrize(

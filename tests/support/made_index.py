@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-NONE: Final = {"conformant": 0, "nonconformant": 0, "incomplete": 0, "not_run": 0}
+NONE: Final = {"conformant": 0, "partial": 0, "nonconformant": 0, "incomplete": 0, "not_run": 0}
 MUSTS: Final = {"met": 4, "failed": 0, "stuck": 0, "unseen": 1}
 
 
@@ -33,7 +33,7 @@ INDEX: Final[dict[str, Any]] = {
     "finished": None,
     "stopped": "interrupted",
     "profile": "quick",
-    "counts": {"conformant": 1, "nonconformant": 1, "incomplete": 1, "not_run": 1},
+    "counts": {"conformant": 1, "partial": 0, "nonconformant": 1, "incomplete": 1, "not_run": 1},
     "status": 1,
     "targets": [
         judged("us", "conformant", 0),

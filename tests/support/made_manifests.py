@@ -33,5 +33,6 @@ def manifest_with_all(**changes: Any) -> Manifest:
         "key": signature.described(VENDOR_KEY, lasting=True),
         "third_party": {"name": "L", "contact": "l@m", "key": signature.described(LAB_KEY, lasting=True)},
         "placements": {"multi": {"model": "m", "version": "3", "inputs": {"IN_BOOL": "b"}, "outputs": {}}},
+        "models": {"iris": {"inputs": {"X": {"datatype": "BYTES", "shape": [1], "data": ["a"]}}}},
     }  # fmt: skip
     return made_manifest(**members | changes)

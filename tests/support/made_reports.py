@@ -52,7 +52,7 @@ def report(verdict: str = "conformant", *, complete: bool = True, **changes: Any
     is_interoperable = {"conformant": True, "nonconformant": False}.get(verdict)
     listed = {"offered": True, "verdict": verdict, "interoperable": is_interoperable, "counts": {}, "musts": MUSTS}
     made: Report = {
-        "schema": 2,
+        "schema": 3,
         "suite": {"name": "oip-conformance", "version": "0.1.0", "digest": "0123456789abcdef" * 4},
         "started": "2026-01-02T03:04:05+00:00",
         "finished": "2026-01-02T03:05:35+00:00",
@@ -79,12 +79,46 @@ def report(verdict: str = "conformant", *, complete: bool = True, **changes: Any
 
 CONFORMANT = report()
 
+# What a requirement says of itself that no row judged, and what the run says of them all.
+NO_MODEL = {"rows": 1, "why": ["no_model"], "needs": ["multi"]}
+COVERAGE = {
+    "unjudged": ["BIN-ORDER-I"], "waiting": 1, "left_out": 0,
+    "deploy": [{"role": "multi", "musts": ["BIN-ORDER-I"], "rows": 1}],
+}  # fmt: skip
+UNJUDGED_ROW = check(
+    "ordering.absent", "", "not_applicable", requirements=["BIN-ORDER-I"], message="no model for the role multi",
+    reason={"kind": "no_model", "subject": "multi"},
+)  # fmt: skip
+
+PARTIAL = report(
+    "partial",
+    why=["1 MUST not judged (deploy multi: 1 more)"],
+    coverage=COVERAGE,
+    requirements=[
+        requirement("BIN-ORDER-O", "MUST", "pass"),
+        requirement("BIN-ORDER-I", "MUST", "not_applicable", unjudged=NO_MODEL),
+    ],
+    rows=[check(), UNJUDGED_ROW],
+)
+
+NARROWED = report(
+    "narrowed",
+    complete=False,
+    why=["1 of 3 rows, none failed"],
+    requirements=[
+        requirement("BIN-ORDER-O", "MUST", "pass"),
+        requirement("BIN-ORDER-I", "MUST", "not_applicable", checks=[],
+                    unjudged={"rows": 2, "why": ["not_run"], "needs": []}),
+    ],
+)  # fmt: skip
+
 NONCONFORMANT = report(
     "nonconformant",
     why=["2 rows failed"],
+    coverage=COVERAGE,
     requirements=[
         requirement("BIN-ORDER-O", "MUST", "fail"),
-        requirement("BIN-ORDER-I", "MUST", "not_applicable"),
+        requirement("BIN-ORDER-I", "MUST", "not_applicable", unjudged=NO_MODEL),
         requirement("BIN-HEADER-O", "MUST", "blocked"),
         requirement("BIN-BODY-LONG", "SHOULD", "advisory"),
         requirement("BIN-ALL-TRUE-LISTED", "OBSERVE", "observed"),
@@ -99,9 +133,7 @@ NONCONFORMANT = report(
               failure=failure("BIN-BODY-LONG", level="SHOULD")),
         check("ordering.open", "", "observed", requirements=["BIN-ALL-TRUE-LISTED"],
               observation="JSON, no inference header"),
-        check("ordering.absent", "", "not_applicable", requirements=["BIN-ORDER-I"],
-              message="no model for the role multi",
-              reason={"kind": "no_model", "subject": "multi"}),
+        UNJUDGED_ROW,
         check("ordering.large", "", "not_applicable", message="too large for the target: HTTP 413"),
     ],
 )  # fmt: skip
@@ -110,7 +142,8 @@ CUT_SHORT = report(
     "incomplete", complete=False, why=["2 rows not run: interrupted", "1 row failed"],
     requirements=[
         requirement("BIN-ORDER-O", "MUST", "fail"),
-        requirement("BIN-ORDER-I", "MUST", "not_applicable", checks=[]),
+        requirement("BIN-ORDER-I", "MUST", "not_applicable", checks=[],
+                    unjudged={"rows": 2, "why": ["not_run"], "needs": []}),
     ],
     rows=[check(outcome="fail")],
 )  # fmt: skip
@@ -158,6 +191,8 @@ ATTACK = report(
 
 ALL = {
     "conformant": CONFORMANT,
+    "partial": PARTIAL,
+    "narrowed": NARROWED,
     "nonconformant": NONCONFORMANT,
     "cut short": CUT_SHORT,
     "gated": GATED,

@@ -10,10 +10,12 @@ HOSTILE = "<script>alert(1)</script>|`x`\n# \x1b[31m[go](http://evil) & www.evil
 
 
 def requirement(identity: str, level: str, verdict: str, area: str = "ordering") -> Report:
+    """Return an entry; one that is not applicable has no model."""
+    gap = {"unjudged": {"rows": 1, "why": ["no_model"], "needs": ["multi"]}} if verdict == "not_applicable" else {}
     return {
         "id": identity, "transport": "http", "level": level, "concern": "exchange", "area": area,
         "extension": "binary_tensor_data", "verdict": verdict, "checks": [], "url": "docs/requirements/ordering.md",
-    }  # fmt: skip
+    } | gap  # fmt: skip
 
 
 def check(identity: str, row: str, outcome: str, message: str = "", unmet: str = "", **more: Any) -> Report:
@@ -29,7 +31,7 @@ def report(name: str | None = "alpha", version: str | None = "1", **changes: Any
     met = {concern: {"met": 1, "of": 2} for concern in ("exchange", "refusal", "transport")}
     listed = {"offered": True, "verdict": "conformant", "interoperable": True, "counts": {"pass": 1}, "musts": met}
     return {
-        "schema": 2,
+        "schema": 3,
         "suite": {"name": "oip-conformance", "version": "0.1.0", "digest": "0123456789abcdef" * 4},
         "started": "2026-01-02T03:04:05+00:00",
         "finished": "2026-01-02T03:05:05+00:00",

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from conformance.checks.support.grpc_edits import faulty_call, nothing, set_raw, set_shape
 from conformance.checks.support.over_grpc import form_of
-from conformance.checks.support.refusals import Refusal
-from conformance.checks.support.refusals import DECLINED
+from conformance.checks.support.refusals import DECLINED, Refusal
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import Blocked, Unmet, holds
 from conformance.roles.model import Model

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from conformance.checks.support.refusals import DECLINED
 from conformance.checks.support.classes import entries
+from conformance.checks.support.refusals import DECLINED
 from conformance.expect.class_texts import highest
 from conformance.expect.content_coding import gzipped
 from conformance.expect.expectation import expect

@@ -12,13 +12,14 @@ from conformance.checks.walk.covering import Space, Step
 from conformance.checks.walk.shrinking import Axes
 from conformance.expect.unmet import NotApplicable
 from conformance.survey.deployed import Deployed
-from conformance.terms.fit import ANY, JSON, ONE_INPUT, SCORED, SCORES, Fit
+from conformance.terms.fit import ANY, JSON, SCORED, SCORES, Fit
+from conformance.wire.datatypes import DATATYPES
 
 # Kind -> the models that it can be walked with.
 FITS: Mapping[str, Fit] = {
     "json": JSON,
     "binary": ANY,
-    "raw": ONE_INPUT,
+    "raw": Fit(max_inputs=1, inputs=frozenset(DATATYPES) - {"BYTES"}),
     "classes": SCORED,
     "calls": ANY,
     "classified-calls": SCORED,
@@ -48,8 +49,17 @@ class OwnSteps:
         self.kind = kind
         self.model = _with_ranked_output(model) if "class" in kind else model
         self.rules = Rules({model.name: self.model.role})
-        self.neutral: Step = {**(PLAIN_CALL if kind in CALLS else NEUTRAL), "role": model.name}
-        self._form: Step = {"send": "raw", "want": "raw"} if kind == "raw" else {}
+        plainest = PLAIN_CALL if kind in CALLS else NEUTRAL
+        self.neutral: Step = {**plainest, **self._form(), "role": model.name}
+
+    def _form(self) -> Step:
+        """Return the plainest form of tensors that the model has, where it is not that of all others."""
+        if self.kind in CALLS:
+            return {}
+        if self.kind == "raw":
+            return {"send": "raw", "want": "raw"}
+        send: Step = {"send": "binary"} if self.model.sends else {}
+        return {**send, "want": "binary"} if self.model.kept_binary else send
 
     def single(self, axis: str, forms: _Forms) -> tuple[Step, ...]:
         """Return steps with one value of an axis, plain but for that, in the plainest forms that the model has."""
@@ -60,19 +70,30 @@ class OwnSteps:
     def part(self, part: int) -> tuple[Step, ...]:
         """Return one of `PARTS` parts of an array in which every two values of the model's axes meet."""
         model = self.model
-        key = (self.kind, model.name, model.role.inputs, model.role.outputs, model.takes_counts)
+        forms = (tuple(model.sends), tuple(model.kept_binary), model.takes_counts, model.by_place)
+        key = (self.kind, model.name, model.role.inputs, model.role.outputs, *forms)
         steps = _array(key, self._axes, self._is_excluded)
-        whole = [{**self.neutral, **self._form, **step, "corner": str(k)} for k, step in enumerate(steps)]
+        whole = [{**self.neutral, **step, "corner": str(k)} for k, step in enumerate(steps)]
         return tuple(whole[part::PARTS])
 
     def shrinking(self, axes: Axes) -> Axes:
         """Return how the steps are made plain."""
-        return replace(axes, is_invalid=self._is_invalid)
+        return replace(axes, neutral=self.neutral, is_invalid=self._is_invalid)
 
     def _axes(self) -> Mapping[str, Sequence[str]]:
         axes = {**(CALLS if self.kind in CALLS else KINDS)[self.kind], "role": (self.model.name,)}
         takes_counts = self.model.takes_counts and self.kind != "raw"
-        own = {"count": _COUNTS if takes_counts else ("own",), "values": _VALUES, "place": ("every",)}
+        own: dict[str, Sequence[str]] = {
+            "count": _COUNTS if takes_counts else ("own",),
+            "values": _VALUES,
+            "place": ("every",),
+        }
+        if self.kind not in CALLS and self.model.sends:
+            own["send"] = ("binary",)
+        if self.kind not in CALLS and self.model.kept_binary:
+            own["want"] = ("binary", "all-binary")
+        if self.model.by_place:
+            own["order"] = ("declared",)
         return {axis: own.get(axis, values) for axis, values in axes.items()}
 
     def _is_excluded(self, a: str, v: str, b: str, w: str) -> bool:
@@ -81,6 +102,8 @@ class OwnSteps:
         return self.rules.is_excluded(self.kind, a, v, b, w)
 
     def _is_invalid(self, step: Step) -> bool:
+        if any(step[axis] not in values for axis, values in self._axes().items() if axis in ("send", "want")):
+            return True
         return is_invalid_call(step, self.rules) if self.kind in CALLS else self.rules.is_invalid(step)
 
 

@@ -90,7 +90,7 @@ class Walk:
                     if not (self._is_own_affair(found, salt) or self._is_said_elsewhere(found, salt)):
                         raise self._named(found) from None
                 passed_over += 1
-        if declined == len(sequence):
+        if declined and declined == len(sequence):
             raise NotApplicable(f"{self._walker.model.name} takes none of the inputs")
         return passed_over + declined
 

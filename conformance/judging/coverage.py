@@ -1,0 +1,189 @@
+"""What of a run was not judged: held against the whole suite, so that what was never collected counts as well."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from conformance.judging.selection import CLIENTS, ROLES, belongs, collected_rows
+from conformance.roles import roles
+from conformance.survey.survey import Survey
+from conformance.terms import ledger
+from conformance.terms.check import Check, Row
+from conformance.terms.coverage import Coverage, Deployment, Gap, UnjudgedRow, Why
+from conformance.terms.extensions import OVER_HTTP, PROTOCOL
+from conformance.terms.ledger import Party
+from conformance.terms.outcome import Outcome, ReasonKind
+from conformance.terms.result import CheckResult
+from conformance.terms.tally import counted, is_judged
+from conformance.terms.verdict import of_requirements
+
+BINARY = "binary_tensor_data"
+
+
+@dataclass(frozen=True, slots=True)
+class _Requirements:
+    """The ids of the requirements that apply to a target, in order; `judged`: of which some row came to something."""
+
+    applying: dict[str, None]
+    judged: Collection[str]
+
+
+def find_coverage(
+    results: Sequence[CheckResult],
+    survey: Survey,
+    *,
+    profile: str,
+    transports: Sequence[str],
+    asked: Collection[str] = (),
+    party: Party = Party.SERVER,
+) -> Coverage:
+    """Return what of a run was not judged.
+
+    Args:
+        results: of every row that was run.
+        survey: what the target offers, and which roles its models fill.
+        profile: of the run.
+        transports: that are judged.
+        asked: the extensions that the user asked for; empty where none were named.
+        party: who is judged.
+    """
+    known = _requirements(results, survey.offered, asked, party)
+    run = {(result.id, result.row) for result in results}
+    subjects = ROLES if party is Party.SERVER else CLIENTS
+    others = [
+        (check, row)
+        for check, row in collected_rows("certify", subjects=subjects, transports=transports)
+        if (check.id, row.id) not in run and _applies(check, row, survey.offered, transports)
+    ]
+    rows = [*_run(results), *_not_run(others, survey.roles, profile)]
+    return _coverage(list(_limited(rows, known)), known, profile)
+
+
+def find_coverage_of_watch(results: Sequence[CheckResult], used: Collection[str]) -> Coverage:
+    """Return what the requests of watched clients do not show.
+
+    Args:
+        results: of every client.
+        used: the extensions that the clients use.
+    """
+    known = _requirements(results, used, (), Party.CLIENT)
+    gaps = {name: Gap(0, (Why.NOT_SENT,)) for name in known.applying if name not in known.judged}
+    return Coverage(gaps, tuple(name for name in gaps if _is_must(name)))
+
+
+def _requirements(
+    results: Sequence[CheckResult], offered: Collection[str], asked: Collection[str], party: Party
+) -> _Requirements:
+    entries = counted(of_requirements(results, party), asked)
+    applying = [entry["id"] for entry in entries if entry["extension"] in (PROTOCOL, *offered)]
+    return _Requirements(dict.fromkeys(applying), {entry["id"] for entry in entries if is_judged(entry)})
+
+
+# --- rows -----------------------------------------------------------------------------------------------------------
+
+
+def _run(results: Iterable[CheckResult]) -> Iterator[UnjudgedRow]:
+    """Yield the rows that were run and came to nothing: for want of a model, or because a client cannot do it."""
+    for result in results:
+        if result.outcome is not Outcome.NOT_APPLICABLE:
+            continue
+        names = tuple(result.requirements)
+        if ledger.requirement(names[0]).party is Party.CLIENT:
+            yield UnjudgedRow(names, Why.CANNOT)
+        elif result.reason and result.reason.kind is ReasonKind.NO_MODEL:
+            yield UnjudgedRow(names, Why.NO_MODEL, result.reason.subject)
+
+
+def _not_run(rows: Iterable[tuple[Check, Row]], filled: Collection[str], profile: str) -> Iterator[UnjudgedRow]:
+    """Yield rows that were not run: of deployed models alone, say, those of the roles."""
+    for check, row in rows:
+        names, role = check.requirements(row), check.role_of(row)
+        if role is not None and role not in filled:
+            yield UnjudgedRow(names, Why.NO_MODEL, role)
+        else:
+            yield UnjudgedRow(names, Why.NOT_RUN if belongs(check, row, profile, dangerous=False) else Why.LEFT_OUT)
+
+
+def _applies(check: Check, row: Row, offered: Collection[str], transports: Collection[str]) -> bool:
+    """Say whether a row that was not run would apply: what has no JSON form waits for binary data to be offered."""
+    own = ledger.requirement(check.requirements(row)[0])
+    if own.party is Party.CLIENT:
+        return True
+    if not (check.is_over_grpc or {*OVER_HTTP, PROTOCOL} & set(offered)):
+        return False
+    role = check.role_of(row)
+    has_form = check.is_over_grpc or role is None or BINARY in offered or roles.load()[role].is_json_capable
+    return has_form and set(check.over) <= set(transports) and {own.extension, *row.needs} <= {PROTOCOL, *offered}
+
+
+def _limited(rows: Sequence[UnjudgedRow], known: _Requirements) -> Iterator[UnjudgedRow]:
+    """Yield what the rows say of the requirements that apply.
+
+    A row that needs an optional role, or that a client cannot do, counts where nothing else shows its requirement.
+    """
+    usual = {name for row in rows if not _is_last_resort(row) for name in row.requirements}
+    for row in rows:
+        names = [name for name in row.requirements if name in known.applying]
+        if _is_last_resort(row):
+            names = [name for name in names if name not in known.judged and name not in usual]
+        if names:
+            yield replace(row, requirements=tuple(names))
+
+
+def _is_last_resort(row: UnjudgedRow) -> bool:
+    return row.why is Why.CANNOT or _is_optional(row.role)
+
+
+def _is_optional(role: str) -> bool:
+    return role in roles.load() and roles.load()[role].is_optional
+
+
+# --- what they come to ----------------------------------------------------------------------------------------------
+
+
+def _coverage(rows: Sequence[UnjudgedRow], known: _Requirements, profile: str) -> Coverage:
+    gaps = _gaps(rows)
+    unjudged = tuple(name for name in known.applying if name in gaps and name not in known.judged and _is_must(name))
+    of_musts = [row for row in rows if any(map(_is_must, row.requirements))]
+    counts = Counter(row.why for row in of_musts)
+    return Coverage(
+        {name: gaps[name] for name in known.applying if name in gaps},
+        unjudged,
+        tuple(_deployments([row for row in of_musts if row.role], unjudged)),
+        counts[Why.NO_MODEL],
+        counts[Why.LEFT_OUT],
+        profile,
+    )
+
+
+def _gaps(rows: Iterable[UnjudgedRow]) -> dict[str, Gap]:
+    found: dict[str, list[UnjudgedRow]] = {}
+    for row in rows:
+        for name in row.requirements:
+            found.setdefault(name, []).append(row)
+    return {name: _gap(own) for name, own in found.items()}
+
+
+def _gap(rows: Sequence[UnjudgedRow]) -> Gap:
+    needs = Counter(row.role for row in rows if row.role)
+    return Gap(len(rows), tuple(dict.fromkeys(row.why for row in rows)), tuple(role for role, _ in needs.most_common()))
+
+
+def _deployments(rows: Sequence[UnjudgedRow], unjudged: Collection[str]) -> Iterator[Deployment]:
+    """Yield few roles with which each MUST is judged, that which adds most first; then the others by their rows."""
+    waiting = Counter(row.role for row in rows)
+    musts: dict[str, set[str]] = {role: set() for role in waiting}
+    for row in rows:
+        musts[row.role] |= {name for name in row.requirements if name in unjudged}
+    left = set().union(*musts.values())
+    while left:
+        role = max(musts, key=lambda name: (len(musts[name] & left), waiting[name]))
+        yield Deployment(role, tuple(name for name in unjudged if name in musts[role] & left), waiting.pop(role))
+        left -= musts.pop(role)
+    yield from (Deployment(role, (), count) for role, count in waiting.most_common() if not _is_optional(role))
+
+
+def _is_must(name: str) -> bool:
+    return ledger.requirement(name).level == "MUST"

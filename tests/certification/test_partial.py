@@ -1,0 +1,115 @@
+"""A server of which nothing failed, and not everything was judged: what its certification has on its face."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.certification.manifest import NOTE, read
+from conformance.commands.main import main
+from tests.support.certifying import PRODUCT, SCORING, certified
+from tests.support.forging import Folder, load, seal
+from tests.support.servers import bundled
+
+
+@pytest.fixture(scope="module")
+def partial(tmp_path_factory: pytest.TempPathFactory, scoring: str) -> Path:
+    """The folder of a product with one model."""
+    folder = tmp_path_factory.mktemp("partial") / "c"
+    assert certified(folder, f"--target-url={scoring}") == 0
+    return folder
+
+
+def test_its_coverage_stands_everywhere(partial: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    coverage = read(partial).coverage
+    assert coverage is not None
+    met, of = coverage["met"], coverage["of"]
+    assert 0 < met < of
+    assert main(["verify", str(partial)]) == 0
+    said = capsys.readouterr().out.splitlines()
+    label = f"partial ({met} of {of} MUSTs judged and met)"
+    assert said[0].startswith(f"verified: P 1 by V is {label} under the profile classification, ")
+    assert re.match(rf"not everything was judged: {of - met} MUSTs not judged \(deploy ", said[1])
+    note = (partial / NOTE).read_text()
+    assert f"certified as partial: of {of} MUSTs that apply {met}\nwere judged, and met" in note
+    assert "--conformance-gate" not in note
+    assert f">partial {met}/{of}<" in (partial / "badge.svg").read_text()
+
+
+def test_it_says_so_when_it_is_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with bundled(SCORING, program=PRODUCT) as url:
+        assert certified(tmp_path / "c", f"--target-url={url}") == 0
+        assert "P 1 is certified as partial (" in capsys.readouterr().out
+        assert certified(tmp_path / "d", f"--target-url={url}", "--conformance-gate=conformant") == 6
+    said = capsys.readouterr().out
+    assert "P 1 is not certified for the profile classification: " in said
+    assert "MUSTs not judged (deploy " in said
+    assert said.rstrip().endswith("It can be certified as partial, without --conformance-gate")
+
+
+def call_whole(found: Folder) -> None:
+    """Make what was not judged something that does not apply."""
+    for entry in found.report["requirements"]:
+        entry.pop("unjudged", None)
+    coverage = found.manifest["coverage"]
+    coverage["of"] = coverage["met"]
+
+
+def leave_out_coverage(found: Folder) -> None:
+    found.manifest.update(coverage=None)
+    found.note = "n"
+
+
+FORGED: dict[str, tuple[Callable[[Folder], Any], str]] = {
+    "called-conformant": (
+        lambda found: found.manifest.update(standing="conformant", coverage=None),
+        "refused: the verdict is partial: ",
+    ),
+    "called-interoperable": (
+        lambda found: found.manifest.update(standing="interoperable", coverage=None),
+        "refused: the verdict is partial: ",
+    ),
+    "without-coverage": (
+        leave_out_coverage,
+        "manifest.json is no manifest: $",
+    ),
+    "more-than-was-judged": (
+        lambda found: found.manifest["coverage"].update(met=found.manifest["coverage"]["of"]),
+        "refused: the manifest says of another part of the MUSTs that it was judged",
+    ),
+    "a-conformant-report": (
+        lambda found: (
+            found.manifest.update(standing="conformant", coverage=None),
+            found.report.update(verdict="conformant", why=[], interoperable=True),
+            found.report.pop("coverage"),
+        ),
+        "refused: OIP-CONTENT-TYPE-OTHER is not applicable",
+    ),
+    "nothing-is-missing": (
+        call_whole,
+        "the report's requirements is not what its recording shows",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_nothing_makes_it_more_than_it_is(
+    name: str, partial: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    edit, reason = FORGED[name]
+    original = load(partial)
+    forged = copy.deepcopy(Folder(original.report, {}, original.manifest))
+    edit(forged)
+    seal(forged, partial, tmp_path, with_har=False)
+    assert main(["verify", str(tmp_path)]) == 1
+    assert reason in capsys.readouterr().out
+
+
+def test_the_manifest_of_one_that_is_not_partial_has_no_coverage(honest: Path) -> None:
+    assert json.loads((honest / "manifest.json").read_text())["coverage"] is None

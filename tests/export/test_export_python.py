@@ -1,0 +1,55 @@
+"""`models export --format python` is a server that starts as its README says, and is conformant."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import running
+
+from conformance import judge
+from conformance.export import export
+from conformance.roles import roles
+
+PREFIX = "my-"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with all roles."""
+    path = tmp_path_factory.mktemp("python") / "server"
+    export("python", path, prefix=PREFIX)
+    return path
+
+
+@pytest.fixture(scope="module")
+def url(folder: Path) -> Iterator[str]:
+    """The URL of its server, started by the command of its README."""
+    (line,) = [line for line in (folder / "README.md").read_text().splitlines() if line.strip().startswith("uvicorn ")]
+    (port,) = running.free_ports(1)
+    command = [sys.executable, "-m", *shlex.split(line.replace("8000", str(port)))]
+    server = running.start(command, folder, os.environ, {"http": f"127.0.0.1:{port}"}, folder.parent)
+    yield f"http://127.0.0.1:{port}"
+    server.stop()
+
+
+def test_the_server_is_conformant(url: str, folder: Path) -> None:
+    report = judge(url, config=folder / "target.toml", profile="quick")
+    assert (report.verdict, report.advice) == ("conformant", ()), str(report)
+    assert len(report.to_dict()["target"]["roles"]) == len(roles.load())
+
+
+def test_roles_are_data_with_labels(folder: Path) -> None:
+    written = json.loads((folder / "roles.json").read_text(encoding="utf-8"))
+    assert {name: role["labels"] for name, role in written.items()} == {
+        PREFIX + name: dict(role.labels) for name, role in roles.load().items()
+    }
+
+
+def test_only_one_file_knows_the_framework(folder: Path) -> None:
+    assert [path.name for path in sorted(folder.glob("*.py")) if "starlette" in path.read_text()] == ["app.py"]
