@@ -74,6 +74,7 @@ def two_inference_headers_are_no_third(target: Target, model: Model, values: Val
     steady = model.steady()
     taken = [value for value, other in alone.items() if _is_like(reply, other, steady)]
     if not taken:
+        model.expected(model.fill(VALUES))  # a control request, which is sent again to see whether the model is steady
         one = f"the answer that the request gets with {both[0]} alone, or with {both[1]}"
         raise expect(reply).unmet(one, f"{reply.status_line} with {_shown(reply)}")
     return f"read as with {taken[0]} of {both[0]} and {both[1]}"
