@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -82,6 +82,40 @@ class Model:
         return self.role.is_json_capable
 
     @property
+    def is_own_oracle(self) -> bool:
+        """Whether its own plain answers alone tell what is right."""
+        return False
+
+    @property
+    def sends(self) -> tuple[str, ...]:
+        """The inputs that a plain request has to send as binary data: none, since rows know the datatypes of a role."""
+        return ()
+
+    @property
+    def kept_binary(self) -> tuple[str, ...]:
+        """The outputs that a plain request has to ask for as binary data; see `sends`."""
+        return ()
+
+    def listed(self) -> list[Output] | None:
+        """Return the outputs as a request lists them that says nothing of their form."""
+        return None
+
+    def steady(self) -> tuple[str, ...]:
+        """Return the outputs whose values can be compared: all of a role."""
+        return tuple(spec.name for spec in self.role.outputs)
+
+    def fill(self, values: Any) -> list[Tensor]:
+        """Return inputs with these values, of the first or by the names of inputs, and sample values in the others.
+
+        A deployed model gets those that it takes, whatever the values are.
+        """
+        given = values if isinstance(values, Mapping) else {self.role.inputs[0].name: values}
+        return [
+            Tensor.of(tensor.name, tensor.datatype, given[tensor.name]) if tensor.name in given else tensor
+            for tensor in self.sample()
+        ]
+
+    @property
     def plain_send(self) -> Form:
         """How inputs travel in a plain request: as JSON where that carries them."""
         return "json" if not any(spec.datatype in BINARY_ONLY for spec in self.role.inputs) else "binary"
@@ -92,11 +126,6 @@ class Model:
         return None if not any(spec.datatype in BINARY_ONLY for spec in self.role.outputs) else "binary"
 
     @property
-    def is_own_oracle(self) -> bool:
-        """Whether its own plain answers alone tell what is right."""
-        return False
-
-    @property
     def by_place(self) -> bool:
         """Whether it takes its inputs in the order of the request, whatever their names, in plain requests."""
         return False
@@ -104,14 +133,6 @@ class Model:
     @property
     def declared_outputs(self) -> tuple[str, ...]:
         """The names of the outputs that its metadata list."""
-        return tuple(spec.name for spec in self.role.outputs)
-
-    def listed(self) -> list[Output] | None:
-        """Return the outputs as a request lists them that says nothing of their form."""
-        return None
-
-    def steady(self) -> tuple[str, ...]:
-        """Return the outputs whose values can be compared: all of a role."""
         return tuple(spec.name for spec in self.role.outputs)
 
     def limit_length(self, length: int) -> int:
@@ -199,16 +220,6 @@ class Model:
             Tensor(spec.name, spec.datatype, tuple(array.shape), array)
             for spec, array in zip(self.role.outputs, results, strict=True)
         )
-
-    @property
-    def sends(self) -> tuple[str, ...]:
-        """The inputs that a plain request has to send as binary data: none, since rows know the datatypes of a role."""
-        return ()
-
-    @property
-    def kept_binary(self) -> tuple[str, ...]:
-        """The outputs that a plain request has to ask for as binary data; see `sends`."""
-        return ()
 
     def items(self) -> list[Tensor]:
         """Return the only input as a raw request may hold it: a batch of one for a batching model."""

@@ -74,6 +74,11 @@ class Deployed(Model):
         del batch
         return self.draw(self.salt)
 
+    def fill(self, values: Any) -> list[Tensor]:
+        """Return inputs that the model takes: only it knows which values these are."""
+        del values
+        return list(self.sample())
+
     def draw(self, salt: int) -> tuple[Tensor, ...]:
         """Return inputs that the model takes; others for each salt where it takes others."""
         if not self.varies:
@@ -125,7 +130,7 @@ class Deployed(Model):
         Raises:
             NotApplicable: there are none.
         """
-        found = [tensor for tensor in self.plain_outputs(self.tensors) if has_classes(tensor)]
+        found = [tensor for tensor in self.find_outputs(self.tensors) if has_classes(tensor)]
         if not found:
             raise NotApplicable(f"{self.name} has no steady output of numbers to classify")
         return [tensor.name for tensor in sorted(found, key=lambda one: -np.unique(one.array).size)]

@@ -105,7 +105,7 @@ _UNCLASSIFIED = "so listed the outputs are wrong where nothing is classified, to
 def _is_plain_wrong(target: Peer, model: Model, tensors: Sequence[Tensor], listed: Sequence[str], send: Form) -> bool:
     """Say whether outputs are wrong in this order where none is classified."""
     reply = ask(target, model, tensors, *map(model.plain_output, listed), send=send)
-    right = [tensor for tensor in model.plain_outputs(tensors) if tensor.name in listed]
+    right = [tensor for tensor in model.find_outputs(tensors) if tensor.name in listed]
     return not holds(lambda: expect(reply).tensors(right))
 
 
@@ -136,7 +136,7 @@ def _own_counts(model: Model, tensors: Sequence[Tensor]) -> Mapping[str, int]:
         NotApplicable: there are no two such outputs.
     """
     right = [
-        tensor for tensor in model.plain_outputs(tensors) if has_classes(tensor) and not model.may_have_rankings(tensor)
+        tensor for tensor in model.find_outputs(tensors) if has_classes(tensor) and not model.may_have_rankings(tensor)
     ]
     *_, one, other = [None, None, *sorted(right, key=lambda tensor: tensor.elements)]
     if one is None or other is None or other.elements < 2:

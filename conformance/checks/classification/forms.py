@@ -66,7 +66,7 @@ def _expect_others_stay(target: Target, model: Model, *, is_first: bool, binary:
     chosen = scored(model)
     tensors, _ = choose_inputs(model, chosen)
     names = list_all(model, chosen, is_first=is_first)
-    steady = [tensor.name for tensor in model.plain_outputs(tensors) if tensor.name != chosen]
+    steady = [tensor.name for tensor in model.find_outputs(tensors) if tensor.name != chosen]
     if not steady:
         raise NotApplicable(f"{model.name} has no other output that is the same each time")
     listed = {name: model.plain_output(name) for name in names}
@@ -101,7 +101,7 @@ def _expect_stays(target: Target, model: Model, tensors: Sequence[Tensor], reply
     """Expect the plain output, as it should be or as the server gives it when nothing is classified."""
     expect(reply).answered()
     got = reply.answer.output(plain.name)
-    (right,) = (tensor for tensor in model.plain_outputs(tensors) if tensor.name == plain.name)
+    (right,) = (tensor for tensor in model.find_outputs(tensors) if tensor.name == plain.name)
     found = difference(right, got, reply.body, through_json=True)
     if found is None:
         return
@@ -196,7 +196,7 @@ def other_outputs_stay_over_grpc(
     tensors, _ = choose_inputs(model, chosen)
     outputs = [Output(name, classification=count) if name == chosen else Output(name) for name in names]
     reply = ask(target, model, tensors, *outputs, send=send)
-    right = [tensor for tensor in model.plain_outputs(tensors) if tensor.name in names and tensor.name != chosen]
+    right = [tensor for tensor in model.find_outputs(tensors) if tensor.name in names and tensor.name != chosen]
     if not right:
         raise NotApplicable(f"{model.name} has no other output that is the same each time")
 

@@ -209,7 +209,7 @@ def _expect_own_right_or_refused(target: Peer, model: Model, datatypes: Collecti
         NotApplicable: it has no elements, or differs between two equal requests.
     """
     tensors = model.sample()
-    right = next((one for one in model.plain_outputs(tensors) if one.datatype in datatypes and one.elements), None)
+    right = next((one for one in model.find_outputs(tensors) if one.datatype in datatypes and one.elements), None)
     if right is None:
         raise NotApplicable(f"{model.name} has no such output that is the same each time, and has elements")
     count = model.limit_classes(right, None)

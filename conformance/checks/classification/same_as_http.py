@@ -64,7 +64,7 @@ def classes_are_those_of_http(target: GrpcTarget, model: Model, values: Any) -> 
 
 def _is_plain_right(target: GrpcTarget, model: Model, tensors: Sequence[Tensor]) -> bool:
     plain = target.infer(model.request(tensors, send=model.plain_send))
-    return holds(lambda: expect(plain).tensors(model.plain_outputs(tensors), through_json=False))
+    return holds(lambda: expect(plain).tensors(model.find_outputs(tensors), through_json=False))
 
 
 def _expect_alike(usual: Sequence[ClassText], found: Sequence[ClassText], over_grpc: Reply) -> None:

@@ -69,7 +69,7 @@ def answer_names_model_and_outputs(target: GrpcTarget, model: Model) -> None:
         if not entry.name or entry.datatype not in DATATYPES or any(size < 0 for size in entry.shape):
             actual = f"name {shown(entry.name)}, datatype {shown(entry.datatype)}, shape {list(entry.shape)}"
             raise Unmet("each output with a name, a datatype of the protocol and a shape", actual, reply)
-    for right in model.plain_outputs(model.sample()):
+    for right in model.find_outputs(model.sample()):
         output = expect(reply, "OIP-OUTPUTS-ALL/grpc").output(right.name)
         if (output.datatype, output.shape) != (right.datatype, right.shape):
             wanted = f"{right.name} {right.datatype} with shape {list(right.shape)}"

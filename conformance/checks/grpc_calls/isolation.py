@@ -98,7 +98,7 @@ def option_of_the_call_before_is_gone(
     """A call that lists no outputs gets all, unclassified, also after one that listed or classified some."""
     if model.is_own_oracle:
         listed = (model.find_rankable()[0] if classified else model.role.outputs[-1].name, *listed)
-        model.plain_outputs(model.sample())  # asks for them again, should an answer not be like another
+        model.find_outputs(model.sample())  # asks for them again, should an answer not be like another
     plain = model.request(send="json")
     usual = target.infer(plain)
     outputs = [Output(name, classification=1) if classified else Output(name) for name in listed]
@@ -168,7 +168,7 @@ def _own_request(_: GrpcTarget, model: Model, kind: str, place: int) -> InferReq
         return model.request(
             tensors, send="json", outputs=[Output(right.name, classification=count)], request_id=identity
         )
-    model.plain_outputs(tensors)
+    model.find_outputs(tensors)
     return model.request(tensors, send=send, request_id=identity)
 
 

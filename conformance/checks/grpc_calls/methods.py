@@ -117,7 +117,7 @@ def model_metadata_describes_the_model(target: GrpcTarget, model: Model) -> None
 def _expect_own_described(reply: Reply, message: Pb, model: Model) -> None:
     """Expect the metadata of a deployed model to describe the tensors that it takes and answers."""
     tensors = model.sample()
-    for entries, really in ((message.inputs, tensors), (message.outputs, model.plain_outputs(tensors))):
+    for entries, really in ((message.inputs, tensors), (message.outputs, model.find_outputs(tensors))):
         described = {entry.name: entry for entry in entries}
         for tensor in really:
             entry = described.get(tensor.name)

@@ -46,7 +46,7 @@ def raw_entries_follow_the_inputs(target: GrpcTarget, model: Model, order: Seque
         expect_right(target.infer(model.request(listed)), model, tensors)
     except Unmet as unmet:
         replies = [
-            (right, target.infer(model.request(listed, outputs=[right.name]))) for right in model.plain_outputs(tensors)
+            (right, target.infer(model.request(listed, outputs=[right.name]))) for right in model.find_outputs(tensors)
         ]
         if not any(_differs(reply, right) for right, reply in replies):
             raise Blocked("each output by itself is right", unmet) from None
@@ -127,7 +127,7 @@ def raw_entries_follow_the_outputs(
         raise Unmet(f"{len(message.outputs)} raw entries, one for each output", f"{entries}", reply)
     if not entries:
         return  # typed contents, which stand in the outputs themselves
-    right = [tensor for tensor in model.plain_outputs(tensors) if listed is None or tensor.name in listed]
+    right = [tensor for tensor in model.find_outputs(tensors) if listed is None or tensor.name in listed]
     wrong = [tensor for tensor in right if _differs(reply, tensor)]
     if wrong and _is_wrong_alone(target, model, tensors, wrong[0]):
         raise Blocked(f"{wrong[0].name} is wrong without other outputs, too")
@@ -141,7 +141,7 @@ def _inputs_of_different_outputs(model: Model) -> Sequence[Tensor]:
         NotApplicable: there are none.
     """
     for tensors in model.draw_several() if model.is_own_oracle else ():
-        outputs = [(one.datatype, one.shape, bytes(one.to_bytes())) for one in model.plain_outputs(tensors)]
+        outputs = [(one.datatype, one.shape, bytes(one.to_bytes())) for one in model.find_outputs(tensors)]
         if len(set(outputs)) == len(outputs) > 1:
             return tensors
     if model.is_own_oracle:
@@ -192,7 +192,7 @@ def answer_has_one_form(
         wanted = [Output(first, classification=count), *map(Output, others)]
     tensors = None if elements is None else model.salted(elements, model.salt)
     if tensors and model.is_own_oracle:
-        model.plain_outputs(tensors)  # takes so many, or the row is not for it
+        model.find_outputs(tensors)  # takes so many, or the row is not for it
     reply = expect_answered_or_block(target.infer(model.request(tensors, send=send, outputs=wanted)))
     message = response(reply.body)
     if message is not None and message.raw_output_contents:

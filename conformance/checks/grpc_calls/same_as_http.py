@@ -26,7 +26,7 @@ def answers_are_those_of_http(target: GrpcTarget, model: Model) -> None:
     if model.is_own_oracle:
         tensors = model.sample()
         reply = expect_answered_or_block(target.infer(model.request(tensors, send=form_of(target, model))))
-        expect(reply).tensors(model.plain_outputs(tensors), through_json=True)
+        expect(reply).tensors(model.find_outputs(tensors), through_json=True)
         return
     through_json = model.role.is_json_capable
     request = model.request(send="json" if through_json else "binary", want=None if through_json else "binary")

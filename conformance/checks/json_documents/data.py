@@ -76,7 +76,7 @@ def data_is_returned_flat_or_nested(target: Target, model: Model, send: Form = "
     tensors = model.sample() if model.is_own_oracle else [counted(model, model.sample()[0].shape)]
     reply = target.infer(model.request(tensors, send=send))
     with blocked_where(lambda: send == "binary" and not carries(target, model, tensors, "read"), _UNCARRIED):
-        expect(reply).tensors(model.plain_outputs(tensors))
+        expect(reply).tensors(model.find_outputs(tensors))
     for output in reply.answer.outputs:
         data = (reply.answer.document or {})["outputs"][output.index].get("data")
         flat = isinstance(data, list) and not any(isinstance(item, list) for item in data)

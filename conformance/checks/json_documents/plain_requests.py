@@ -43,7 +43,7 @@ def plain_request_is_answered(target: Target, model: Model) -> None:
 
 
 def _expect_outputs(reply: Reply, model: Model) -> None:
-    for tensor in model.plain_outputs(model.sample()):
+    for tensor in model.find_outputs(model.sample()):
         if model.is_json_capable:
             expect(reply, "OIP-ANSWER").tensors([tensor])
         else:  # the values of binary data are judged by datatype

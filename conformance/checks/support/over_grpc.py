@@ -42,7 +42,7 @@ def expect_right(reply: Reply, model: Model, tensors: Sequence[Tensor]) -> None:
     Whether its outputs tell what was read is for `require_reading`.
     """
     with np.errstate(all="ignore"):  # a cast may meet NaN or overflow to infinity: that is the right output then
-        expected = model.plain_outputs(tensors)
+        expected = model.find_outputs(tensors)
     expect(reply).tensors(expected, through_json=False)
 
 

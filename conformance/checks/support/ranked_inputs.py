@@ -93,7 +93,7 @@ def find_many(model: Model, count: int) -> tuple[Tensor, ...]:
 
 def find_output(model: Model, tensors: Sequence[Tensor], name: str) -> Tensor:
     """Return the right output of that name."""
-    return next(tensor for tensor in model.plain_outputs(tensors) if tensor.name == name)
+    return next(tensor for tensor in model.find_outputs(tensors) if tensor.name == name)
 
 
 def _rows(output: Tensor) -> Scores:
