@@ -71,7 +71,7 @@ class Control:
         latest = list(self.used.items())[-MAX_REPEATED:]
         for name, message in [*latest, *latest[-1:] * REPETITIONS]:
             again = self.target.send(message, fresh=True)
-            if again.succeeded and differing(self._answers[name], again, model.steady()):
+            if again.succeeded and _has_other_values(self._answers[name], again, model.steady()):
                 self._unsteady.add(model.name)
                 return True
         return False
@@ -117,6 +117,12 @@ def differing(first: Reply, second: Reply, names: Sequence[str] | None = None) -
     """
     every = dict.fromkeys((*first.answer.names(), *second.answer.names()))
     return [name for name in every if (names is None or name in names) and not _alike(first, second, name)]
+
+
+def _has_other_values(first: Reply, second: Reply, names: Sequence[str]) -> bool:
+    """Say whether outputs that both answers have are different; one that lacks any is the fault of a server."""
+    pairs = [(first.answer.output(name), second.answer.output(name)) for name in differing(first, second, names)]
+    return any(one and other and one.datatype == other.datatype for one, other in pairs)
 
 
 def _alike(first: Reply, second: Reply, name: str) -> bool:

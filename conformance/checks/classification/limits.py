@@ -31,7 +31,7 @@ from conformance.checks.support.over_grpc import expect_right
 from conformance.checks.support.ranked_inputs import choose_inputs
 from conformance.checks.support.refusals import Refusal, refusal_rows
 from conformance.expect import attribution, class_texts
-from conformance.expect.class_texts import ClassText
+from conformance.expect.class_texts import ClassText, Scores
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive, expect_refusal, is_refused
 from conformance.expect.unmet import Blocked, NotApplicable, Unmet, about, holds
@@ -218,9 +218,15 @@ def _expect_own_right_or_refused(target: Peer, model: Model, datatypes: Collecti
     if is_refused(target, model, reply):
         return
     case = Classified(target, model, tuple(tensors), "json", right.name, count, reply, right)
+    if reply.is_over_grpc and all(_is_right(*item) for item in case.items(right.array.byteswap())):
+        raise Blocked("raw contents are in the other byte order")
     for listed, scores in case.items():
-        if not (class_texts.in_order(listed, scores) and class_texts.values_right(listed, scores)):
+        if not _is_right(listed, scores):
             raise Unmet(f"a refusal, or {shown(ranking(scores, len(listed)))}", shown(listed), reply)
+
+
+def _is_right(listed: Sequence[ClassText], scores: Scores) -> bool:
+    return class_texts.in_order(listed, scores) and class_texts.values_right(listed, scores)
 
 
 def _alike_in_fp32(target: Peer, listed: Sequence[ClassText], values: Sequence[Any]) -> bool:
@@ -260,8 +266,7 @@ def _expect_right_or_refused(target: Peer, model: Model, values: Sequence[Any], 
     if is_refused(target, model, reply):  # for whatever reason
         return
     listed = _read(reply, scored(model))
-    right = class_texts.in_order(listed, scores) and class_texts.values_right(listed, scores)
-    if not right and not _alike_in_fp32(target, listed, values):
+    if not _is_right(listed, scores) and not _alike_in_fp32(target, listed, values):
         _expect_read(target, tensor)
         raise Unmet(f"a refusal, or {shown(ranking(scores, len(values)))}", shown(listed), reply)
 

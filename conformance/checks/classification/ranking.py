@@ -82,7 +82,8 @@ def _expect_own_items_apart(target: Peer, model: Model, send: Form) -> None:
 
 
 def _is_right(listed: Sequence[ClassText], scores: Scores) -> bool:
-    return class_texts.agree(listed, scores) and class_texts.ties_in_order(listed, scores)
+    """Say whether the indices of an item are those of its highest scores; what its values are is for other checks."""
+    return class_texts.are_highest(class_texts.by_index(listed, scores), scores)
 
 
 # --- order ----------------------------------------------------------------------------------------------------------
@@ -197,4 +198,4 @@ def highest_come_first_over_grpc(
     """The classes are the highest scores, highest first, as the datatype compares them; no index comes twice."""
     case = Classified.of(target, model, values, count, send=send)
     case.require_order()
-    case.expect_rule(each(class_texts.ties_in_order))
+    case.expect_rule(each(class_texts.ties_in_order if values else class_texts.in_order))  # own scores may be equal

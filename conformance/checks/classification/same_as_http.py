@@ -7,8 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from conformance.checks.support.classes import DESCENDING, DOCUMENTED, ITEMS, SCORES, SQUARES, ask, scored, shown, texts
-from conformance.checks.support.ranked_inputs import choose_inputs, find_count
+from conformance.checks.support.classes import (
+    DESCENDING,
+    DOCUMENTED,
+    ITEMS,
+    SCORES,
+    SQUARES,
+    Classified,
+    scored,
+    shown,
+    texts,
+)
+from conformance.checks.support.ranked_inputs import choose_inputs
 from conformance.expect import class_texts
 from conformance.expect.class_texts import ClassText
 from conformance.expect.expectation import expect
@@ -20,7 +30,6 @@ from conformance.terms.fit import SCORED
 from conformance.terms.text import safe
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
-from conformance.wire.request import Output
 from conformance.wire.tensor import Tensor
 
 # Roles whose outputs can be classified: not those of BYTES, BOOL and 16-bit floats.
@@ -53,9 +62,8 @@ def classes_are_those_of_http(target: GrpcTarget, model: Model, values: Any) -> 
     tensors, right = choose_inputs(model, name, values)
     if np.unique(right.array).size < right.elements:
         raise NotApplicable(f"some scores of {name} are equal, and have no order")
-    wanted = Output(name, classification=find_count(model, right))
-    over_http = ask(target.over_http, model, tensors, wanted)
-    over_grpc = ask(target, model, tensors, wanted, send=model.plain_send)
+    over_http = Classified.of(target.over_http, model, values, 2).reply
+    over_grpc = Classified.of(target, model, values, 2, send=model.plain_send).reply
     usual, found = (_understood(texts(reply, name)) for reply in (over_http, over_grpc))
     if usual != found:
         with blocked_where(lambda: not _is_plain_right(target, model, tensors), "the plain output is wrong, too"):

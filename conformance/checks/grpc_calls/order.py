@@ -15,6 +15,7 @@ from conformance.checks.support.over_grpc import (
     exchange_alike,
     expect_answered_or_block,
     expect_right,
+    is_right_by_name,
     require_reading,
 )
 from conformance.expect.expectation import expect
@@ -45,6 +46,8 @@ def raw_entries_follow_the_inputs(target: GrpcTarget, model: Model, order: Seque
     try:
         expect_right(target.infer(model.request(listed)), model, tensors)
     except Unmet as unmet:
+        if model.is_own_oracle:
+            _require_declared_order(target, model, tensors, unmet)
         replies = [
             (right, target.infer(model.request(listed, outputs=[right.name]))) for right in model.find_outputs(tensors)
         ]
@@ -54,6 +57,13 @@ def raw_entries_follow_the_inputs(target: GrpcTarget, model: Model, order: Seque
         if wrong:
             raise Blocked(f"raw contents of {', '.join(wrong)} are wrong alone, too", unmet) from None
         raise
+
+
+def _require_declared_order(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], unmet: Unmet) -> None:
+    """Raise Blocked where raw contents of a deployed model are wrong in the declared order, too, whatever decides that."""
+    is_right = holds(lambda: expect_right(target.infer(model.request(tensors)), model, tensors))
+    if not is_right and not is_right_by_name(target, model, tensors):
+        raise Blocked("in the order of the metadata raw contents are wrong, too", unmet) from None
 
 
 def _several_inputs(model: Model) -> Sequence[Tensor]:

@@ -6,11 +6,18 @@ was read as it was meant, because a server that reads and writes in the same wro
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
-from conformance.checks.support.over_grpc import expect_return_over_grpc, expect_right, require_reading
+from conformance.checks.support.over_grpc import (
+    expect_form_right,
+    expect_return_over_grpc,
+    expect_right,
+    is_right_by_name,
+    require_reading,
+)
+from conformance.expect.expectation import expect
 from conformance.expect.raw_contents import VALUES, is_big_endian
 from conformance.expect.unmet import Blocked, NotApplicable, Unmet, holds
 from conformance.roles.corner_values import (
@@ -114,7 +121,7 @@ NUMERIC_ROWS = _numeric_rows()
 def _tensors(model: Model, what: str | Sequence[Any] | None, shape: Sequence[int] | None, times: int) -> list[Tensor]:
     """Return samples, the corner values of a group, or given values, so many times over."""
     if what is None:
-        return list(require_reading(model) if model.is_own_oracle else _shifted(model))
+        return list(_shifted(model))
     spec = model.role.inputs[0]
     if isinstance(what, str):
         return [corner_tensor(spec.name, spec.datatype, what)]
@@ -147,6 +154,9 @@ def raw_tensors_come_back(
     times: int = 1,
 ) -> None:
     """Elements in raw contents are of their native size, row by row and without padding."""
+    if model.is_own_oracle:
+        _expect_own_raw(target, model, lambda tensor: tensor.datatype != "BYTES")
+        return
     _expect_return(target, model, _tensors(model, what, shape, times), "binary")
 
 
@@ -170,7 +180,7 @@ def typed_tensors_come_back(
 ) -> None:
     """Elements in typed contents are in the field of their datatype, row by row."""
     if model.is_own_oracle:
-        _expect_own_typed(target, model)
+        _expect_own_fields(expect_form_right(target, model, require_reading(model), "json"))
         return
     _expect_return(target, model, _tensors(model, what, shape, times), "json")
 
@@ -193,19 +203,32 @@ def _expect_return(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], 
     _expect_own_fields(reply)
 
 
-def _expect_own_typed(target: GrpcTarget, model: Model) -> None:
-    """Expect typed contents of a deployed model to be answered in the right fields, and as raw ones are.
+def _expect_own_raw(target: GrpcTarget, model: Model, is_own: Callable[[Tensor], bool]) -> None:
+    """Expect raw contents of a deployed model to be answered right, as far as outputs of one kind show.
 
     Raises:
-        NotApplicable: its answers do not tell what was read.
-        Blocked: raw ones are answered otherwise, so that nobody knows which are read wrong.
+        Blocked: an output of another kind is wrong, or the order of several inputs or outputs is.
     """
     tensors = require_reading(model)
-    reply = target.infer(model.request(tensors, send="json"))
-    expect_right(reply, model, tensors)
-    _expect_own_fields(reply)
-    if not holds(lambda: expect_right(target.infer(model.request(tensors, send="binary")), model, tensors)):
-        raise Blocked("the same tensors in raw contents are answered otherwise")
+    try:
+        expect_form_right(target, model, tensors, "binary")
+    except Unmet as unmet:
+        wrong = unmet.tensor
+        if len(tensors) > 1 and is_right_by_name(target, model, tensors):
+            raise Blocked("in the order of their names the inputs are right", unmet) from None
+        if wrong is not None and not is_own(wrong):
+            raise Blocked(f"{wrong.name} of {wrong.datatype} is wrong", unmet) from None
+        if wrong is not None and _is_right_alone(target, model, tensors, wrong):
+            raise Blocked(f"{wrong.name} by itself is right", unmet) from None
+        raise
+
+
+def _is_right_alone(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], output: Tensor) -> bool:
+    """Say whether one of several outputs is right where it alone is listed."""
+    if len(model.role.outputs) == 1:
+        return False
+    reply = target.infer(model.request(tensors, outputs=[output.name]))
+    return holds(lambda: expect(reply).tensors([output], through_json=True))
 
 
 def _expect_own_fields(reply: Reply) -> None:
@@ -244,6 +267,10 @@ def raw_strings_come_back(
     target: GrpcTarget, model: Model, what: Sequence[bytes] | None, shape: Sequence[int] | None = None
 ) -> None:
     """A BYTES element in raw contents is its length in four bytes and then exactly its bytes."""
+    if model.is_own_oracle:
+        has_others = any(tensor.datatype != "BYTES" for tensor in model.sample())
+        _expect_own_raw(target, model, lambda tensor: tensor.datatype == "BYTES" or not has_others)
+        return
     _expect_return(target, model, _tensors(model, what, shape, 1), "binary")
 
 

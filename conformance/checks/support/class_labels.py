@@ -95,7 +95,7 @@ def _labels_shown(target: Peer, model: Model, name: str, send: Form, *, at_place
     places: dict[int, set[int]] = {}
     for case in _cases(target, model, name, send):
         for listed, scores in case.items():
-            if not class_texts.agree(listed, scores):
+            if not class_texts.agree(listed, scores) or len({entry.index for entry in listed}) < len(listed):
                 raise Blocked(f"classes of {name} have wrong indices or values")
             for place, entry in enumerate(listed):
                 known = labels.setdefault(entry.index, entry.label)

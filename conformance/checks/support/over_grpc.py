@@ -14,6 +14,8 @@ import numpy as np
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import Blocked, NotApplicable, Unmet, blocked_where, holds
 from conformance.roles.model import Model
+from conformance.survey.control import as_tensor
+from conformance.terms.extensions import HTTP
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.wire.datatypes import INTEGERS
@@ -63,6 +65,43 @@ def require_reading(
         if model.tells_apart(tensors, misread(tensors) if misread else others):
             return tensors
     raise NotApplicable(f"the answers of {model.name} do not show what was read")
+
+
+def expect_form_right(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], send: Form) -> Reply:
+    """Expect a deployed model to answer contents of one form as it answers the same tensors over HTTP; return the reply.
+
+    Raises:
+        Unmet: it does not; or there is no HTTP, and the call is refused.
+        Blocked: there is no HTTP, and contents of the other form are answered otherwise: nobody knows which are right.
+    """
+    reply = target.infer(model.request(tensors, send=send))
+    over_http = _outputs_over_http(target, model, tensors)
+    if over_http:
+        expect(reply).tensors(over_http, through_json=True)
+        return reply
+    expect(reply).answered()
+    other = target.infer(model.request(tensors, send="json" if send == "binary" else "binary"))
+    with blocked_where(lambda: True, "contents of the other form are answered otherwise"):
+        expect(reply).tensors(_steady_outputs(model, other), through_json=True)
+    return reply
+
+
+def is_right_by_name(target: GrpcTarget, model: Model, tensors: Sequence[Tensor]) -> bool:
+    """Say whether raw contents are right where inputs and their names are in one order: a server may sort them."""
+    ordered = sorted(tensors, key=lambda tensor: tensor.name)
+    return holds(lambda: expect_right(target.infer(model.request(ordered)), model, tensors))
+
+
+def _outputs_over_http(target: GrpcTarget, model: Model, tensors: Sequence[Tensor]) -> list[Tensor]:
+    """Return the outputs for a plain request over HTTP; none where that is not judged, or does not answer."""
+    if HTTP not in target.over_http.settings.transports:
+        return []
+    return _steady_outputs(model, target.over_http.infer(model.request(tensors, send=(), outputs=model.listed())))
+
+
+def _steady_outputs(model: Model, reply: Reply) -> list[Tensor]:
+    outputs = [output for output in reply.answer.outputs if output.name in model.steady()] if reply.succeeded else []
+    return [tensor for output in outputs if (tensor := as_tensor(output))]
 
 
 def exchange_alike(tensors: Sequence[Tensor]) -> Sequence[Tensor]:
