@@ -122,7 +122,7 @@ def test_given_inputs_are_sent() -> None:
         assert len(bad(judged(address, ("picky",)))) > 30
         results = judged(address, ("picky",), given)
     assert bad(results) == []
-    assert "binary-inputs-are-json-inputs" in passed(results)
+    assert "OIP-MODEL-METADATA" in met(results)
 
 
 # --- wrong servers ----------------------------------------------------------------------------------------------------
@@ -199,7 +199,7 @@ def test_metadata_that_lie_are_seen(outputs: odd_models.Specs, requirement: str,
     with odd_models.described_as(described):
         results = judged(url, ("add_sub",))
     assert {r.failure.requirement for r in results if r.failure} == {requirement}
-    assert "inputs-in-any-order" in passed(results)
+    assert "BIN-ORDER-I" in met(results)
 
 
 # --- as a user runs it ------------------------------------------------------------------------------------------------
