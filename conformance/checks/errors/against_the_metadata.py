@@ -6,7 +6,7 @@ whatever datatype and shape the server gives them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Protocol
@@ -85,19 +85,30 @@ WIDER = {
 }
 
 
+# Datatypes of one width, for whole numbers.
+AS_WIDE = {"FP16": "INT16", "FP32": "INT32", "FP64": "INT64"}
+
+
 @dataclass(frozen=True, slots=True)
-class Widened:
-    """Such a request to a deployed model: the elements of one input that it takes, in a wider datatype.
+class Recast:
+    """Such a request to a deployed model: the elements of inputs that it takes, in another datatype that holds them.
 
     Attributes:
+        datatypes: a datatype -> the other one.
         is_binary: all inputs travel as binary data.
     """
 
+    datatypes: Mapping[str, str]
     is_binary: bool
+
+    def row(self, name: str) -> Row:
+        """Return the row of a check that sends it."""
+        fit = Fit(some_input=frozenset(self.datatypes), is_json=not self.is_binary)
+        return Row(name, (self,), needs=BINARY if self.is_binary else (), fit=fit)
 
     def sent(self, model: Model) -> Message:
         """Return the request; see `Contrary`."""
-        return self._request(model, [_widened(tensor) for tensor in self._tensors(model)]).message()
+        return self._request(model, [self._recast(tensor) for tensor in self._tensors(model)]).message()
 
     def right(self, model: Model) -> tuple[Message, tuple[Tensor, ...]]:
         """Return the usual request, and its outputs; see `Contrary`."""
@@ -105,25 +116,29 @@ class Widened:
         return self._request(model, tensors).message(), model.expected(tensors)
 
     def _tensors(self, model: Model) -> Sequence[Tensor]:
-        """Return inputs of which the answer shows whether the bytes of the wider elements were read as narrower ones."""
-        return draw_telling(model, lambda tensors: [_misread(tensor) for tensor in tensors])
+        """Return inputs of which the answer shows whether the bytes of the one datatype were read as of the other."""
+        drawn = draw_telling(model, lambda tensors: [self._misread(self._exact(tensor)) for tensor in tensors])
+        return [self._exact(tensor) for tensor in drawn]
 
     def _request(self, model: Model, tensors: Sequence[Tensor]) -> InferRequest:
         return model.request(tensors, send="binary" if self.is_binary else "json")
 
+    def _exact(self, tensor: Tensor) -> Tensor:
+        """Return the tensor, or with whole numbers where the other datatype holds no others."""
+        other = self.datatypes.get(tensor.datatype, "")
+        return replace(tensor, array=np.round(tensor.array)) if other.startswith("INT") else tensor
 
-def _widened(tensor: Tensor) -> Tensor:
-    wider = WIDER.get(tensor.datatype)
-    return Tensor.of(tensor.name, wider, tensor.array.astype(DATATYPES[wider].dtype)) if wider else tensor
+    def _recast(self, tensor: Tensor) -> Tensor:
+        other = self.datatypes.get(tensor.datatype)
+        return Tensor.of(tensor.name, other, tensor.array.astype(DATATYPES[other].dtype)) if other else tensor
 
-
-def _misread(tensor: Tensor) -> Tensor:
-    """Return the bytes of the wider elements read as narrower ones, as many; none beyond those that the tensor has."""
-    if tensor.datatype not in WIDER:
-        return tensor
-    read = np.frombuffer(_widened(tensor).to_bytes(), tensor.array.dtype)[: tensor.elements]
-    array = np.nan_to_num(read).clip(tensor.array.min(), tensor.array.max())
-    return replace(tensor, array=array.astype(tensor.array.dtype).reshape(tensor.shape))
+    def _misread(self, tensor: Tensor) -> Tensor:
+        """Return the bytes of the other datatype read as of the model's; none beyond those that the tensor has."""
+        if tensor.datatype not in self.datatypes:
+            return tensor
+        read = np.frombuffer(self._recast(tensor).to_bytes(), tensor.array.dtype)[: tensor.elements]
+        array = np.nan_to_num(read).clip(tensor.array.min(), tensor.array.max())
+        return replace(tensor, array=array.astype(tensor.array.dtype).reshape(tensor.shape))
 
 
 def _row(name: str, role: str, contrary: Counting) -> Row:
@@ -149,8 +164,9 @@ ROWS = (
 @check("errors.input-against-the-metadata-alters-no-tensor", answers="OIP-SIGNATURE-SAFE")
 @rows(
     *ROWS,
-    Row("wider-elements-in-json", (Widened(is_binary=False),), fit=Fit(some_input=frozenset(WIDER), is_json=True)),
-    Row("wider-elements", (Widened(is_binary=True),), needs=BINARY, fit=Fit(some_input=frozenset(WIDER))),
+    Recast(WIDER, is_binary=False).row("wider-elements-in-json"),
+    Recast(WIDER, is_binary=True).row("wider-elements"),
+    Recast(AS_WIDE, is_binary=True).row("whole-numbers-as-integers"),
 )
 def input_against_the_metadata_alters_no_tensor(target: Target, model: Model, contrary: Contrary) -> str:
     """An input of another datatype or shape than the metadata say is refused, or no value of any tensor changes."""

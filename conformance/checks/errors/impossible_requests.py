@@ -70,6 +70,11 @@ def with_a_further_input(model: Model) -> Message:
     return edited(lambda document: document["inputs"].append({**document["inputs"][0], **further}))(model)
 
 
+def in_lower_case(model: Model) -> Message:
+    """Return a good JSON request but for the datatype of its first input, which is in lower case."""
+    return first_input(datatype=model.role.inputs[0].datatype.lower())(model)
+
+
 def sent_as(datatype: str, values: Sequence[Any]) -> Make:
     """Return what makes a binary request whose input has another datatype, and the bytes that this asks for."""
     return lambda model: model.request([Tensor.of(model.role.inputs[0].name, datatype, values)]).message()
@@ -94,7 +99,7 @@ FITS: Mapping[str, Fit] = {
         (
             *("comma-behind-the-last-member", "text-behind-the-json", "unknown-model", "no-inputs", "inputs-left-out"),
             *("unknown-output", "unknown-output-beside-a-known-one", "empty-body", "json-cut-short"),
-            *("inputs-no-array", "unknown-datatype"),
+            *("inputs-no-array", "unknown-datatype", "datatype-in-lower-case"),
             *("input-that-the-model-does-not-have", "input-without-datatype", "input-without-shape"),
             *("input-without-name", "output-without-name", "output-twice", "input-twice"),
         ),
@@ -157,7 +162,7 @@ CONTRADICTING: tuple[Entry, ...] = (
     ("binary-floats-for-integers", sent_as("FP32", [1.5, 2.5, 3.5]), "identity_int32"),
     ("binary-integers-of-eight-bytes", sent_as("INT64", [1, 2, 3]), "identity_int32"),
     ("unknown-datatype", first_input(datatype="INTEGER"), "identity_int32"),
-    ("datatype-in-lower-case", first_input(datatype="int32"), "identity_int32"),
+    ("datatype-in-lower-case", in_lower_case, "identity_int32"),
     ("dimensions-exchanged", first_input(shape=[3, 2]), "fixed"),
     ("one-dimension-less", first_input(shape=[6]), "fixed"),
     ("one-dimension-more", first_input(shape=[1, 2, 3]), "fixed"),

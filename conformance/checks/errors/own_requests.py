@@ -60,10 +60,35 @@ def any_number_first(model: Model) -> Message:
     return model.request(send="json").edited(lambda document: document["inputs"][0]["shape"].__setitem__(0, -1))
 
 
+def ragged(model: Model) -> Message:
+    """Return a good JSON request with nested data, of which the last array lacks its last element.
+
+    Raises:
+        NotApplicable: that array would be empty.
+    """
+    request = model.request(send="json")
+    data = request.inputs[0].tensor.to_json(nested=True)
+    last = data[-1]
+    while isinstance(last[-1], list):
+        last = last[-1]
+    if len(last) < 2:
+        raise NotApplicable(f"the innermost arrays of {request.inputs[0].tensor.name} have too few elements")
+    del last[-1]
+    return request.edited(lambda document: document["inputs"][0].update(data=data))
+
+
+def with_dimensions_as_strings(model: Model) -> Message:
+    """Return a good JSON request but for the dimensions of its first input, which are strings."""
+    request = model.request(send="json")
+    shape = [str(size) for size in request.inputs[0].tensor.shape]
+    return request.edited(lambda document: document["inputs"][0].update(shape=shape))
+
+
 ITEMS = Fit(min_rank=2, is_json=True)
 OWN: tuple[Refusal, ...] = (
     Refusal("last-element-missing", "OIP-REFUSAL", None, with_data(lambda data, _: data[:-1]), fit=JSON),
     Refusal("last-item-missing", "OIP-REFUSAL", None, with_data(lambda data, item: data[:-item]), fit=ITEMS),
+    Refusal("last-nested-element-missing", "OIP-REFUSAL", None, ragged, fit=ITEMS),
     Refusal("one-item-too-many", "OIP-REFUSAL", None, with_data(lambda data, item: data + data[-item:]), fit=JSON),
     Refusal(
         "word-for-the-first-number",
@@ -71,6 +96,13 @@ OWN: tuple[Refusal, ...] = (
         None,
         with_data(lambda data, _: ["word", *data[1:]]),
         fit=Fit(inputs=SCORES, is_json=True),
+    ),
+    Refusal(
+        "dimensions-in-strings",
+        "OIP-MEMBER-MISSING",
+        None,
+        with_dimensions_as_strings,
+        fit=Fit(min_rank=1, is_json=True),
     ),
     Refusal("fixed-dimension-one-larger", "OIP-SIGNATURE", None, one_larger, fit=JSON),
     Refusal(

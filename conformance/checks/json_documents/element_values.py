@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from conformance.checks.json_documents.respelled import ESCAPED, WITH_EXPONENTS, Respelled
+from conformance.checks.json_documents.respelled import ESCAPED, WHOLE, WITH_EXPONENTS, Respelled
 from conformance.checks.support.again import blame_what_was_before
 from conformance.checks.support.datatypes import identity
 from conformance.checks.support.json_writing import with_json
@@ -132,6 +132,7 @@ VALUES: tuple[Row, ...] = (
     *_rows_of("BYTES", STRINGS),
     *[Row(f"BOOL-{name}", (Spelled(_bools(*truth)), False), role="identity_bool") for name, truth in TRUTHS.items()],
     _own("with-exponents", WITH_EXPONENTS),
+    _own("whole-numbers", WHOLE),
     _own("escaped", ESCAPED),
 )
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from conformance.checks.support.json_writing import escaped, with_json
 from conformance.checks.support.telling import draw_telling
@@ -20,16 +22,19 @@ class Respelled:
 
     Attributes:
         write: returns the text of an element of JSON data.
-        misread: returns what a reader understands who does not know that way.
+        misread: returns what a reader understands who does not know that way; None where he refuses it.
+        adapt: returns the elements of a tensor as they can be written so.
     """
 
     datatypes: frozenset[str]
     write: Callable[[Any], str]
-    misread: Callable[[Any], Any]
+    misread: Callable[[Any], Any] | None
+    adapt: Callable[[Tensor], Tensor] = lambda tensor: tensor
 
     def sent(self, model: Model) -> tuple[Message, Sequence[Tensor]]:
         """Return a JSON request, and its inputs, whose answer shows how their elements were read."""
-        tensors = draw_telling(model, self._misreading)
+        drawn = model.sample() if self.misread is None else draw_telling(model, self._misreading)
+        tensors = [self.adapt(tensor) if tensor.datatype in self.datatypes else tensor for tensor in drawn]
         return self._message(model, tensors), tensors
 
     def _message(self, model: Model, tensors: Sequence[Tensor]) -> Message:
@@ -48,12 +53,11 @@ class Respelled:
         return message
 
     def _misreading(self, tensors: Sequence[Tensor]) -> Sequence[Tensor]:
-        return [
-            Tensor.of(t.name, t.datatype, [self.misread(value) for value in t.to_json()], t.shape)
-            if t.datatype in self.datatypes
-            else t
-            for t in tensors
-        ]
+        return [self._misread(tensor) if tensor.datatype in self.datatypes else tensor for tensor in tensors]
+
+    def _misread(self, tensor: Tensor) -> Tensor:
+        values = [self.misread(value) if self.misread else value for value in tensor.to_json()]
+        return Tensor.of(tensor.name, tensor.datatype, values, tensor.shape)
 
 
 def _scientific(value: float) -> str:
@@ -64,5 +68,8 @@ def _scientific(value: float) -> str:
 
 WITH_EXPONENTS = Respelled(
     frozenset({"FP32", "FP64"}), _scientific, lambda value: float(_scientific(value).partition("E")[0])
+)
+WHOLE = Respelled(
+    frozenset({"FP32", "FP64"}), lambda value: str(int(value)), None, lambda t: replace(t, array=np.round(t.array))
 )
 ESCAPED = Respelled(frozenset({"BYTES"}), escaped, lambda text: escaped(text)[1:-1])

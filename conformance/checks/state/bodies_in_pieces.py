@@ -10,7 +10,8 @@ from conformance.checks.state.three_forms import FORMS, LENGTH_REQUIRED, AnyForm
 from conformance.expect.refusals import is_refused
 from conformance.expect.unmet import NotApplicable, Unmet
 from conformance.roles.model import Model
-from conformance.terms.check import check, rows
+from conformance.terms.check import Row, check, rows
+from conformance.terms.fit import JSON
 from conformance.terms.text import safe
 from conformance.transport.chunks import PLAIN, Chunks
 from conformance.transport.exchange import Reply
@@ -104,9 +105,17 @@ MANY = 4000  # bytes, each a chunk of its own
 
 
 @check("state.many-small-chunks-are-one-body", answers="HTTP-CHUNKED")
-@rows(form_row("json", "json", 400), form_row("binary", "binary", 1000), form_row("raw", "raw", MANY))
-def many_small_chunks_are_one_body(target: Target, model: Model, form: AnyForm, length: int) -> str:
+@rows(
+    form_row("json", "json", 400),
+    form_row("binary", "binary", 1000),
+    form_row("raw", "raw", MANY),
+    Row("json-behind-blanks", ("json", 3, b" " * (MANY // 2)), fit=JSON),
+)
+def many_small_chunks_are_one_body(
+    target: Target, model: Model, form: AnyForm, length: int, padding: bytes = b""
+) -> str:
     """A body in thousands of chunks of one byte each is decoded, or declined as its form allows."""
     message, tensors = salted(model, form, length, 1)
+    message = message.with_body(padding + message.body)
     reply = target.send_in_pieces(message, range(1, len(message.body)), chunks=PLAIN, at_once=True)
     return _expect_read_or_declined(target, model, form, reply, tensors)

@@ -86,7 +86,7 @@ def _coded(message: Message, coding: str) -> Message:
 
 
 # Those that deployed models get, in one piece.
-_FITTING = (("gzip-of-two-members", "json"), ("deflate", "json"))
+_FITTING = (("gzip-of-two-members", "json"), ("gzip-twice", "json"), ("deflate", "json"))
 
 
 @check("state.coded-request-is-decoded-or-refused", answers="HTTP-CODING-I")

@@ -106,15 +106,22 @@ def id_is_not_left_over(target: Target, model: Model) -> None:
     Row("binary", ("binary",), needs=BINARY, fit=ANY),
     ("json-40KB", "json", 10_000),
     Row("binary-40KB", ("binary", 10_000), needs=BINARY),
+    Row("json-between-blanks", ("json", FEW, b" " * 8192), fit=JSON),
 )
 @check("grpc.like-calls-have-answers-of-their-own", answers="OIP-ISOLATION/grpc", role="identity_int32", over=(GRPC,))
 @rows(Row("json", ("json",), fit=JSON), "binary", ("json-40KB", "json", 10_000), ("binary-40KB", "binary", 10_000))
-def like_requests_have_answers_of_their_own(target: Peer, model: Model, form: Form, length: int = 3) -> None:
+def like_requests_have_answers_of_their_own(
+    target: Peer, model: Model, form: Form, length: int = FEW, padding: bytes = b""
+) -> None:
     """A request that differs in its elements alone from the one before, with the same id, is not answered like it."""
     first, second = _two_alike(model, length)
     want: Form | None = "binary" if form == "binary" else None
+    messages = [
+        target.message(model.request(tensors, send=form, want=want, request_id="the-same"))
+        for tensors in (first, second)
+    ]
     before, reply = (
-        target.infer(model.request(tensors, send=form, want=want, request_id="the-same")) for tensors in (first, second)
+        target.send(message.with_body(padding + message.body + padding) if padding else message) for message in messages
     )
     try:
         expect(reply).tensors(model.expected(second))

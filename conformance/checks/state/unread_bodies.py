@@ -60,7 +60,7 @@ BY_THE_HEAD: Mapping[str, Make] = {
 # Beyond what servers read of a body before they give up on it; empty lines are passed over in front of a request.
 FAR = b"\r\n" * 200_000
 # Those that deployed models get.
-FITTING = ("unknown-model", "unknown-model-in-chunks", "put", "no-json")
+FITTING = ("unknown-model", "unknown-model-in-chunks", "put", "go-ahead-not-waited-for", "no-json")
 PADDED = ("unknown-model", "unknown-path", "no-json")
 
 
