@@ -16,6 +16,7 @@ from conformance.judging.session import Session
 from conformance.roles.model import Model
 from conformance.roles.roles import TensorSpec, load
 from conformance.survey.deployed import Deployed, role_of
+from conformance.terms.extensions import EXTENSIONS
 from conformance.terms.outcome import Outcome
 from conformance.terms.result import CheckResult
 from conformance.transport.settings import Settings
@@ -170,3 +171,62 @@ def test_a_model_that_goes_by_the_order_of_its_inputs_is_not_judged_by_it() -> N
 
 
 # --- wrong servers ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fault", "name", "requirement"),
+    [
+        ("answer-header-of-sixteen-bits", "multi", "BIN-HEADER-IN-BYTES"),
+        ("content-length-counts-an-end-of-line", "identity_fp32", "BIN-CONTENT-LENGTH"),
+        ("binary-answer-over-two-kib-chunked", "identity_fp32", "BIN-NOT-CHUNKED"),
+        ("header-in-capitals-not-found", "identity_fp32", "BIN-HEADER-CASE"),
+        ("header-with-a-zero-in-front-read-as-octal", "identity_fp32", "BIN-HEADER-TOO-LONG"),
+        ("binary-request-without-header-taken-for-raw", "identity_fp32", "BIN-HEADER-MISSING-SAFE"),
+        ("word-in-the-header-is-zero", "identity_fp32", "BIN-HEADER-SPELLING-SAFE"),
+        ("two-inference-headers-read-as-no-number", "identity_fp32", "BIN-HEADER-TWICE-SAFE"),
+        ("form-answered-with-an-empty-object", "identity_fp32", "OIP-CONTENT-TYPE-OTHER"),
+        ("size-of-strings-without-prefixes", "identity_bytes", "BIN-SIZE-O"),
+        ("binary-strings-repeated-as-data", "identity_bytes", "BIN-SIZE-WITHOUT-DATA"),
+        ("json-output-keeps-the-size-of-the-one-before", "multi", "BIN-DATA-WITHOUT-SIZE"),
+        ("shape-filled-up-with-zeros", "identity_fp32", "BIN-SIZE-WRONG"),
+        ("sizes-checked-in-sum-alone", "add_sub", "BIN-SIZE-FALSE"),
+        ("input-of-negative-size-is-ones", "identity_fp32", "BIN-SIZE-FALSE-SAFE"),
+        ("size-of-strings-clipped-to-the-body", "identity_bytes", "BIN-SIZE-FALSE"),
+        ("bytes-beside-data-left-to-the-next", "add_sub", "BIN-DATA-AND-SIZE-SAFE"),
+        ("input-without-a-size-takes-what-the-others-leave", "add_sub", "BIN-SIZE-MISSING"),
+        ("last-input-takes-the-whole-tail", "identity_fp32", "BIN-BODY-LONG-SAFE"),
+        ("flag-carries-over-to-the-next-output", "multi", "BIN-OUTPUT-UNSET"),
+        ("request-parameter-wins-over-that-of-an-output", "identity_fp32", "BIN-FALSE-OVERRIDES"),
+        ("binary-data-on-the-request-taken-for-all", "identity_fp32", "BIN-ALL-TRUE"),
+        ("inputs-read-in-declared-order", "add_sub", "BIN-ORDER-I"),
+        ("json-inputs-beside-binary-ones-refused", "multi", "BIN-MIXED-I"),
+        ("binary-outputs-in-declared-order", "add_sub", "BIN-ORDER-O"),
+        ("binary-data-counted-among-all-outputs", "multi", "BIN-MIXED-O"),
+    ],
+)
+def test_a_wrong_server_is_seen(fault: str, name: str, requirement: str) -> None:
+    with odd_models.serving(fault=fault) as url:
+        results = judged(url, name, EXTENSIONS)
+    assert requirement in missed(results)
+    assert [result.message for result in results if result.outcome is Outcome.ERROR] == []
+
+
+@pytest.mark.parametrize(
+    ("fault", "requirement"),
+    [
+        ("binary-outputs-in-reverse", "BIN-ORDER-O"),
+        ("inputs-read-in-declared-order", "BIN-ORDER-I"),
+        ("json-inputs-beside-binary-ones-refused", "BIN-MIXED-I"),
+        ("bytes-left-over-ignored", "BIN-BODY-LONG"),
+    ],
+)
+def test_one_fault_breaks_one_requirement(fault: str, requirement: str) -> None:
+    with odd_models.serving(fault=fault) as url:
+        assert missed(judged(url, "multi", EXTENSIONS)) == {requirement}
+
+
+@pytest.mark.parametrize("fault", ["bools-inverted-both-ways", "octet-stream-of-two-tensors-refused"])
+def test_binary_data_that_are_always_wrong_are_no_matter_of_headers(fault: str) -> None:
+    with odd_models.serving(fault=fault) as url:
+        found = missed(judged(url, "multi", EXTENSIONS))
+    assert not found & {"BIN-HEADER-I", "BIN-ORDER-I", "BIN-ALL-UNSET", "BIN-CONTENT-TYPE-OF-JSON"}

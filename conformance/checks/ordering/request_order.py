@@ -25,6 +25,7 @@ from conformance.checks.ordering.tensors_and_orders import (
 )
 from conformance.checks.support.binary_sides import expect_together, is_right, takes_none, takes_several
 from conformance.checks.support.own_oracle import (
+    is_right_sorted,
     misreads_binary,
     not_applicable_where,
     read_in_turn,
@@ -47,6 +48,7 @@ from conformance.wire.tensor import Tensor
         Row(_label(order), (_exactly(order),), role="multi", thorough=index % 5 > 0)
         for index, order in enumerate(permutations(INPUTS))
     ],
+    Row("as-declared", (lambda names: names,), fit=SEVERAL_INPUTS),
     *[Row(name, (order,), fit=SEVERAL_INPUTS) for name, order in OTHER_ORDERS.items()],
 )
 def request_follows_its_json(target: Target, model: Model, order: Order) -> None:
@@ -54,7 +56,7 @@ def request_follows_its_json(target: Target, model: Model, order: Order) -> None
     tensors = _told_by_order(model, order) if model.is_own_oracle else _in_order(_sample(model), order(INPUTS))
     with (
         not_applicable_where(lambda: _goes_by_order(target, model, tensors), _BY_ORDER),
-        blocked_where(lambda: misreads_binary(target, model, model.sample()), "in the declared order it is wrong, too"),
+        blocked_where(lambda: _misreads_any_order(target, model), "in the declared order they are wrong, too"),
     ):
         _expect_apart(target, model, tensors)
 
@@ -91,16 +93,25 @@ _BY_ORDER = "the model goes by the order of its inputs, not by their names, in p
 def _told_by_order(model: Model, order: Order) -> list[Tensor]:
     """Return inputs in that order whose answer shows whether they are read in it, or in the declared one.
 
+    Those in the declared order show whether they are read in it, or in reverse.
+
     Raises:
         NotApplicable: a few draws show neither.
     """
     for salt in range(model.salt, model.salt + MAX_DRAWS):
         declared = require_several(replace(model, salt=salt))
         tensors = _in_order(declared, order(tuple(tensor.name for tensor in declared)))
-        misread = read_in_turn(declared, tensors)
+        is_declared = tensors == list(declared)
+        misread = read_in_turn(declared, tensors[::-1] if is_declared else tensors)
         if misread is None or model.tells_apart(declared, misread):
             return tensors
     raise NotApplicable(f"the answers of {model.name} do not show which input is which")
+
+
+def _misreads_any_order(target: Target, model: Model) -> bool:
+    """Say whether a deployed model gets binary inputs wrong in the declared order, and in that of their names."""
+    declared = model.sample()
+    return misreads_binary(target, model, declared) and not is_right_sorted(target, model, declared)
 
 
 def _goes_by_order(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from conformance.checks.support.binary_sides import is_right_alone, takes_several
-from conformance.checks.support.own_oracle import is_read_alone, require_several
+from conformance.checks.support.own_oracle import is_read_alone, is_right_sorted, require_several
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import blocked_where, holds
 from conformance.roles.model import Model
@@ -35,11 +35,12 @@ EIGHT_BYTES = (
     Row("behind-long-strings", (("IN_BYTES", "IN_BOOL"), 300), role="multi"),
     Row("before-strings", (("IN_BOOL", "IN_BYTES"), 3), role="multi"),
     Row("every-input", ((), 0), fit=SEVERAL_INPUTS),
+    Row("every-long-input", ((), 300), fit=SEVERAL_INPUTS),
 )
 def input_takes_the_bytes_it_declares(target: Target, model: Model, binary: tuple[str, ...], count: int) -> None:
     """Each binary input takes as many bytes as its binary_data_size says, so that the next one begins right."""
     if model.is_own_oracle:
-        _expect_all_taken(target, model)
+        _expect_all_taken(target, model, model.salted(count, model.salt) if count else require_several(model))
         return
     strings = Tensor.of("IN_BYTES", "BYTES", [b"s" * (k % 7) for k in range(count)])
     sample = {tensor.name: tensor for tensor in model.sample()} | {"IN_BYTES": strings, "IN_BOOL": BOOLEANS}
@@ -56,15 +57,17 @@ def input_takes_the_bytes_it_declares(target: Target, model: Model, binary: tupl
         _expect_bools(target, model, sample, binary)
 
 
-def _expect_all_taken(target: Target, model: Model) -> None:
+def _expect_all_taken(target: Target, model: Model, tensors: Sequence[Tensor]) -> None:
     """Expect the right outputs where all inputs are binary data, in the declared order."""
-    tensors = require_several(model)
     right = model.expected(tensors)
 
-    def is_wrong_alone() -> bool:
-        return not all(is_read_alone(target, model, tensors, tensor.name) for tensor in tensors)
+    def is_wrong_otherwise() -> bool:
+        alone = all(is_read_alone(target, model, tensors, tensor.name) for tensor in tensors)
+        return not alone or is_right_sorted(target, model, tensors)
 
-    with blocked_where(is_wrong_alone, "one of them as the only binary data is wrong, too"):
+    with blocked_where(
+        is_wrong_otherwise, "one as the only binary data is wrong, too, or they are right in another order"
+    ):
         expect(target.infer(model.request(tensors, outputs=model.listed()))).tensors(right)
 
 

@@ -129,8 +129,19 @@ def refuses_binary(target: Target, model: Model) -> bool:
 
 def misreads_binary(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
     """Say whether a model that is its own oracle gets inputs wrong as plain binary data; a role is not asked."""
+    return model.is_own_oracle and not _is_read(target, model, tensors)
+
+
+def is_right_sorted(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
+    """Say whether inputs are right as plain binary data in the order of their names, which is that of no request."""
+    ordered = sorted(tensors, key=lambda tensor: tensor.name)
+    return [t.name for t in ordered] != [t.name for t in tensors] and _is_read(target, model, ordered)
+
+
+def _is_read(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
+    """Say whether a model gets inputs right as plain binary data."""
     request = model.request(tensors, outputs=model.listed())
-    return model.is_own_oracle and not holds(lambda: expect(target.infer(request)).tensors(model.expected(tensors)))
+    return holds(lambda: expect(target.infer(request)).tensors(model.expected(tensors)))
 
 
 def is_read_alone(target: Target, model: Model, tensors: Sequence[Tensor], name: str) -> bool:
