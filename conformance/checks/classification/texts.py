@@ -125,10 +125,9 @@ def value_is_the_score(target: Peer, model: Model, values: Any = None, send: For
         Row("integers", ((5, -7, 123456789),), role="identity_int32"),
         Row("fp32", ((0.1, 123456.75, 1 + 2**-23),), role="identity_fp32"),
         Row("fp64", ((0.1, 1 / 3, 123456789.125),), role="identity_fp64"),
-    ),
-    OWN,
+    )
 )
-def value_says_all_of_the_score(target: Peer, model: Model, values: Any = None, send: Form = "json") -> None:
+def value_says_all_of_the_score(target: Peer, model: Model, values: Any, send: Form = "json") -> None:
     """The value in a class reads back as the very score: an integer in digits, a float with all that it takes."""
     Classified.of(target, model, values, send=send).expect_rule(each(class_texts.values_exact))
 

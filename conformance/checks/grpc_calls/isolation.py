@@ -48,7 +48,12 @@ _REFUSED = (
 @check("grpc.call-after-a-refusal-has-its-own-answer", answers="OIP-ALIVE/grpc", over=(GRPC,))
 @rows(
     *[
-        Row(f"{refusal.fault}{'-fresh' if fresh else ''}", (refusal, fresh), refusal.role, fit=refusal.fit)
+        Row(
+            f"{refusal.fault}{'-fresh' if fresh else ''}",
+            (refusal, fresh),
+            refusal.role,
+            fit=None if fresh else refusal.fit,
+        )
         for refusal in _REFUSED
         for fresh in (False, True)
         if refusal.role or not fresh
@@ -88,7 +93,6 @@ UNKNOWN = "THERE_IS_NO_SUCH_OUTPUT"
         Row("classes-of-a-refused-call", (("RANKS", UNKNOWN), True), answers=REFUSED, needs=CLASSES_OVER_GRPC),
     ),
     Row("own-list", ((), False), fit=SEVERAL_OUTPUTS),
-    Row("own-list-of-a-refused-call", ((UNKNOWN,), False), fit=SEVERAL_OUTPUTS, answers=REFUSED),
     Row("own-classes", ((), True), fit=SCORED, needs=CLASSES_OVER_GRPC),
     Row("own-classes-of-a-refused-call", ((UNKNOWN,), True), fit=SCORED, answers=REFUSED, needs=CLASSES_OVER_GRPC),
 )

@@ -102,7 +102,7 @@ def _is_ready(target: GrpcTarget, model: Model) -> bool:
 @check("grpc.unlisted-version-is-refused", answers="GRPC-VERSION-UNKNOWN", role="identity_int32", over=(GRPC,))
 @rows(
     *[
-        Row(f"{method}-{kind}", (method, version), fit=ANY if kind == "number" else None)
+        Row(f"{method}-{kind}", (method, version), fit=ANY if (method, kind) == ("ModelInfer", "number") else None)
         for method in ("ModelInfer", *ABOUT_MODELS)
         for kind, version in (("text", UNLISTED), ("number", NUMBER))
     ]
