@@ -97,7 +97,8 @@ def shaped(shape: Sequence[int]) -> Make:
 FITS: Mapping[str, Fit] = {
     **dict.fromkeys(
         (
-            *("comma-behind-the-last-member", "text-behind-the-json", "unknown-model", "no-inputs", "inputs-left-out"),
+            *("comma-behind-the-last-member", "text-behind-the-json", "comment-in-the-json"),
+            *("unknown-model", "no-inputs", "inputs-left-out"),
             *("unknown-output", "unknown-output-beside-a-known-one", "empty-body", "json-cut-short"),
             *("inputs-no-array", "unknown-datatype", "datatype-in-lower-case"),
             *("input-that-the-model-does-not-have", "input-without-datatype", "input-without-shape"),

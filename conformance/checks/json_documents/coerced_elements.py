@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from conformance.checks.support.datatypes import identity
 from conformance.checks.support.telling import draw_telling
 from conformance.expect.expectation import expect
@@ -51,17 +53,14 @@ def _among(own: Any, other: Any, values: tuple[Any, ...]) -> Coerce:
     return make
 
 
-def _first_in_a_string(model: Model) -> tuple[Tensors, list[Any], list[Tensors]]:
-    """Put the first number into a string; whoever does not read it takes it for another of the elements, say."""
-    tensors = draw_telling(model, lambda drawn: [_with_last_first(drawn[0]), *drawn[1:]])
-    first, *others = tensors[0].to_json()
-    return tensors, [str(first), *others], [tensors]
+def _in_strings(model: Model) -> tuple[Tensors, list[Any], list[Tensors]]:
+    """Put every number into a string; whoever does not read it takes all for one, 0 if the model takes that."""
+    tensors = draw_telling(model, lambda drawn: [_alike(drawn[0]), *drawn[1:]])
+    return tensors, list(map(str, tensors[0].to_json())), [tensors]
 
 
-def _with_last_first(tensor: Tensor) -> Tensor:
-    flat = tensor.array.reshape(-1).copy()
-    flat[:1] = flat[-1:]
-    return replace(tensor, array=flat.reshape(tensor.shape))
+def _alike(tensor: Tensor) -> Tensor:
+    return replace(tensor, array=np.full_like(tensor.array, tensor.array.min()))
 
 
 @check("json.element-of-another-type-is-coerced-or-refused", answers="OIP-COERCE")
@@ -70,7 +69,7 @@ def _with_last_first(tensor: Tensor) -> Tensor:
         Row(f"{kind}-among-{datatype}", (_among(own, other, values),), role=identity(datatype))
         for kind, datatype, own, other, values in ELEMENTS
     ],
-    Row("first-number-in-a-string", (_first_in_a_string,), fit=Fit(inputs=SCORES, is_json=True)),
+    Row("numbers-in-strings", (_in_strings,), fit=Fit(inputs=SCORES, is_json=True)),
 )
 def element_of_another_type_is_coerced_or_refused(target: Target, model: Model, make: Coerce) -> str:
     """An element of JSON data of another type than its datatype's is coerced to that, or the request is refused."""

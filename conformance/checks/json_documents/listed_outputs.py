@@ -52,7 +52,7 @@ def _last_two_backwards(model: Model) -> Sequence[str]:
     *[Row(f"{'-'.join(o)}-binary", (_these(o), _BINARY), role="multi", needs=BINARY) for o in _LISTED],
     *[Row(f"{'-'.join(o)}-binary-by-default", (_these(o), _BY_DEFAULT), role="multi", needs=BINARY) for o in _LISTED],
     Row("last", (_last, {}), fit=JSON),
-    Row("last-binary", (_last, _BINARY), needs=BINARY, fit=JSON),
+    Row("last-binary", (_last, {**_BINARY, **_BY_DEFAULT}), needs=BINARY, fit=JSON),
     Row("last-two-backwards", (_last_two_backwards, {}), fit=Fit(min_outputs=2, is_json=True)),
 )
 def listed_outputs_come_alone(target: Target, model: Model, choose: Choose, options: Mapping[str, Any]) -> None:

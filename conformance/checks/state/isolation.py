@@ -100,12 +100,12 @@ def id_is_not_left_over(target: Target, model: Model) -> None:
         raise Unmet("no id, or one of its own", 'id "the-one-before"', reply)
 
 
-@check("state.like-requests-have-answers-of-their-own", answers="OIP-ISOLATION", role="identity_int32")
+@check("state.like-requests-have-answers-of-their-own", answers="OIP-ISOLATION")
 @rows(
-    Row("json", ("json",), fit=JSON),
-    Row("binary", ("binary",), needs=BINARY, fit=ANY),
-    ("json-40KB", "json", 10_000),
-    Row("binary-40KB", ("binary", 10_000), needs=BINARY),
+    Row("json", ("json",), role="identity_int32", fit=JSON),
+    Row("binary", ("binary",), role="identity_int32", needs=BINARY, fit=ANY),
+    Row("json-40KB", ("json", 10_000), role="identity_int32"),
+    Row("binary-40KB", ("binary", 10_000), role="identity_int32", needs=BINARY),
     Row("json-between-blanks", ("json", FEW, b" " * 8192), fit=JSON),
 )
 @check("grpc.like-calls-have-answers-of-their-own", answers="OIP-ISOLATION/grpc", role="identity_int32", over=(GRPC,))

@@ -19,6 +19,7 @@ class Cut:
 
     Attributes:
         name: the row's id.
+        role: of the model that it goes to; None where that is a deployed one alone.
         sent: the request, and its inputs.
         places: offsets in the body.
         form: in which the inputs travel.
@@ -27,7 +28,7 @@ class Cut:
     """
 
     name: str
-    role: str
+    role: str | None
     sent: Callable[[Model], Sent]
     places: Callable[[Message], Sequence[int]]
     form: AnyForm = "binary"
@@ -73,7 +74,8 @@ WHOLE: tuple[Cut, ...] = (
     Cut("whole-raw", "identity_uint8", _as_raw, _nowhere, form="raw"),
 )
 CUTS: tuple[Cut, ...] = (
-    Cut("inside-the-json", "identity_int32", _as_json, lambda m: (m.json_length // 2,), form="json", fit=JSON),
+    Cut("inside-the-json", "identity_int32", _as_json, lambda m: (m.json_length // 2,), form="json"),
+    Cut("behind-the-first-byte", None, _as_json, lambda m: (1, m.json_length // 2), form="json", fit=JSON),
     Cut("every-16-bytes-of-json", "multi", _as_json, lambda m: range(16, m.json_length, 16), form="json"),
     Cut("inside-a-character", "identity_bytes", _as_json, lambda m: (m.body.index(b"\xc3") + 1,), form="json"),
     Cut("inside-the-json-before-binary-data", "cast_int32_fp32", _as_binary, lambda m: (m.json_length // 2,)),
