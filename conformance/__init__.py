@@ -1,7 +1,7 @@
 """Judges a model server's binary tensor data, raw binary request and classification extensions.
 
     report = conformance.judge("http://host:8000")
-    assert report.verdict == "conformant", str(report)
+    assert report.passed, str(report)
 
 What `__init__.pyi` declares beside the version is imported when it is asked for: pytest imports this package wherever
 it is installed.

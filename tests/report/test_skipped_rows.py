@@ -1,0 +1,41 @@
+"""What the terminal says of rows that no model fills the role of, and which models it asks for."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.judging.conclusion import Conclusion
+from conformance.report import terminal
+from conformance.survey.survey import Survey
+from conformance.terms.coverage import Coverage, Deployment
+from conformance.terms.verdict import Verdict
+
+
+@pytest.mark.parametrize(
+    ("deployments", "count", "models"),
+    [
+        ((Deployment("multi", ("BIN-ORDER-O",), 1),), "1", [f"      {'multi':28}BIN-ORDER-O"]),
+        ((Deployment("multi", (), 1),), "none", ["      for more rows: multi"]),
+        (
+            (Deployment("multi", ("BIN-ORDER-O", "BIN-MIXED-O"), 2), Deployment("emit", (), 1)),
+            "2",
+            [f"      {'multi':28}BIN-ORDER-O, BIN-MIXED-O", "      and for more rows: emit"],
+        ),
+    ],
+    ids=["a MUST", "rows alone", "both"],
+)
+def test_rows_without_a_model_are_counted_with_the_musts_that_stay_unjudged(
+    deployments: tuple[Deployment, ...], count: str, models: list[str]
+) -> None:
+    coverage = Coverage(deployments=deployments, waiting=7)
+    assert list(terminal.not_judged(Conclusion(Verdict("partial"), coverage=coverage), Survey())) == [
+        f"Rows skipped because no model fills their role: 7. MUSTs not judged because of that: {count}.",
+        "Deploy these roles to run them (`oip-conformance models export` writes them for several servers):",
+        *models,
+    ]
+
+
+def test_a_narrowed_run_asks_for_no_model() -> None:
+    coverage = Coverage(deployments=(Deployment("multi", ("BIN-ORDER-O",), 1),), waiting=7)
+    conclusion = Conclusion(Verdict("narrowed"), coverage=coverage, is_narrowed=True)
+    assert list(terminal.not_judged(conclusion, Survey())) == []
