@@ -110,9 +110,7 @@ def read(
         grpc=grpc or file.grpc,
         headers=_headers(headers or {}, file),
         extensions=_names("extensions", extensions) or file.extensions,
-        subjects=subjects_of(
-            _names("models", models), file.models, has_roles=file.roles is not None, robustness=robustness
-        ),
+        subjects=subjects_of(_names("models", models), file.models, robustness=robustness),
         profile=profile,
         strict=strict,
         timeout=file.timeout or TIMEOUT if timeout is None else timeout,

@@ -105,7 +105,7 @@ def judged(target: Replayed, report: Mapping[str, Any], made: Manifest) -> tuple
     """
     roles = made.placements
     placements = None if roles is None else {role: Placement.of_dict(entry) for role, entry in roles.items()}
-    subjects = subjects_of(made.models or (), (), has_roles=placements is not None)
+    subjects = subjects_of(made.models or (), ())
     session = Session(target, placements=placements, strict=report["options"]["strict"], seed=report["seed"])
     resolved = resolve_models(session, subjects)
     if resolved is None:

@@ -35,20 +35,17 @@ PACKAGES: Mapping[str, str] = {
     "golden": "golden",
     "walk": "walk",
     "grpc": "grpc_calls",
-    "relations": "relations",
     "robustness": "robustness",
     "client": "client",
     "client-grpc": "client",
 }
 
-# Checks that no role is needed for: each is run on every model that is named with --target-model, and not at all without.
-RELATIONS = "relations"
 # What is judged over gRPC; all other areas are about HTTP.
 GRPC = "grpc"
 # What a server withstands (`ROBUSTNESS`) is sent only where that is asked for.
 # What is judged of clients, over each transport; all other areas are about servers.
 OF_CLIENTS = (CLIENT, CLIENT_GRPC)
-AREAS = tuple(area for area in PACKAGES if area not in (RELATIONS, ROBUSTNESS, *OF_CLIENTS))
+AREAS = tuple(area for area in PACKAGES if area not in (ROBUSTNESS, *OF_CLIENTS))
 
 
 class SuiteError(UserError):

@@ -113,6 +113,12 @@ def same_value(text: str, score: Number) -> bool:
     return number == score or (math.isnan(number) and math.isnan(score))
 
 
+def is_same(one: ClassText, other: ClassText) -> bool:
+    """Whether two classes have one index and one label, and values that may be of one score."""
+    is_near = one.value == other.value or same_value(other.value, float(one.value))
+    return is_near and (one.index, one.label) == (other.index, other.label)
+
+
 def is_exact(text: str, score: Number, dtype: np.dtype[Any]) -> bool:
     """Whether a text says all of a value: the digits of an integer, or a float that reads back the same.
 

@@ -60,8 +60,8 @@ def difference(
     if output.array is None:
         reason = "; ".join(finding.described for finding in output.findings) or "there are none"
         return Difference(f"{whole} = {elements(expected.array)}", f"no values that can be read: {reason}")
-    approximate = (not output.binary) if through_json is None else through_json
-    index = _first(expected, output.array, approximate=approximate)
+    is_near = (not output.binary) if through_json is None else through_json
+    index = _first(expected, output.array, approximate=is_near or expected.is_near)
     if index is None:
         return None
     wanted, found = _of_values(whole, expected.array, output.array, index)

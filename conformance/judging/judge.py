@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from zlib import crc32
 
@@ -22,7 +22,8 @@ from conformance.judging.said import Said, without_verdict
 from conformance.roles.model import Model
 from conformance.roles.roles import load as load_roles
 from conformance.survey import deployed
-from conformance.survey.deployed import FULL, MIXED, PLAIN, Deployed
+from conformance.survey.control import Control
+from conformance.survey.deployed import Deployed
 from conformance.survey.survey import Survey
 from conformance.terms import ledger
 from conformance.terms.check import Check, Row, key, label
@@ -66,7 +67,7 @@ class Judge:
     is_one_of_several: bool = False
     bodies: KeptBodies | None = None
     seed: int | None = None
-    _deployed: dict[str, Deployed] = field(default_factory=dict)
+    _deployed: dict[tuple[str, bool], Deployed] = field(default_factory=dict)
     _limits: OwnLimits = field(init=False)
     _readings: RawReadings = field(init=False)
     _ends: Ends = field(init=False)
@@ -124,6 +125,8 @@ class Judge:
 
     def _without_model(self, check: Check, row: Row) -> Said | None:
         """Say why there is no model to judge the row with, or None."""
+        if row.model is not None:
+            return self._misfit(check, row)
         role = check.role_of(row)
         if role is None:
             return None
@@ -134,16 +137,26 @@ class Judge:
         message = f"binary_tensor_data is not offered, and {role} has no JSON form"
         return _absence(ReasonKind.NO_JSON_FORM, message, role)
 
+    def _misfit(self, check: Check, row: Row) -> Said | None:
+        """Say what a deployed model lacks for the row, or None."""
+        model, fit = self._find(check, row), check.fit_of(row)
+        lack = "" if fit is None or model.trouble else fit.lack(model.role.inputs, model.role.outputs)
+        return _absence(ReasonKind.NOT_FOR_THIS_MODEL, f"{model.name} lacks {lack}", model.name) if lack else None
+
     # --- the check ---
 
     def _run(self, check: Check, row: Row) -> Said:
         try:
             return self._judged(check, row)
         except Unmet as unmet:
+            if self._is_unsteady(check, row):
+                return _absence(ReasonKind.NOT_FOR_THIS_TARGET, f"{row.model} is not deterministic")
             found = self._ends.of_several(unmet)
             self._note_other_name(check, row, found)
             return self._unmet(check, row, found)
         except Blocked as blocked:
+            if self._is_unsteady(check, row):
+                return _absence(ReasonKind.NOT_FOR_THIS_TARGET, f"{row.model} is not deterministic")
             cause = blocked.cause or Unmet("an answer that lets the row be judged", safe(str(blocked)))
             if self._note_other_name(check, row, cause, is_blocked=True):
                 return self._unmet(check, row, cause)
@@ -161,10 +174,20 @@ class Judge:
             text = f"the suite failed: {safe(f'{type(error).__name__}: {error}')}{trace}"
             return _error(ReasonKind.SUITE_FAILED, text)
 
+    def _is_unsteady(self, check: Check, row: Row) -> bool:
+        """Say whether a deployed model gives other answers to the row's control requests than before."""
+        model = self._find(check, row) if row.model is not None else None
+        if model is None or model.control is None:
+            return False
+        with self.target.scope(f"{key(check.id, row.id)}, control"):
+            return model.control.has_changed(model)
+
     def _judged(self, check: Check, row: Row) -> Said:
         if self.target.lost and not check.of_survey:
             raise TargetLost(self.target.lost, has_died=self.target.has_died)
         model = self._model(check, row)
+        if isinstance(model, Deployed) and model.control is not None:
+            model.control.used.clear()
         if model and check.infers and (silence := self._silence(check, model)):
             return _blocked(ReasonKind.MODEL_IS_SILENT, silence, model.name)
         peer = GrpcTarget(self.target) if check.is_over_grpc else self.target
@@ -173,30 +196,29 @@ class Judge:
         return Said(Outcome.OBSERVED if observes else Outcome.PASS, "", safe(observation or ""))
 
     def _model(self, check: Check, row: Row) -> Model | None:
+        salt = crc32(key(check.id, row.id).encode()) % 256
         if row.model is not None:
-            return self._find(row.model)
+            return replace(self._find(check, row), salt=salt)
         role = check.role_of(row)
-        return None if role is None else self.target.model(role, crc32(key(check.id, row.id).encode()) % 256)
+        return None if role is None else self.target.model(role, salt)
 
-    def _find(self, name: str) -> Deployed:
-        """Return a model that the survey has described; it keeps its answers from one check to the next."""
-        if name not in self._deployed:
-            self._deployed[name] = deployed.of_dict(self.survey.models[name])
-        return self._deployed[name]
+    def _find(self, check: Check, row: Row) -> Deployed:
+        """Return a model that the survey has described; its control requests are kept from one check to the next."""
+        found = str(row.model), check.over == (GRPC,)
+        if found not in self._deployed:
+            control = Control(self.target, is_over_grpc=found[1])
+            self._deployed[found] = replace(deployed.of_dict(self.survey.models[found[0]]), control=control)
+        return self._deployed[found]
 
     def _silence(self, check: Check, model: Model) -> str:
         """Say why the model cannot be used at all; empty where it can."""
-        if not isinstance(model, Deployed):
-            for transport in sorted(check.over):
-                if refusal := self.target.plain_refusal(model, transport):
-                    over = " over gRPC" if transport == GRPC else ""
-                    return f"{model.name} answers no plain request{over}: {safe(refusal)}"
-            return ""
-        if not model.trouble:
-            with self.target.scope(f"model {model.name}", beside=True):
-                for name in (PLAIN, FULL, MIXED) if "binary_tensor_data" in self.survey.offered else (PLAIN,):
-                    model.answer(self.target, name)
-        return safe(model.trouble, 800)
+        if isinstance(model, Deployed) and model.trouble:
+            return safe(model.trouble, 800)
+        for transport in sorted(check.over):
+            if refusal := self.target.plain_refusal(model, transport):
+                over = " over gRPC" if transport == GRPC else ""
+                return f"{model.name} answers no plain request{over}: {safe(refusal)}"
+        return ""
 
     # --- the client that a row names ---
 
@@ -276,9 +298,10 @@ class Judge:
         """Say that what is unmet is beyond a limit that the target has for itself, or None."""
         if unmet is None or unmet.reply is None or unmet.requirement == _CLIENT_NAME or _withstands(check, row):
             return None
-        if reading := self._readings.keep_from_judging(unmet.reply, unmet.requirement or check.requirements(row)[0]):
+        model, named = self._model(check, row), unmet.requirement or check.requirements(row)[0]
+        if reading := self._readings.keep_from_judging(unmet.reply, named, model):
             return _absence(ReasonKind.NOT_FOR_THIS_TARGET, reading)
-        limit = self._limits.met_by(unmet.reply, self._model(check, row))
+        limit = self._limits.met_by(unmet.reply, model)
         return _absence(ReasonKind.TOO_LARGE, limit) if limit else None
 
     def _unmet(self, check: Check, row: Row, unmet: Unmet) -> Said:

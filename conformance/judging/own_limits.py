@@ -44,6 +44,7 @@ ORDINARY_BATCH = 2
 USUAL_ID = re.compile("[A-Za-z0-9._:-]*")
 USUAL_TEXT = re.compile(b"[ -~]*")
 ORDINARY_CLASSES = 64
+RANKED = "FP32"  # the datatype of the documents' scores: who refuses another, and has no model to show more, may
 
 
 class OwnLimits:
@@ -166,7 +167,10 @@ class OwnLimits:
         datatypes = {ours[name] for name in found.classified if name in ours}
         for datatype in sorted(datatypes & DATATYPES.keys()):
             probe = self._target.model(f"identity_{datatype.lower()}") or model
-            if self._ranks(probe, reply) is False and any(self._ranks(m, reply) for m in self._others(datatype)):
+            if self._ranks(probe, reply) is not False:
+                continue
+            others = list(self._others(datatype))
+            if any(self._ranks(other, reply) for other in others) or (not others and datatype != RANKED):
                 return f"classification of {datatype} is not offered: {safe(reply.outcome())}"
         return ""
 

@@ -149,7 +149,14 @@ def _tensor(name: str, datatype: str, shape: Sequence[int], data: bytes | None, 
     if model.role.compute in TELLING:
         array = decode(datatype, sizes, data) if data is not None else np.array(elements).reshape(sizes)
         return Tensor.of(name, datatype, array, sizes)
+    if isinstance(model, Deployed):
+        return _own(name, datatype, sizes, model)
     return _harmless(name, datatype, sizes, _lengths(data, elements) if datatype == "BYTES" else ())
+
+
+def _own(name: str, datatype: str, shape: tuple[int, ...], model: Deployed) -> Tensor:
+    """Return a tensor of elements that a deployed model is known to take."""
+    return Tensor.of(name, datatype, model.ramp(model.inputs.index(name), prod(shape), 0), shape)
 
 
 def _harmless(name: str, datatype: str, shape: tuple[int, ...], lengths: Sequence[int] = ()) -> Tensor:
@@ -199,11 +206,8 @@ def _raw_tensor(body: bytes, model: Model) -> Tensor:
 
 def twin(asked: Asked, target: Target, model: Model) -> InferRequest | None:
     """Return the plain twin of a request to a model, or None where there can be none."""
-    if isinstance(model, Deployed):
-        if model.sends or model.kept_binary:
-            return None
-    elif not model.role.is_json_capable:
-        return _of_another(asked, target)
+    if not model.is_json_capable:
+        return None if isinstance(model, Deployed) else _of_another(asked, target)
     inputs = tuple(Input(tensor, binary=False) for tensor in asked.tensors)
     return InferRequest(model.infer_path, inputs, id=asked.id or None, model=model.name, version=model.version)
 
@@ -227,12 +231,14 @@ def _larger(tensor: Tensor, model: Model) -> Tensor:
         return tensor
     is_open = model.role.batching or all(spec.shape[:1] == (-1,) for spec in model.role.inputs)
     shape = (tensor.shape[0] + 1, *tensor.shape[1:]) if is_open and tensor.shape else tensor.shape
+    if isinstance(model, Deployed):
+        return _own(tensor.name, tensor.datatype, shape, model)
     return _harmless(tensor.name, tensor.datatype, shape, [_longest(tensor) + 1] * prod(shape))
 
 
 def smaller(asked: Asked, model: Model) -> Asked:
     """Return what asks for no more elements than are quickly written as JSON; itself where it does not."""
-    if asked.elements <= QUICK_ELEMENTS or model.role.compute in TELLING:
+    if asked.elements <= QUICK_ELEMENTS or model.role.compute in TELLING or isinstance(model, Deployed):
         return asked
     tensors = []
     for tensor in asked.tensors:

@@ -6,15 +6,20 @@ framing of BYTES is advice as well, but a server that has it owes every element 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from conformance.expect.raw_contents import is_big_endian, is_framed
 from conformance.roles.model import Model
+from conformance.survey.control import as_tensor
+from conformance.survey.deployed import Deployed
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.transport.replay import NotRecordedError
 from conformance.transport.target import Target
 from conformance.transport.unreachable import TargetLost
+from conformance.wire.grpc_request import infer_message
+from conformance.wire.tensor import Tensor, first_difference
 
 ORDER, FRAMING, CONTENTS = "GRPC-RAW-LITTLE-ENDIAN", "GRPC-RAW-BYTES", "GRPC-RAW"
 
@@ -25,11 +30,11 @@ class RawReadings:
     def __init__(self, target: Target) -> None:
         self._target = target
 
-    def keep_from_judging(self, reply: Reply, requirement: str | None) -> str:
+    def keep_from_judging(self, reply: Reply, requirement: str | None, model: Model | None) -> str:
         """Return why the values of an answer over gRPC are not to be judged, in a few words; empty where they are."""
         if not reply.is_over_grpc or not reply.succeeded or requirement == ORDER:
             return ""
-        is_turned = self._is("big-endian", "cast_int32_fp32", is_big_endian)
+        is_turned = self._is("big-endian", "cast_int32_fp32", is_big_endian) or self._turns(model)
         return f"raw contents are in the other byte order: see {ORDER}" if is_turned else ""
 
     def named(self, requirement: str) -> str:
@@ -37,6 +42,27 @@ class RawReadings:
         if requirement == FRAMING and self._is("framed", "identity_bytes", is_framed):
             return CONTENTS
         return requirement
+
+    def _turns(self, model: Model | None) -> bool:
+        """Whether a deployed model gets its own values in the other byte order, and answers in that."""
+        if not isinstance(model, Deployed) or "cast_int32_fp32" in self._target.roles:
+            return False
+        try:
+            return self._target.once(f"raw contents big-endian, {model.name}", lambda: self._answers_turned(model))
+        except (TargetLost, NotRecordedError):
+            return False
+
+    def _answers_turned(self, model: Deployed) -> bool:
+        """Whether values are right in the other byte order, and not in ours: what returns them is right in both."""
+        plain = replace(model, salt=1)
+        straight, turned = plain.sample(), [_turn(tensor) for tensor in plain.sample()]
+        right = plain.expected(straight)
+        wrong = not _holds(self._raw_outputs(plain, straight), right)
+        return wrong and _holds([_turn(tensor) for tensor in self._raw_outputs(plain, turned)], right)
+
+    def _raw_outputs(self, model: Deployed, tensors: Sequence[Tensor]) -> list[Tensor]:
+        reply = self._target.send(infer_message(model.request(tensors, send="binary")))
+        return [tensor for output in reply.answer.outputs if (tensor := as_tensor(output)) and output.binary]
 
     def _is(self, what: str, role: str, ask: Callable[[GrpcTarget, Model], bool]) -> bool:
         model = self._target.model(role)
@@ -46,3 +72,17 @@ class RawReadings:
             return self._target.once(f"raw contents {what}", lambda: ask(GrpcTarget(self._target), model))
         except (TargetLost, NotRecordedError):
             return False  # nobody is there to tell: what is unmet stays so
+
+
+def _turn(tensor: Tensor) -> Tensor:
+    """Return a tensor whose elements have their bytes in the other order; BYTES have none."""
+    return tensor if tensor.datatype == "BYTES" else replace(tensor, array=tensor.array.byteswap())
+
+
+def _holds(found: Sequence[Tensor], right: Sequence[Tensor]) -> bool:
+    return bool(found) and all(any(_is_same(one, tensor) for one in found) for tensor in right)
+
+
+def _is_same(one: Tensor, other: Tensor) -> bool:
+    is_alike = (one.name, one.datatype, one.shape) == (other.name, other.datatype, other.shape)
+    return is_alike and first_difference(one.array, other.array, one.datatype) is None

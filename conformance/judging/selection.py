@@ -11,17 +11,14 @@ from conformance.terms.check import Check, Row, all_rows, key
 from conformance.terms.extensions import GRPC, HTTP, ROBUSTNESS, transport_of
 from conformance.terms.ledger import Party
 
-# What is judged of a server whose models fill no role; of the errors no more than those of the survey.
-OF_MODELS = ("metadata", "errors", checks.RELATIONS)
-
 
 @dataclass(frozen=True, slots=True)
 class Subjects:
     """What a run is about: the model roles, deployed models by their names, or both; or a client.
 
-    Of models alone what needs no role is judged: their relations, what the server says of itself, and its survey.
-
     Attributes:
+        models: names of deployed models, each judged on every row that it fits (`terms.fit`).
+        with_roles: whether the rows of the roles are judged, too.
         robustness: what a server withstands is asked for, too.
     """
 
@@ -35,17 +32,15 @@ ROLES = Subjects()
 CLIENTS = Subjects(party=Party.CLIENT)
 
 
-def subjects_of(named: Iterable[str], tables: Iterable[str], *, has_roles: bool, robustness: bool = False) -> Subjects:
-    """Return what is judged: models by their names, and the roles where there are none or a file maps them.
+def subjects_of(named: Iterable[str], tables: Iterable[str], *, robustness: bool = False) -> Subjects:
+    """Return what is judged: the roles, and these models beside them.
 
     Args:
         named: models that the user names.
         tables: models that have a table in the file about the target.
-        has_roles: whether that file has a table of roles.
         robustness: whether what a server withstands is asked for.
     """
-    models = tuple(dict.fromkeys([*named, *tables]))
-    return Subjects(models, with_roles=not models or has_roles, robustness=robustness)
+    return Subjects(tuple(dict.fromkeys([*named, *tables])), robustness=robustness)
 
 
 def collected_rows(
@@ -60,24 +55,24 @@ def areas_of(subjects: Subjects, transports: Sequence[str]) -> tuple[str, ...]:
     """Return the areas of a run over `http`, over `grpc`, or both."""
     if subjects.party is Party.CLIENT:
         return tuple(area for area in checks.OF_CLIENTS if transport_of(area) in transports)
-    of_roles = tuple(area for area in checks.AREAS if area != checks.GRPC)
-    http = of_roles if subjects.with_roles else OF_MODELS
-    if subjects.models:
-        http = tuple(dict.fromkeys((*http, checks.RELATIONS)))
-    last = (ROBUSTNESS,) if subjects.robustness else ()
-    return (*(http if HTTP in transports else ()), *((checks.GRPC,) if GRPC in transports else ()), *last)
+    http = tuple(area for area in checks.AREAS if area != checks.GRPC) if HTTP in transports else ()
+    grpc = (checks.GRPC,) if GRPC in transports else ()
+    return (*http, *grpc, *((ROBUSTNESS,) if subjects.robustness else ()))
 
 
 def rows_of_area(area: str, subjects: Subjects) -> list[tuple[Check, Row]]:
-    """Return the rows of an area in a run."""
+    """Return the rows of an area in a run: those of the roles or of no model, then those of each deployed model."""
     cases = all_rows(checks.of_area(area))
-    if area == checks.RELATIONS:
-        return [(check, _about(model, row)) for check, row in cases for model in subjects.models]
-    if subjects.with_roles or area == ROBUSTNESS:
+    if area == ROBUSTNESS or subjects.party is Party.CLIENT:
         return cases
-    if area == "errors":
-        return [(check, row) for check, row in cases if check.of_survey]
-    return [(check, row) for check, row in cases if check.role_of(row) is None]
+    plain = [(check, row) for check, row in cases if _is_without_model(check, row, with_roles=subjects.with_roles)]
+    fitting = [(check, row) for check, row in cases if check.fit_of(row)]
+    return [*plain, *((check, about(model, row)) for model in subjects.models for check, row in fitting)]
+
+
+def _is_without_model(check: Check, row: Row, *, with_roles: bool) -> bool:
+    """Say whether a row is one of the roles, where these are judged, or takes no model at all."""
+    return with_roles if check.role_of(row) else check.fit_of(row) is None
 
 
 def find_row(check_id: str, row_id: str, models: Sequence[str] = ()) -> tuple[Check, Row] | None:
@@ -89,8 +84,9 @@ def find_row(check_id: str, row_id: str, models: Sequence[str] = ()) -> tuple[Ch
     return None
 
 
-def _about(model: str, row: Row) -> Row:
-    return replace(row, id=f"{model}-{row.id}" if row.id else model, model=model)
+def about(model: str, row: Row) -> Row:
+    """Return a row as it is judged on a deployed model; no row of a role has an id with `@`."""
+    return replace(row, id=f"{row.id}@{model}", model=model)
 
 
 def belongs(check: Check, row: Row, profile: str, dangerous: bool) -> bool:

@@ -56,7 +56,7 @@ class Patterns:
     """The patterns of all faults.
 
     Attributes:
-        kinds: check -> its kind: http, grpc, walk, or models, for what is run on any deployed model.
+        kinds: check -> its kind: http, grpc or walk.
         rows: check -> its rows by name, with the place of each.
         of: fault -> its pattern.
     """
@@ -86,18 +86,8 @@ class Patterns:
         return found
 
     def place(self, check: str, row: str) -> int | None:
-        """Return the place of a row; None where the patterns know no such row.
-
-        Rows on a deployed model begin with its name, of which the patterns know nothing.
-        """
-        known = self.rows.get(check, {})
-        if self.kinds.get(check) != MODELS:
-            return known.get(row)
-        _, *ends = (row[at + 1 :] for at in (-1, *(at for at, letter in enumerate(row) if letter == "-")))
-        return next((known[end] for end in ends if end in known), known.get(""))
-
-
-MODELS = "models"
+        """Return the place of a row, or of that of a role for one on a deployed model; None where there is none."""
+        return self.rows.get(check, {}).get(row.partition("@")[0])
 
 
 @cache

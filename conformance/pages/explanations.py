@@ -127,7 +127,7 @@ def _options(check: Check) -> Iterator[str]:
         yield "--target-url=http://HOST:PORT"
     if GRPC in check.over:
         yield "--target-grpc=HOST:PORT"
-    if subjects.is_relation(check):
+    if subjects.is_of_models(check):
         yield "--target-model NAME"
     if check.explores:
         yield "--conformance-profile=explore"

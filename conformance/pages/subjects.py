@@ -30,15 +30,15 @@ class Faults:
     beside: tuple[Fault, ...]
 
 
-def is_relation(check: Check) -> bool:
+def is_of_models(check: Check) -> bool:
     """Say whether a check is run on a model that the user names, and not otherwise."""
-    return check.area == checks.RELATIONS
+    return bool(check.fit) and not any(check.role_of(row) for row in check.rows)
 
 
 def counted_rows(found: Answering) -> str:
     """Return how many rows of a check answer for a requirement, and whether they need a model that the user names."""
     count = len(found.rows)
-    return f"{count} row{'' if count == 1 else 's'}{', with `--target-model`' if is_relation(found.check) else ''}"
+    return f"{count} row{'' if count == 1 else 's'}{', with `--target-model`' if is_of_models(found.check) else ''}"
 
 
 def clearest(requirement: str) -> Answering | None:
@@ -53,7 +53,7 @@ def _spread(found: Answering, requirement: str) -> tuple[bool, bool, int, int]:
     and how many it names.
     """
     check = found.check
-    is_special = check.explores or check.of_survey or is_relation(check) or any(row.dangerous for row in found.rows)
+    is_special = check.explores or check.of_survey or is_of_models(check) or any(row.dangerous for row in found.rows)
     names = {name for row in check.rows for name in check.requirements(row)}
     place = min(check.requirements(row).index(requirement) for row in found.rows)
     return is_special, check.area != ledger.requirement(requirement).area, place, len(names)
@@ -61,7 +61,7 @@ def _spread(found: Answering, requirement: str) -> tuple[bool, bool, int, int]:
 
 def every_check() -> tuple[Check, ...]:
     """Return all checks, those on models that the user names and those of clients included, in the suite's order."""
-    others = [check for area in (checks.RELATIONS, ROBUSTNESS, *checks.OF_CLIENTS) for check in checks.of_area(area)]
+    others = [check for area in (ROBUSTNESS, *checks.OF_CLIENTS) for check in checks.of_area(area)]
     return (*checks.load(), *others)
 
 

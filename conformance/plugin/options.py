@@ -81,8 +81,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "metavar": "NAME",
         "action": "append",
         "default": [],
-        "help": "judge this deployed model by relations alone, whatever it computes (repeatable); no role is needed; "
-        "'all' is every model that the server lists",
+        "help": "judge this deployed model, whatever it computes, by its own plain answers (repeatable), "
+        "beside the model roles; 'all' is every model that the server lists",
     },
     "--target-extension": {
         "dest": "target_extensions",

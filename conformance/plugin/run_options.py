@@ -128,7 +128,6 @@ def read(config: pytest.Config, from_controller: Mapping[str, Any]) -> RunOption
         subjects=subjects_of(
             from_controller.get("models", option.target_models),
             file.models,
-            has_roles=file.roles is not None,
             robustness=_robustness(config, recording),
         ),
         recording=recording,
@@ -166,8 +165,6 @@ def _check_addresses(options: RunOptions) -> None:
     if grpc:
         if not has_grpc():
             raise pytest.UsageError(extras.missing(EXTRA, "--target-grpc"))
-        if options.subjects.models and not url:
-            raise pytest.UsageError("--target-model: models are judged by relations over HTTP, give --target-url, too")
     elif url != REFERENCE and set(options.extensions) & set(OVER_GRPC):
         raise pytest.UsageError("--target-extension classification_grpc: say where with --target-grpc HOST:PORT")
     if not options.is_bundled:

@@ -23,11 +23,19 @@ Shape = tuple[int, ...]
 
 
 class GivenTensor(NamedTuple):
-    """An input that a user gives: the elements are flat; the datatype is empty where the metadata say it."""
+    """An input that a user gives: the elements are flat; the datatype is empty where the metadata say it.
+
+    `data` are those of one tensor, or of several, each a list: other inputs that the model takes.
+    """
 
     shape: Sequence[int]
     data: Sequence[Any]
     datatype: str = ""
+
+    @property
+    def samples(self) -> Sequence[Sequence[Any]]:
+        """The elements of each tensor."""
+        return self.data if self.data and isinstance(self.data[0], list) else [self.data]
 
 
 Given = Mapping[str, GivenTensor]  # tensor -> what is sent
@@ -131,7 +139,7 @@ def guesses(specs: Sequence[TensorSpec], given: Given) -> Iterator[tuple[Tensor,
     Raises:
         GivenInputError: what is given is no tensor of the model.
     """
-    fixed = _given_tensors(specs, given)
+    fixed = given_tensors(specs, given)
     if fixed:
         yield tuple(fixed[spec.name] for spec in specs if spec.name in fixed)
     seen: set[tuple[object, ...]] = set()
@@ -154,13 +162,18 @@ def _tensor(spec: TensorSpec, shape: Shape, values: _Values, n: int) -> Tensor:
     return Tensor.of(spec.name, spec.datatype, array, shape)
 
 
-def _given_tensors(specs: Sequence[TensorSpec], given: Given) -> dict[str, Tensor]:
+def given_tensors(specs: Sequence[TensorSpec], given: Given, place: int = 0) -> dict[str, Tensor]:
+    """Return the tensors that a user gives, those at a place among several samples; names -> tensors.
+
+    Raises:
+        GivenInputError: what is given is no tensor of the model.
+    """
     datatypes = {spec.name: spec.datatype for spec in specs}
-    return {name: _given_tensor(name, datatypes, entry) for name, entry in given.items()}
+    return {name: _given_tensor(name, datatypes, entry, place) for name, entry in given.items()}
 
 
-def _given_tensor(name: str, datatypes: Mapping[str, str], entry: GivenTensor) -> Tensor:
-    shape, data, datatype = entry
+def _given_tensor(name: str, datatypes: Mapping[str, str], entry: GivenTensor, place: int) -> Tensor:
+    shape, data, datatype = entry.shape, entry.samples[place % len(entry.samples)], entry.datatype
     if name not in datatypes:
         raise GivenInputError(f"inputs.{name}: the model has no such input, but {', '.join(datatypes)}")
     if datatype not in ("", datatypes[name]):
@@ -171,3 +184,50 @@ def _given_tensor(name: str, datatypes: Mapping[str, str], entry: GivenTensor) -
         return Tensor.of(name, datatypes[name], list(data), tuple(shape))
     except (ValueError, TypeError, OverflowError) as error:
         raise GivenInputError(f"inputs.{name}: data is no {datatypes[name]} ({error})") from error
+
+
+# --- other inputs like those that are taken -------------------------------------------------------------------------
+
+_WIDTH = 16  # floating-point elements of other inputs are eighths, up to twice as many
+
+
+def vary(tensors: Sequence[Tensor], salt: int) -> tuple[Tensor, ...]:
+    """Return other inputs of the same shapes, for each salt; the same ones for 0.
+
+    Integers stay between the least and the greatest that were taken, or are 0 and 1; strings get a number of their own.
+    """
+    return tuple(_varied(tensor, n, salt) for n, tensor in enumerate(tensors)) if salt else tuple(tensors)
+
+
+def _varied(tensor: Tensor, n: int, salt: int) -> Tensor:
+    flat, dtype = tensor.array.reshape(-1), tensor.array.dtype
+    count = min(flat.size, PERIOD)
+    if tensor.datatype == "BYTES":
+        elements: Any = [_varied_text(flat[k], salt + k) for k in range(count)]
+    elif tensor.datatype in (*FLOATS, "BF16") and not _is_guessed(flat):
+        elements = np.roll(flat[:count], salt)
+    elif tensor.datatype in (*FLOATS, "BF16"):
+        elements = [(_mixed(k, n, salt) % _WIDTH + 1) / 8 for k in range(count)]
+    else:
+        least, most = (int(flat.min()), int(flat.max())) if flat.size else (0, 0)
+        least, most = (least, most) if least < most else (min(least, 0), max(least, 1))
+        elements = [least + _mixed(k, n, salt) % (most - least + 1) for k in range(count)]
+    values = np.resize(Tensor.of(tensor.name, tensor.datatype, elements).array.astype(dtype), flat.size)
+    return Tensor.of(tensor.name, tensor.datatype, values, tensor.shape)
+
+
+def _is_guessed(elements: np.ndarray[Any, Any]) -> bool:
+    """Whether floating-point elements are of the kind that guesses have; a user's own are only moved."""
+    eighths = elements.astype("<f8") * 8
+    return bool(np.all((eighths == np.floor(eighths)) & (np.abs(eighths) <= 8 * _WIDTH)))
+
+
+def _varied_text(element: bytes, number: int) -> bytes:
+    """Return another string; a number stays one."""
+    return b"%d" % (int(element) + number) if element.isdigit() else element + b"%d" % number
+
+
+def _mixed(k: int, n: int, salt: int) -> int:
+    """Return a number that looks like none of its neighbours'."""
+    mixed = (k * 0x9E3779B1 + n * 0x85EBCA77 + salt * 0xC2B2AE3D) & 0xFFFFFFFF
+    return (mixed ^ mixed >> 15) * 0x2C1B3C6D >> 12 & 0xFFFF

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 from urllib.parse import quote
 
+import numpy as np
+
 from conformance.roles.compute import COMPUTE
-from conformance.roles.roles import Role
-from conformance.roles.sample_values import sample_shape, sample_tensor
+from conformance.roles.roles import BINARY_ONLY, Role, TensorSpec
+from conformance.roles.sample_values import ramp, sample_shape, sample_tensor
 from conformance.wire.request import (
     ABSENT,
     OUR_NAMES,
@@ -68,6 +71,141 @@ class Model:
             for index, spec in enumerate(self.role.inputs)
         )
 
+    @property
+    def label(self) -> str:
+        """What it is, in a few words."""
+        return f"role {self.role.name}"
+
+    @property
+    def is_json_capable(self) -> bool:
+        """Whether a plain request travels as JSON both ways."""
+        return self.role.is_json_capable
+
+    @property
+    def is_own_oracle(self) -> bool:
+        """Whether its own plain answers alone tell what is right."""
+        return False
+
+    @property
+    def sends(self) -> tuple[str, ...]:
+        """The inputs that a plain request has to send as binary data: none, since rows know the datatypes of a role."""
+        return ()
+
+    @property
+    def kept_binary(self) -> tuple[str, ...]:
+        """The outputs that a plain request has to ask for as binary data; see `sends`."""
+        return ()
+
+    def listed(self) -> list[Output] | None:
+        """Return the outputs as a request lists them that says nothing of their form."""
+        return None
+
+    def steady(self) -> tuple[str, ...]:
+        """Return the outputs whose values can be compared: all of a role."""
+        return tuple(spec.name for spec in self.role.outputs)
+
+    def fill(self, values: Any) -> list[Tensor]:
+        """Return inputs with these values, of the first or by the names of inputs, and sample values in the others.
+
+        A deployed model gets those that it takes, whatever the values are.
+        """
+        given = values if isinstance(values, Mapping) else {self.role.inputs[0].name: values}
+        return [
+            Tensor.of(tensor.name, tensor.datatype, given[tensor.name]) if tensor.name in given else tensor
+            for tensor in self.sample()
+        ]
+
+    @property
+    def plain_send(self) -> Form:
+        """How inputs travel in a plain request: as JSON where that carries them."""
+        return "json" if not any(spec.datatype in BINARY_ONLY for spec in self.role.inputs) else "binary"
+
+    @property
+    def plain_want(self) -> Form | None:
+        """How a plain request wants its outputs: it does not say so where JSON carries them."""
+        return None if not any(spec.datatype in BINARY_ONLY for spec in self.role.outputs) else "binary"
+
+    @property
+    def by_place(self) -> bool:
+        """Whether it takes its inputs in the order of the request, whatever their names, in plain requests."""
+        return False
+
+    @property
+    def declared_outputs(self) -> tuple[str, ...]:
+        """The names of the outputs that its metadata list."""
+        return tuple(spec.name for spec in self.role.outputs)
+
+    def limit_length(self, length: int) -> int:
+        """Return how many elements to send where so many are wanted, and fewer will do."""
+        return length
+
+    def salted(self, length: int, salt: int) -> list[Tensor]:
+        """Return inputs of so many elements, or items for a batching model; other ones for each salt."""
+        return [
+            _salted(spec, (length, *spec.shape) if self.role.batching else (length,), salt) for spec in self.role.inputs
+        ]
+
+    def draw_several(self) -> Iterator[tuple[Tensor, ...]]:
+        """Yield inputs that the model takes, for a row that looks for telling ones: samples first."""
+        yield self.sample()
+
+    # --- classes ---
+
+    def labels_of(self, output: str) -> Sequence[str] | None:
+        """Return the labels of an output by index; None where nobody knows them."""
+        return self.role.labels.get(output, ())
+
+    def find_rankable(self) -> Sequence[str]:
+        """Return the outputs that can be classified, the most telling first.
+
+        Raises:
+            NotApplicable: there are none.
+        """
+        return [spec.name for spec in self.role.outputs]
+
+    def may_batch(self, output: Tensor) -> bool:
+        """Whether the first dimension of an output may be that of a batch."""
+        del output
+        return self.role.batching
+
+    def with_items(self, tensors: tuple[Tensor, ...], items: int) -> tuple[Tensor, ...]:
+        """Return inputs with so many items, where they may be a batch of any; those of a role stay as they are."""
+        del items
+        return tensors
+
+    def may_have_rankings(self, output: Tensor) -> bool:
+        """Whether an output may be classified row by row."""
+        return self.may_batch(output)
+
+    def limit_classes(self, output: Tensor, wanted: int | None) -> int:
+        """Return how many classes of an output to ask for: as many as are wanted, or all that an item has."""
+        if wanted is not None:
+            return wanted
+        return output.elements // output.shape[0] if self.role.batching else output.elements
+
+    def own_shape(self, place: int, *, is_raw: bool = False) -> tuple[int, ...]:
+        """Return the shape of an input as samples have it, or as a raw request does, which is a batch of one."""
+        return sample_shape(self.role.inputs[place].shape, (1 if is_raw else 2) if self.role.batching else None)
+
+    def shape_of_count(self, place: int, count: int) -> tuple[int, ...]:
+        """Return the shape of an input with a variable dimension of that size; which of several, the size decides."""
+        shape = self.role.inputs[place].shape
+        variable = [index for index, size in enumerate(shape) if size < 0]
+        others = 2 if count < 1000 else 1
+        filled = [others if size < 0 else size for size in shape]
+        if variable:
+            filled[variable[count % len(variable)]] = count
+        return tuple(filled)
+
+    def count_classes(self, tensors: Sequence[Tensor]) -> int:
+        """Return how many classes the first output has for some inputs; of one item, where the model batches."""
+        shape = tensors[0].shape
+        return prod(shape[1:] if self.role.batching else shape)
+
+    def ramp(self, place: int, count: int, salt: int) -> np.ndarray[Any, Any]:
+        """Return elements for one input, of which near ones differ; others for each salt."""
+        return ramp(self.role.inputs[place].datatype, count, salt)
+
     def tensor(self, values: Any, shape: Sequence[int] | None = None) -> Tensor:
         """Return a tensor for the model's first input."""
         spec = self.role.inputs[0]
@@ -82,6 +220,23 @@ class Model:
             Tensor(spec.name, spec.datatype, tuple(array.shape), array)
             for spec, array in zip(self.role.outputs, results, strict=True)
         )
+
+    def items(self) -> list[Tensor]:
+        """Return the only input as a raw request may hold it: a batch of one for a batching model."""
+        return list(self.sample(batch=1)[:1])
+
+    def find_outputs(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """Return the right outputs, also where they show nothing of the inputs."""
+        return self.expected(tensors)
+
+    def tells_apart(self, tensors: Sequence[Tensor], others: Sequence[Tensor]) -> bool:
+        """Say whether its answers show which of two inputs it was given; those of a role do."""
+        del tensors, others
+        return True
+
+    def plain_output(self, name: str) -> Output:
+        """Return an output as a request lists it that asks for no form."""
+        return Output(name)
 
     def request(
         self,
@@ -106,12 +261,13 @@ class Model:
             nested: JSON data as nested arrays.
         """
         tensors = self.sample() if tensors is None else tensors
-        names = {"binary": [t.name for t in tensors], "json": []}.get(send, send) if isinstance(send, str) else send
+        if isinstance(send, str):
+            send = [tensor.name for tensor in tensors] if send == "binary" else self._beyond_json()
         if want is not None and outputs is None:
             outputs = [spec.name for spec in self.role.outputs]
         return InferRequest(
             self.infer_path,
-            tuple(Input(tensor, tensor.name in names, nested) for tensor in tensors),
+            tuple(Input(tensor, tensor.name in send, nested) for tensor in tensors),
             None if outputs is None else tuple(_output(output, want) for output in outputs),
             binary_data_output,
             request_id,
@@ -120,9 +276,19 @@ class Model:
             version=self.version,
         )
 
+    def _beyond_json(self) -> Sequence[str]:
+        """Return the inputs that are binary data also where the others are JSON: none, which is for rows of a role."""
+        return ()
+
     def raw(self, body: bytes) -> Message:
         """Return a raw binary request to this model."""
         return raw_message(self.infer_path, body, self.names)
+
+
+def _salted(spec: TensorSpec, shape: tuple[int, ...], salt: int) -> Tensor:
+    if spec.datatype == "BYTES":  # the samples grow with every element, which a long tensor cannot afford
+        return Tensor.of(spec.name, spec.datatype, [f"{salt}:{k}" for k in range(prod(shape))], shape)
+    return sample_tensor(spec.name, spec.datatype, shape, (salt * 7) % 256)
 
 
 def _output(output: Output | str, want: str | None) -> Output:

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from conformance.roles.compute import objects
+from conformance.wire.datatypes import DATATYPES
 from conformance.wire.tensor import Tensor
 
 # Variable dimensions become 3 where there is one, and 2, 3, 4, 2 from the left where there are several.
@@ -68,3 +70,19 @@ _VALUES: Mapping[str, Callable[[int, int], Any]] = {
     "BYTES": lambda k, salt: (f"{salt}é" + "x" * (k % 23)).encode(),
     "BF16": _exact,
 }
+
+
+def ramp(datatype: str, count: int, salt: int) -> np.ndarray[Any, Any]:
+    """Return elements of which near ones differ, in every byte where they are integers; `salt` is 0 .. 255."""
+    k = np.arange(count, dtype=np.int64) % PERIOD
+    if datatype == "BOOL":
+        return np.asarray((k * k + salt) % 3 == 0)
+    if datatype == "BYTES":
+        return objects([b"%d\xc3\xa9%b" % (salt, b"x" * (n % 23)) for n in range(count)])
+    dtype = DATATYPES[datatype].dtype
+    if dtype.kind == "f":
+        return np.asarray((1.5 + k * 0.25 + salt % 16 / 8).astype(dtype))
+    bits = 8 * dtype.itemsize
+    first, step = {8: (3, 5), 16: (0x0102, 0x25), 32: (0x00010203, 0x1111), 64: (2**53 + 1, 0x10001)}[bits]
+    numbers = (first + k * step + salt * (0x101 if bits > 16 else 1)) & (2 ** (bits - 1) - 1)
+    return np.asarray(np.where((k % 2 == 1) & (dtype.kind == "i"), -numbers, numbers).astype(dtype))

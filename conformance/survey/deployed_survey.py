@@ -11,17 +11,15 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from conformance.roles.guessed_inputs import Given, GivenInputError, guesses
+from conformance.roles.guessed_inputs import Given, GivenInputError, given_tensors, guesses
 from conformance.roles.roles import TensorSpec
+from conformance.survey import over_grpc
 from conformance.survey import over_http as surveys
+from conformance.survey.control import as_tensor, differing
 from conformance.survey.deployed import (
     DATA,
-    FULL,
-    PLAIN,
     TENSORS,
     Deployed,
-    as_tensor,
-    differing,
     has_classes,
     is_json_capable,
     is_ordinary,
@@ -31,7 +29,8 @@ from conformance.survey.deployed import (
 from conformance.survey.probe import Probe, compared
 from conformance.survey.progress import Progress, silent
 from conformance.survey.survey import Survey
-from conformance.terms.extensions import EXTENSIONS, OVER_HTTP, PROTOCOL
+from conformance.terms.extensions import EXTENSIONS, GRPC, HTTP, OVER_HTTP, PROTOCOL
+from conformance.terms.fit import SCORED
 from conformance.terms.text import safe
 from conformance.transport.broken import Broken
 from conformance.transport.exchange import FailureKind, Reply
@@ -39,9 +38,13 @@ from conformance.transport.settings import SettingsError
 from conformance.transport.target import Target
 from conformance.wire.datatypes import DATATYPES
 from conformance.wire.finding import shown
+from conformance.wire.grpc_answer import response
+from conformance.wire.grpc_request import grpc_call, infer_message
 from conformance.wire.json_text import parse
-from conformance.wire.request import Output
+from conformance.wire.request import InferRequest, Output
+from conformance.wire.tensor import Tensor
 
+VARIATIONS = 6  # plain requests, the first included, that show whether a model tells its inputs apart
 MOST_DIMENSIONS = 32  # of a tensor: more than arrays of some versions of numpy have
 GUESSES = 48  # plain requests before a model counts as one that answers none
 
@@ -82,16 +85,22 @@ def take(
         TargetLost: nobody answers.
         SettingsError: there is no such model, or nothing can be asked of it; or what is given does not fit it.
     """
-    survey = Survey()
-    surveys.read_server_metadata(target.get("/v2"), survey)
+    survey, transports = Survey(), target.settings.transports
+    if HTTP in transports:
+        surveys.read_server_metadata(target.get("/v2"), survey)
+    if GRPC in transports:
+        over_grpc.read_server_metadata(target, survey)
     models = []
     for number, name in enumerate(dict.fromkeys(names), 1):
         progress(f"asking for inputs that models take: {number}/{len(names)}")
         models.append(_found(target, name, (given or {}).get(name, {}), lenient=lenient))
     target.broken = [one for one in target.broken if not _is_guess(one)]
-    for extension in OVER_HTTP:
-        surveys.decide(survey, extension, wanted, _probe(target, extension, models))
+    asked = [model for model in models if not model.trouble]
+    for extension in OVER_HTTP if HTTP in transports else ():
+        surveys.decide(survey, extension, wanted, _probe(target, extension, asked))
     surveys.decide(survey, PROTOCOL, wanted or EXTENSIONS, ())
+    if GRPC in transports:
+        over_grpc.decide(target, survey, wanted, [m for m in asked if SCORED.lack(m.role.inputs, m.role.outputs) == ""])
     survey.models = {model.name: model.to_dict() for model in models}
     return survey
 
@@ -122,15 +131,14 @@ def find(target: Target, name: str, given: Given) -> Deployed:
         model, reply = _answering(target, _silenced(model), given)
     except GivenInputError as error:
         raise SettingsError(f"--target-config: models.{name}.{error}") from None
-    return model if reply is None else _observed(target, _with_outputs(model, reply), reply)
+    return model if reply is None else _varied(target, _observed(target, _with_outputs(model, reply), reply), given)
 
 
 def _signature(target: Target, name: str, given: Given) -> tuple[list[TensorSpec], list[TensorSpec]]:
     """Return the inputs and outputs of a model, by its metadata; where they list no inputs, by what is given."""
     own = [TensorSpec(name, one.datatype, tuple(one.shape)) for name, one in given.items() if one.datatype]
-    reply = target.get(Deployed(role_of(name, (), ()), name).path)
-    document, _ = parse(reply.body)
-    if not reply.succeeded or not isinstance(document, dict):
+    reply, document = _metadata(target, name)
+    if document is None:
         if own:
             return own, []
         said = reply.outcome() if not reply.succeeded else f"no metadata: {reply.body[:100].decode('utf-8', 'replace')}"
@@ -141,6 +149,29 @@ def _signature(target: Target, name: str, given: Given) -> tuple[list[TensorSpec
         refusal = f"the metadata of {safe(name, 100)} list no inputs"
         raise UnknownInputsError(refusal, f", so nobody knows what to send: {how}")
     return inputs, _specs(name, document.get("outputs"))
+
+
+def _metadata(target: Target, name: str) -> tuple[Reply, dict[str, Any] | None]:
+    """Return the answer of a model's metadata, and their document; None where there is none."""
+    if HTTP not in target.settings.transports:
+        reply = target.send(grpc_call("ModelMetadata", name=name))
+        message = response(reply.body, "ModelMetadata") if reply.succeeded else None
+        return reply, None if message is None else {
+            "inputs": _listed(message.inputs),
+            "outputs": _listed(message.outputs),
+        }
+    reply = target.get(Deployed(role_of(name, (), ()), name).path)
+    document, _ = parse(reply.body)
+    return reply, document if reply.succeeded and isinstance(document, dict) else None
+
+
+def _listed(tensors: Any) -> list[dict[str, Any]]:
+    return [{"name": each.name, "datatype": each.datatype, "shape": list(each.shape)} for each in tensors]
+
+
+def _ask(target: Target, request: InferRequest) -> Reply:
+    """Send a request over HTTP, or over gRPC where that alone is judged."""
+    return target.infer(request if HTTP in target.settings.transports else infer_message(request))
 
 
 def _specs(name: str, listed: Any) -> list[TensorSpec]:
@@ -193,8 +224,8 @@ def _taken(target: Target, model: Deployed, given: Given) -> tuple[tuple[Deploye
     for tensors in islice(guesses(model.role.inputs, given), GUESSES):
         if best and [tensor.shape for tensor in tensors] != [tensor.shape for tensor in best[0].tensors]:
             continue
-        tried = replace(model, tensors=tensors, replies={})
-        reply = target.infer(tried.plain())
+        tried = replace(model, tensors=tensors)
+        reply = _ask(target, tried.plain())
         if not _answers(reply):
             refusal = refusal or safe(reply.outcome())
         elif _tells(reply):
@@ -234,28 +265,53 @@ def _with_outputs(model: Deployed, reply: Reply) -> Deployed:
         shapes = {name: declared[name].shape if name in declared else () for name in came}
         found = tuple(TensorSpec(name, datatype, shapes[name]) for name, datatype in came.items())
         model = replace(model, role=replace(model.role, outputs=found))
-    model.replies[PLAIN] = reply
     return model
 
 
 def _observed(target: Target, model: Deployed, first: Reply) -> Deployed:
     """Return the model with what two answers to a plain request, and one in binary data, show of its outputs."""
-    full = target.infer(model.full())
+    full = _ask(target, model.full())
     binary_only = tuple(name for name in model.outputs if name in model.binary_only or not _fits_json(full, name))
     if binary_only != model.binary_only:
-        fitting = replace(model, binary_only=binary_only, json_trouble="", replies={})
-        reply = target.infer(fitting.plain())
+        fitting = replace(model, binary_only=binary_only, json_trouble="")
+        reply = _ask(target, fitting.plain())
         if _answers(reply):
             model, first = fitting, reply
-    model.replies.update({PLAIN: first, FULL: full})
-    again = target.infer(model.plain())
+    again = _ask(target, model.plain())
     return replace(model, unsteady=tuple(differing(first, again)) if again.succeeded else ())
+
+
+def _varied(target: Target, model: Deployed, given: Given) -> Deployed:
+    """Return the model with what it makes of other inputs, of another number of them, and of another order."""
+    steady = [name for name in model.outputs if name not in model.unsteady]
+    model = replace(model, samples=_samples(model, given))
+    varying = replace(model, varies=True)
+    others = [replace(model, tensors=varying.draw(salt)) for salt in range(VARIATIONS)]
+    replies = [_ask(target, other.plain()) for other in others]
+    tells = all(map(_answers, replies)) and any(differing(replies[0], reply, steady) for reply in replies[1:])
+    longer = replace(model, takes_counts=True)
+    shapes = [tensor.shape for tensor in model.tensors]
+    sized = longer.salted(max((shape[0] for shape in shapes if shape), default=0) + 1, 0)
+    takes = [tensor.shape for tensor in sized] != shapes and _answers(
+        _ask(target, replace(model, tensors=tuple(sized)).plain())
+    )
+    moved = _ask(target, replace(others[1], tensors=others[1].tensors[::-1]).plain())
+    by_place = len(model.tensors) > 1 and bool(differing(replies[1], moved, steady))
+    return replace(model, varies=tells, takes_counts=takes, by_place=by_place)
 
 
 def _fits_json(full: Reply, name: str) -> bool:
     output = full.answer.output(name) if full.succeeded else None
     tensor = as_tensor(output) if output and output.binary else None
     return tensor is None or is_json_capable(tensor.datatype, tensor.array)
+
+
+def _samples(model: Deployed, given: Given) -> tuple[tuple[Tensor, ...], ...]:
+    """Return the inputs that a user gives, where there are several; what is not given is the same in each."""
+    count = max((len(entry.samples) for entry in given.values()), default=1)
+    specs = model.role.inputs
+    rows = (given_tensors(specs, given, place) for place in range(count if count > 1 else 0))
+    return tuple(tuple(row.get(tensor.name, tensor) for tensor in model.tensors) for row in rows)
 
 
 # --- what is offered ----------------------------------------------------------------------------------------------
@@ -276,8 +332,6 @@ def try_extensions(target: Target, name: str) -> Survey:
 
 def _probe(target: Target, extension: str, models: Sequence[Deployed]) -> Iterator[Probe]:
     for model in models:
-        if model.trouble:
-            continue
         if extension == "binary_tensor_data":
             yield from _binary(target, model)
         elif extension == "raw" and len(model.tensors) == 1:
@@ -288,14 +342,16 @@ def _probe(target: Target, extension: str, models: Sequence[Deployed]) -> Iterat
 
 def _binary(target: Target, model: Deployed) -> Iterator[Probe]:
     """Look for binary data among the outputs, then send them."""
-    is_plain = not (model.sends or model.kept_binary)
-    yield Probe(model.replies[FULL], model.replies[PLAIN] if is_plain else None)
+    if model.is_json_capable:
+        yield compared(target, model.full(), model.plain())
+    else:
+        yield Probe(target.infer(model.full()))
     yield Probe(target.infer(model.request(send="binary", outputs=model.listed())))
 
 
 def _classes(target: Target, model: Deployed) -> Iterator[Probe]:
     """Ask for the highest class of the first output that has classes."""
-    for output in model.replies[PLAIN].answer.outputs:
+    for output in target.infer(model.plain()).answer.outputs:
         tensor = as_tensor(output)
         if tensor is not None and has_classes(tensor):
             wanted = model.request(send=model.sends, outputs=[Output(tensor.name, classification=1)])

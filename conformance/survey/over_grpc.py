@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from conformance.roles.model import Model
 from conformance.survey.probe import compared, is_answered
+from conformance.terms.fit import SCORES
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.grpc_answer import response
@@ -51,7 +52,7 @@ def _plain(target: Target, model: Model) -> Reply:
 
 
 def decide(target: Target, survey: Survey, wanted: Sequence[str], models: Iterable[Model]) -> None:
-    """Note whether classification over gRPC is offered; `models` are asked for a class when need be."""
+    """Note whether classification over gRPC is offered; `models` have scores, and are asked for a class if need be."""
     if wanted:
         if EXTENSION in wanted:
             survey.offered[EXTENSION] = "asked for"
@@ -61,9 +62,9 @@ def decide(target: Target, survey: Survey, wanted: Sequence[str], models: Iterab
         return
     refusal = ""
     for model in models:
-        name = model.role.outputs[0].name
-        asking = model.request(send="json", outputs=[Output(name, classification=1)])
-        plain = model.request(send="json", outputs=[name])
+        name = next(spec.name for spec in model.role.outputs if spec.datatype in SCORES)
+        asking = model.request(send=model.plain_send, outputs=[Output(name, classification=1)])
+        plain = model.request(send=model.plain_send, outputs=[name])
         probe = compared(target, infer_message(asking), infer_message(plain))
         if probe.shows_it:
             survey.offered[EXTENSION] = "works"

@@ -31,6 +31,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from conformance.terms.extensions import GRPC, HTTP
+from conformance.terms.fit import Fit
 
 Body = Callable[..., str | None]
 
@@ -46,6 +47,7 @@ class Row:
         answers: the requirements of this row, where rows differ in them.
         thorough: left out by the `quick` profile, because it is slow or one of many alike.
         needs: extensions that the row rests on beside that of its requirements: binary data to send, for instance.
+        fit: the deployed models that it can be judged on, where rows differ in it.
         model: the name of the deployed model that it is about, whatever that computes.
         dangerous: what it sends has ended servers; run last, and only where that is asked for.
     """
@@ -57,6 +59,7 @@ class Row:
     thorough: bool = False
     needs: tuple[str, ...] = ()
     dangerous: bool = False
+    fit: Fit | None = None
     model: str | None = None
 
 
@@ -68,6 +71,7 @@ class Check:
         id: `area.claim-in-few-words`; never changes.
         answers: ledger ids; an `Unmet` that names none is about the first.
         role: the model role that it needs, or None.
+        fit: the deployed models that rows can be judged on which say nothing of it; None: on none.
         over: the transports that it judges; all of them have to be given.
         explores: draws from Hypothesis; runs under the `explore` profile alone.
         infers: rests on a model that answers a plain request; else the row is blocked.
@@ -85,6 +89,7 @@ class Check:
     infers: bool = True
     also: tuple[Check, ...] = ()
     of_survey: bool = False
+    fit: Fit | None = None
 
     @property
     def area(self) -> str:
@@ -112,7 +117,11 @@ class Check:
 
     def role_of(self, row: Row) -> str | None:
         """The model role that this row needs, or None."""
-        return row.role or self.role
+        return None if row.model else row.role or self.role
+
+    def fit_of(self, row: Row) -> Fit | None:
+        """Return which deployed models this row can be judged on; None: on none."""
+        return row.fit or self.fit
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +141,7 @@ def check(
     explores: bool = False,
     infers: bool = True,
     of_survey: bool = False,
+    fit: Fit | None = None,
 ) -> Callable[[Body | Cases | Check], Check]:
     """Make a check of a body; or a further one of the body of another check.
 
@@ -143,13 +153,14 @@ def check(
         explores: see `Check.explores`.
         infers: see `Check.infers`.
         of_survey: see `Check.of_survey`.
+        fit: see `Check.fit`.
     """
 
     def make(made: Body | Cases | Check) -> Check:
         cases = made if isinstance(made, Cases) else Cases((Row(""),), made)
         ids = (answers,) if isinstance(answers, str) else tuple(answers)
         body, others = _unfolded(cases.of)
-        return Check(identity, ids, role, cases.rows, body, tuple(over), explores, infers, others, of_survey)
+        return Check(identity, ids, role, cases.rows, body, tuple(over), explores, infers, others, of_survey, fit)
 
     return make
 
@@ -164,6 +175,11 @@ def _unfolded(made: Body | Check) -> tuple[Body, tuple[Check, ...]]:
 def rows(*cases: Row | tuple[Any, ...] | str) -> Callable[[Body | Check], Cases]:
     """Give the check above its rows: `Row`s, tuples (id, value, ...), or texts that are both id and value."""
     return lambda made: Cases(tuple(map(_row, cases)), made)
+
+
+def of_role(role: str, *cases: Row | tuple[Any, ...] | str) -> list[Row]:
+    """Return rows of one role, for a check of which other rows are for deployed models alone."""
+    return [replace(_row(case), role=role) for case in cases]
 
 
 def _row(case: Row | tuple[Any, ...] | str) -> Row:

@@ -78,6 +78,7 @@ class ReasonKind(StrEnum):
     TRANSPORT_NOT_GIVEN = "transport_not_given"  # the address of a transport (which)
     NOTHING_OVER_HTTP = "nothing_over_http"  # none of the extensions is offered there; gRPC is judged alone
     NO_MODEL = "no_model"  # a role that no model fills (which)
+    NOT_FOR_THIS_MODEL = "not_for_this_model"  # a deployed model whose signature does not fit (which)
     NO_JSON_FORM = "no_json_form"  # a role without a JSON form, and no binary data offered (which)
     NOT_FOR_THIS_TARGET = "not_for_this_target"  # the check found that it has nothing to say
     TOO_LARGE = "too_large"  # for the target, which declined the body

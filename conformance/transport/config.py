@@ -30,7 +30,7 @@ class TargetConfig:
         headers: each as "Name: value", with the value as it is sent; never part of a message.
         never: patterns of checks that are not run.
         roles: role -> placement; None: models are found by the roles' own names.
-        models: models that are judged by relations, with inputs for those that take none made from their metadata.
+        models: deployed models that are judged, with inputs for those that take none made from their metadata.
     """
 
     url: str | None = None

@@ -71,5 +71,5 @@ class GrpcTarget:
 
     def good_requests(self, model: Model) -> tuple[InferRequest, ...]:
         """Return requests of which a server answers one: typed contents, where they can be had, then raw ones."""
-        typed = (model.request(send="json"),) if model.role.is_json_capable else ()
+        typed = (model.request(send="json"),) if model.is_json_capable else ()
         return (*typed, model.request(send="binary"))

@@ -25,7 +25,7 @@ from conformance.transport.manner import Manner
 from conformance.transport.patience import is_wait
 from conformance.transport.settings import Settings
 from conformance.wire.grpc_request import GRPC_METHOD, infer_message
-from conformance.wire.request import InferRequest, Message
+from conformance.wire.request import Form, InferRequest, Message
 
 # More than any check sends at once, so that none of these waits for another.
 MOST_IN_FLIGHT = 256
@@ -77,14 +77,14 @@ class Target(Calls):
         return Model(load_roles()[role], name, salt, placement.version, placement.names)
 
     def plain_refusal(self, model: Model, transport: str = HTTP) -> str | None:
-        """Say why the model answers no plain request over a transport, or None; asked once a role.
+        """Say why the model answers no plain request over a transport, or None; asked once a model.
 
         A plain request is sent, as JSON and then as binary data (over gRPC in typed and then in raw contents): when the
         server answers neither, what a check would find says nothing about its requirement.
         """
-        asked = model.role.name, transport
+        asked = model.label, transport
         if asked not in self._plain_refusals:
-            with self.scope(f"role {model.role.name}" + (" over gRPC" if transport == GRPC else ""), beside=True):
+            with self.scope(model.label + (" over gRPC" if transport == GRPC else ""), beside=True):
                 self._plain_refusals[asked] = self._refusal(replace(model, salt=0), transport)
         return self._plain_refusals[asked]
 
@@ -97,7 +97,7 @@ class Target(Calls):
 
     def _refusal(self, model: Model, transport: str) -> str | None:
         reply: Reply | None = None
-        for send in ("json", "binary") if model.role.is_json_capable else ("binary",):
+        for send in ("json", "binary") if model.is_json_capable else ("binary",):
             request = model.request(send=send, want=None if send == "json" else "binary")
             message = infer_message(request) if transport == GRPC else request.message()
             reply = self.send(message, fresh=True)
@@ -117,7 +117,8 @@ class Target(Calls):
 
     def good_requests(self, model: Model) -> tuple[InferRequest, ...]:
         """Return requests of which a server answers one: JSON, where it can be had, then binary data both ways."""
-        return model.request(send="json" if model.role.is_json_capable else "binary"), model.request(want="binary")
+        send: Form = "json" if model.is_json_capable else "binary"
+        return model.request(send=send, outputs=model.listed()), model.request(want="binary")
 
     def get(self, path: str) -> Reply:
         """Get a path below the base URL."""

@@ -36,6 +36,7 @@ class Tensor:
         datatype: a key of `DATATYPES`.
         shape: the dimensions; () is one element.
         array: the elements, of that shape and of the datatype's dtype; objects of type `bytes` for BYTES.
+        is_near: the elements were read from JSON, so that decimal numbers are near to the right ones.
 
     Raises:
         ValueError: array, datatype and shape do not belong together.
@@ -45,6 +46,7 @@ class Tensor:
     datatype: str
     shape: tuple[int, ...]
     array: Array
+    is_near: bool = False
 
     def __post_init__(self) -> None:
         if self.array.shape != self.shape or self.array.dtype != lookup(self.datatype).dtype:

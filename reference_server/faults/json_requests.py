@@ -139,6 +139,13 @@ def _has_version(http: Request) -> bool:
     return "/versions/" in http.url.path
 
 
+@fault("app.Service.find", breaks="OIP-VERSION-UNKNOWN")
+def versions_are_ignored(original: Any, service: Any, http: Request) -> Any:
+    """A path with any version is that of the only one."""
+    http.path_params.pop("version", None)
+    return original(service, http)
+
+
 @fault("app.Service.infer", breaks="OIP-VERSIONED")
 async def binary_outputs_refused_under_a_version(original: Any, service: Any, http: Request) -> Response:
     """The path with a version answers in JSON alone."""

@@ -98,7 +98,7 @@ def test_what_cannot_be_told_apart_is_refused_by_name(made: list[Check], names: 
 
 def test_the_packages_are_the_areas() -> None:
     areas = {str(entry.area) for entry in ledger.load().values()}
-    assert set(checks.PACKAGES) == areas | {"golden", "walk", checks.RELATIONS}
+    assert set(checks.PACKAGES) == areas | {"golden", "walk"}
 
 
 def test_a_check_is_about_the_transports_that_it_speaks_over() -> None:

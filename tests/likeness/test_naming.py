@@ -18,8 +18,7 @@ ALL, FIRST_TWO = "f", "3"
 
 
 def fault(*breaks: str, unmet: Mapping[str, Mapping[str, str]], met: str = "http") -> dict[str, Any]:
-    kinds = ["http", "models"] if met == "http" else [met]
-    return {"summary": "It is wrong.", "breaks": breaks, "met": kinds, "unmet": unmet, "stuck": {}}
+    return {"summary": "It is wrong.", "breaks": breaks, "met": [met], "unmet": unmet, "stuck": {}}
 
 
 PATTERNS = of_dict(
@@ -28,14 +27,11 @@ PATTERNS = of_dict(
             "http": {"ordering.answer": ROWS, "sizes.answer": ROWS, "raw.body": ROWS, "json.text": ROWS},
             "grpc": {"grpc.answer": ROWS},
             "walk": {"walk.everything": ROWS},
-            "models": {"relations.order": ["", "all-outputs"]},
         },
         "faults": {
             "reversed": fault("BIN-ORDER-O", unmet={"ordering.answer": {"BIN-ORDER-O": ALL}}),
             "two-reversed": fault("BIN-ORDER-O", unmet={"ordering.answer": {"BIN-ORDER-O": FIRST_TWO}}),
-            "half-a-size": fault(
-                "BIN-SIZE-O", unmet={"sizes.answer": {"BIN-SIZE-O": ALL}, "relations.order": {"BIN-SIZE-O": "1"}}
-            ),
+            "half-a-size": fault("BIN-SIZE-O", unmet={"sizes.answer": {"BIN-SIZE-O": ALL}}),
             "raw-refused": fault("RAW-ANSWER", unmet={"raw.body": {"RAW-ANSWER": ALL}}),
             "id-forgotten": fault("OIP-ID", unmet={"json.text": {"OIP-ID": ALL}}),
             "long-way": fault("OIP-ISOLATION", unmet={"walk.everything": {"OIP-ISOLATION": ALL}}, met="walk"),
@@ -143,15 +139,9 @@ def test_a_fault_of_the_walk_is_named_by_the_walk() -> None:
     assert named(unmet("walk.everything", "OIP-ISOLATION", "abc")) == [("long-way", 3, 3)]
 
 
-@pytest.mark.parametrize("model", ["resnet", "my-net-all-outputs", "all-outputs"])
-def test_the_name_of_a_deployed_model_is_no_part_of_a_row(model: str) -> None:
-    def entries(row: str) -> list[Report]:
-        return [check("relations.order", row, "fail", failure=failure("BIN-SIZE-O"))]
-
-    place = PATTERNS.place
-    assert place("relations.order", f"{model}-all-outputs") == 1
-    assert place("relations.order", "resnet") == 0
-    assert named(entries("resnet")) == [("half-a-size", 1, 1)]
+def test_a_row_on_a_deployed_model_counts_as_that_of_the_roles() -> None:
+    assert [PATTERNS.place("sizes.answer", row) for row in ("b", "b@resnet", "own@resnet")] == [1, 1, None]
+    assert named([check("sizes.answer", "b@resnet", "fail", failure=failure("BIN-SIZE-O"))]) == [("half-a-size", 1, 1)]
 
 
 def test_nothing_is_read_where_everything_is_met(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,6 @@ import pytest
 from conformance import checks
 from conformance.likeness import patterns
 from conformance.likeness.naming import CLEAR
-from conformance.likeness.patterns import MODELS
 from conformance.terms import ledger
 from reference_server import faults
 from tests.support import likeness_page
@@ -106,12 +105,6 @@ def test_few_names_are_false_where_the_fault_is_unknown() -> None:
         found = trials.made_up([pattern], KNOWN, trials.every_row(KNOWN))
         tally.add([pattern], trials.named(found, trials.without(KNOWN, name)))
     assert tally.false <= 0.05 * tally.trials > 0, tally.missed
-
-
-def test_models_are_judged_by_relations_alone() -> None:
-    assert {check for check, kind in KNOWN.kinds.items() if kind == MODELS} == {
-        check.id for check in checks.of_area(checks.RELATIONS)
-    }
 
 
 def test_the_page_says_what_has_to_be_reached() -> None:

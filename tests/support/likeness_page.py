@@ -17,7 +17,7 @@ from pathlib import Path
 from conformance.judging.selection import collected_rows
 from conformance.likeness import naming, patterns
 from conformance.likeness.naming import Least
-from conformance.likeness.patterns import MODELS, Patterns
+from conformance.likeness.patterns import Patterns
 from conformance.likeness.seen import seen
 from conformance.terms.extensions import TRANSPORTS
 from tests.support import likeness_trials as trials
@@ -85,8 +85,6 @@ def known_faults(known: Patterns) -> Iterator[str]:
     cases = collected_rows("certify", transports=TRANSPORTS)
     few = [(check.id, row.id) for check, row in cases if (check.role_of(row) or FEW_ROLES[0]) in FEW_ROLES]
     yield line(f"one fault, {len(FEW_ROLES)} roles", trials.elsewhere(known, lambda _: trials.those_of(few, known)))
-    models = [(check, row) for check, kind in known.kinds.items() if kind == MODELS for row in known.rows[check]]
-    yield line("one fault, one deployed model", trials.elsewhere(known, lambda _: trials.those_of(models, known)))
     pairs = trials.random_pairs(list(known.of), PAIRS)
     yield line("two faults", trials.two_at_once(known, pairs))
 

@@ -2,8 +2,8 @@
 
     python -m tests.support.likeness_patterns [FAULT...]
 
-A fault meets a few rows of every check that can see it, then all rows of each check that did; what judges any deployed
-model is run on three; a fault of the walk meets the rows of its kind. All faults take about an hour of one core. Where
+A fault meets a few rows of every check that can see it, then all rows of each check that did; a fault of the walk meets
+the rows of its kind. All faults take about an hour of one core. Where
 some are named, these alone are run anew, and rows keep their places in the file. What is gone, of faults and of checks,
 leaves it in any case.
 """
@@ -15,34 +15,25 @@ import json
 import pickle
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from conformance import checks
-from conformance.judging.selection import Subjects, collected_rows
-from conformance.judging.session import Session
-from conformance.likeness.patterns import FILE, MODELS, unpacked
+from conformance.judging.selection import collected_rows
+from conformance.likeness.patterns import FILE, unpacked
 from conformance.terms.check import Check, Row
 from conformance.terms.extensions import TRANSPORTS
-from conformance.terms.result import CheckResult
-from conformance.transport import settings
-from conformance.transport.settings import SettingsError
-from conformance.transport.target import Target
-from conformance.transport.unreachable import TargetLost
 from reference_server import faults
-from reference_server.faults import Fault, switched_on
+from reference_server.faults import Fault
 from tests.support.matrix import PROCESSES, read_steps, server, steps_of_rows
 from tests.support.reach import Rows, relevant
 from tests.support.samples import is_hostile, is_known, is_walk, rows_of, shuffled, walk_rows
-from tests.support.seeing import MET, TIMEOUT, Miss, miss_of, see
+from tests.support.seeing import Miss, see
 
 OF_EACH = 4  # rows of each check that a fault meets first
-JUDGED_MODELS = ("multi", "scores_labelled", "raw_variable")
 UNMET = ("fail", "advisory")
 Plain = dict[str, Any]
 # Kind of rows -> check -> its rows, in the order of their bits.
@@ -66,8 +57,7 @@ def misses_of(name: str, steps: Path) -> list[Miss]:
     found = see(server(), fault, first).misses
     done, missed = names_of(first), {miss.check for miss in found}
     more = [case for case in (quick if fault.broad else every) if case[0].id in missed]
-    found += see(server(), fault, [case for case in more if not names_of([case]) & done]).misses
-    return found if fault.over_grpc else [*found, *_misses_of_models(fault)]
+    return [*found, *see(server(), fault, [case for case in more if not names_of([case]) & done]).misses]
 
 
 def first_rows(fault: Fault, rows: Rows) -> Rows:
@@ -88,27 +78,6 @@ def names_of(rows: Iterable[tuple[Check, Row]]) -> set[tuple[str, str]]:
     return {(check.id, row.id) for check, row in rows}
 
 
-def _misses_of_models(fault: Fault) -> list[Miss]:
-    """Return what is missed where models are judged by relations, without the models' names."""
-    with switched_on(fault):
-        server().replace()
-        found = [miss_of(result) for result in _related() if result.outcome not in MET]
-    server().replace()
-    return found
-
-
-def _related() -> Iterator[CheckResult]:
-    with Session(Target(settings.make(server().url, timeout=TIMEOUT))) as session:
-        try:
-            session.take_survey(subjects=Subjects(JUDGED_MODELS, with_roles=False))
-        except (SettingsError, TargetLost):
-            return  # no model can be judged so
-        for model in JUDGED_MODELS:
-            for check, row in collected_rows("quick", subjects=Subjects((model,), with_roles=False)):
-                if check.area == checks.RELATIONS:
-                    yield replace(session.judge(check, row), row=row.id.removeprefix(model).removeprefix("-"))
-
-
 # --- the file --------------------------------------------------------------------------------------------------------
 
 
@@ -119,21 +88,18 @@ def with_a_pattern() -> dict[str, Fault]:
 
 def kind_of(check: Check) -> str:
     """Return the kind of a check's rows: which faults are run against them is the same for all of a kind."""
-    if check.area == checks.RELATIONS:
-        return MODELS
     return "walk" if is_walk(check) else "grpc" if check.is_over_grpc else "http"
 
 
 def met_by(fault: Fault) -> list[str]:
     """Return the kinds of rows that a fault meets."""
-    return ["walk"] if fault.walks else ["grpc"] if fault.over_grpc else ["http", MODELS]
+    return ["walk"] if fault.walks else ["grpc"] if fault.over_grpc else ["http"]
 
 
 def table(before: Table) -> Table:
     """Return every check with its rows; those that the file had before keep their places."""
     cases = [(check, row.id) for check, row in collected_rows("certify", dangerous=True, transports=TRANSPORTS)]
-    cases += [(check, row.id) for check in checks.of_area(checks.RELATIONS) for row in check.rows]
-    found: Table = {kind: {} for kind in ("http", "grpc", "walk", MODELS)}
+    found: Table = {kind: {} for kind in ("http", "grpc", "walk")}
     for check, row in cases:
         kind = kind_of(check)
         rows = found[kind].setdefault(check.id, list(before.get(kind, {}).get(check.id, ())))
@@ -158,9 +124,6 @@ def entry(fault: Fault, misses: Iterable[Miss], places: Mapping[str, Sequence[st
             stuck[miss.check] |= bit
     if not unmet:
         raise ValueError(f"nothing sees {fault.name}")
-    for check, found in unmet.items():  # a row on several models may be unmet by one and stuck with another
-        for rows in found.values():
-            stuck[check] &= ~rows
     return {
         "met": met_by(fault),
         "unmet": {check: {name: f"{rows:x}" for name, rows in found.items()} for check, found in unmet.items()},

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
 import numpy as np
 import pytest
 
-from conformance.checks.relations.plain_answer import orders, some
-from conformance.roles.guessed_inputs import ELEMENTS_LIMIT, GivenInputError, GivenTensor, guesses
+from conformance.expect.unmet import NotApplicable
+from conformance.judging.selection import Subjects
+from conformance.judging.session import Session
+from conformance.roles.guessed_inputs import ELEMENTS_LIMIT, GivenInputError, GivenTensor, guesses, vary
 from conformance.roles.roles import TensorSpec
+from conformance.survey.control import Control, differing
 from conformance.survey.deployed import (
     Deployed,
-    differing,
     has_classes,
     is_json_capable,
     of_dict,
@@ -23,8 +26,11 @@ from conformance.survey.deployed import (
     role_of,
 )
 from conformance.transport.exchange import Exchange, Reply
+from conformance.transport.settings import Settings
+from conformance.transport.target import Target
 from conformance.wire.request import Message
 from conformance.wire.tensor import Tensor
+from tests.support import odd_models
 
 Shape = tuple[int, ...]
 
@@ -194,12 +200,6 @@ def test_the_plain_request_is_json_as_far_as_json_goes(fields: dict[str, Any], p
     assert {**forms, "outputs": outputs} == plain
 
 
-def test_the_mixed_request_has_texts_as_json() -> None:
-    document = deployed([spec("INT32", -1)], [NUMBERS]).mixed().document()
-    assert [(o["name"], o["parameters"]["binary_data"]) for o in document["outputs"]] == [("Y", True), ("Z", False)]
-    assert document["id"] == "é猫"
-
-
 def test_a_model_reaches_workers_as_plain_data() -> None:
     texts = Tensor.of("T", "BYTES", [["é", b"\xff\x00"]])
     infinite = Tensor.of("X", "FP32", [float("inf"), 0.1])
@@ -213,10 +213,14 @@ def test_a_model_reaches_workers_as_plain_data() -> None:
         refusal="r",
         missing="data",
         json_trouble="j",
+        varies=True,
+        takes_counts=True,
+        by_place=True,
     )
     back = of_dict(json.loads(json.dumps(model.to_dict())))
     assert (back.role, back.name, back.declared) == (model.role, model.name, model.declared)
     assert (back.binary_only, back.unsteady, back.trouble, back.json_trouble) == (("Y",), ("Z",), "t", "j")
+    assert (back.varies, back.takes_counts, back.by_place) == (True, True, True)
     assert (back.refusal, back.missing) == ("r", "data")
     assert [t.to_bytes() for t in back.tensors] == [t.to_bytes() for t in model.tensors]
     assert [t.shape for t in back.tensors] == [(2,), (1, 2)]
@@ -235,10 +239,10 @@ def reply(*outputs: tuple[str, list[float]]) -> Reply:
     ("first", "second", "names"),
     [
         (reply(("A", [1.0]), ("B", [2.0])), reply(("B", [2.0]), ("A", [1.0])), []),
-        (reply(("A", [1.0]), ("B", [2.0])), reply(("A", [1.0]), ("B", [2.0000002])), ["B"]),
+        (reply(("A", [1.0]), ("B", [2.0])), reply(("A", [1.0]), ("B", [2.00001])), ["B"]),
+        (reply(("A", [1.0]), ("B", [2.0])), reply(("A", [1.0]), ("B", [2.0000002])), []),  # the last bit
         (reply(("A", [1.0])), reply(("A", [1.0, 1.0])), ["A"]),
         (reply(("A", [1.0])), reply(("B", [1.0])), ["A", "B"]),
-        (reply(("A", [0.0])), reply(("A", [-0.0])), ["A"]),
     ],
 )
 def test_outputs_that_differ_between_two_answers(first: Reply, second: Reply, names: list[str]) -> None:
@@ -246,24 +250,75 @@ def test_outputs_that_differ_between_two_answers(first: Reply, second: Reply, na
     assert differing(first, second, ["nobody"]) == []
 
 
-# --- choices ----------------------------------------------------------------------------------------------------------
+# --- other inputs -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("names", "expected"),
+    ("tensor", "are_like_it"),
     [
-        ("AB", ["BA"]),
-        ("ABC", ["ACB", "BAC", "BCA", "CAB", "CBA"]),
-        ("ABCD", ["DCBA", "BCDA", "BACD"]),
+        (Tensor.of("X", "FP32", [0.5, 0.25, 1.0]), lambda values: set(values) <= {k / 8 for k in range(1, 17)}),
+        (
+            Tensor.of("X", "FP32", [0.1, 0.2, 0.3]),
+            lambda values: {round(value, 3) for value in values} == {0.1, 0.2, 0.3},
+        ),
+        (Tensor.of("X", "INT64", [0, 1, 1]), lambda values: set(values) <= {0, 1}),
+        (Tensor.of("X", "INT64", [7, 5, 9]), lambda values: all(5 <= value <= 9 for value in values)),
+        (Tensor.of("X", "UINT8", [1, 1]), lambda values: set(values) <= {0, 1}),
+        (Tensor.of("X", "BYTES", [b"12", b"7"]), lambda values: all(value.isdigit() for value in values)),
+        (Tensor.of("X", "BYTES", [b"a"]), lambda values: all(value.startswith(b"a") for value in values)),
     ],
+    ids=["eighths", "given", "bits", "range", "constant", "digits", "text"],
 )
-def test_orders(names: str, expected: list[str]) -> None:
-    assert ["".join(order) for order in orders(tuple(names))] == expected
+def test_other_inputs_are_like_those_that_are_taken(tensor: Tensor, are_like_it: Callable[[Any], bool]) -> None:
+    others = [vary([tensor], salt)[0] for salt in range(1, 40)]
+    assert all(other.shape == tensor.shape and are_like_it(other.array.tolist()) for other in others)
+    assert len({bytes(other.to_bytes()) for other in others}) > 1
+    assert bytes(vary([tensor], 0)[0].to_bytes()) == bytes(tensor.to_bytes())
 
 
-@pytest.mark.parametrize(
-    ("names", "expected"),
-    [("AB", ["A", "B"]), ("ABC", ["A", "B", "C", "BC", "AC", "AB"]), ("ABCD", ["AC", "BD", "A", "D"])],
-)
-def test_some(names: str, expected: list[str]) -> None:
-    assert ["".join(choice) for choice in some(tuple(names))] == expected
+def test_many_salts_give_many_inputs() -> None:
+    tensor = Tensor.of("X", "FP32", np.full((2, 4), 0.5, "<f4"), (2, 4))
+    assert len({bytes(vary([tensor], salt)[0].to_bytes()) for salt in range(256)}) > 250
+
+
+# --- control ----------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_right_is_asked_once_and_kept() -> None:
+    with odd_models.serving() as url, Session(Target(Settings(url))) as session:
+        session.take_survey(subjects=Subjects(("add_sub",), with_roles=False))
+        model = of_dict(session.survey.models["add_sub"])
+        control = Control(session.target)
+        model = replace(model, control=control)
+        first, second = model.draw(1), model.draw(2)
+        right = {tensor.name: tensor.array.tolist() for tensor in model.expected(first[::-1])}
+        sent = {tensor.name: tensor.array for tensor in first}
+        assert right["SUM"] == (sent["A"] + sent["B"]).tolist()
+        count = len(control.used)
+        assert model.expected(first)[0].is_near
+        assert len(control.used) == count
+        assert model.tells_apart(first, second)
+        assert not model.tells_apart(first, first)
+        assert not control.has_changed(model)
+
+
+def test_several_samples_of_a_user_are_what_is_sent() -> None:
+    samples = GivenTensor((2,), [[7.5, 8.25], [1.0, 2.0], [3.0, 0.1]])
+    with odd_models.serving() as url, Session(Target(Settings(url))) as session:
+        session.take_survey((), Subjects(("identity_fp32",), with_roles=False), {"identity_fp32": {"INPUT": samples}})
+        model = of_dict(session.survey.models["identity_fp32"])
+    assert model.varies
+    assert [model.draw(salt)[0].array.tolist()[0] for salt in (0, 1, 2, 3)] == [7.5, 1.0, 3.0, 7.5]
+    assert [model.ramp(0, 1, salt).tolist() for salt in (1, 3)] == [[1.0], [7.5]]
+
+
+def test_a_model_of_one_size_takes_no_other() -> None:
+    with odd_models.serving(odd_models.PICKY) as url, Session(Target(Settings(url))) as session:
+        given = {"picky": {"X": GivenTensor((2,), [7.5, 8.25])}}
+        session.take_survey((), Subjects(("picky",), with_roles=False), given)
+        model = of_dict(session.survey.models["picky"])
+    assert (model.varies, model.takes_counts) == (False, False)
+    with pytest.raises(NotApplicable, match="inputs of one size alone"):
+        model.salted(1000, 1)
+    with pytest.raises(NotApplicable, match="answers every input alike, or takes one alone"):
+        replace(model, control=Control(Target(Settings(url)))).expected(model.tensors)

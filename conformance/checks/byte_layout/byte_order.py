@@ -8,9 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
+from conformance.checks.support import changed_tensors
 from conformance.checks.support.binary_sides import Side, expect_beyond, in_one_order
+from conformance.checks.support.changed_tensors import WIDE
+from conformance.checks.support.control_sides import expect_read, expect_written, find_inputs
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
+from conformance.terms.fit import Fit
 from conformance.transport.target import Target
 
 # --- byte order -------------------------------------------------------------------------------------------------------
@@ -39,12 +45,18 @@ ASYMMETRIC_ROWS = [Row(role.removeprefix("identity_").upper(), (x, ()), role=rol
     *ASYMMETRIC_ROWS,
     Row("FP16", (HALVES, [1.05859375]), role="cast_fp16_fp32", answers=("BIN-LITTLE-ENDIAN-I", "BIN-DATATYPES-I")),
     Row("INT32-cast", ((0x010203, -0x010203, 1), [0x010100]), role="cast_int32_fp32"),
+    Row("own", ((), ()), fit=Fit(some_input=WIDE)),
 )
 def inputs_are_little_endian(
     target: Target, model: Model, values: Sequence[float], in_either_order: Sequence[float]
 ) -> None:
     """Elements of a binary input are read with the least significant byte first."""
-    _expect_little_endian(target, model, values, in_either_order, "read")
+    if values:
+        _expect_little_endian(target, model, values, in_either_order, "read")
+    else:
+        tensors = find_inputs(model, changed_tensors.fill_either_order)
+        alike, plain = changed_tensors.fill_alike(tensors), changed_tensors.fill_either_order(tensors)
+        expect_read(target, model, alike, changed_tensors.swap_bytes(alike, plain), plain, of=WIDE)
 
 
 @check("bytes.outputs-are-little-endian", answers="BIN-LITTLE-ENDIAN-O")
@@ -52,12 +64,16 @@ def inputs_are_little_endian(
     *ASYMMETRIC_ROWS,
     Row("FP16", (HALVES, [1.05859375]), role="cast_fp32_fp16", answers=("BIN-LITTLE-ENDIAN-O", "BIN-DATATYPES-O")),
     Row("FP32-cast", ((0x010203, -0x010203, 1), [8_388_683]), role="cast_int32_fp32"),
+    Row("own", ((), ()), fit=Fit(outputs=WIDE)),
 )
 def outputs_are_little_endian(
     target: Target, model: Model, values: Sequence[float], in_either_order: Sequence[float]
 ) -> None:
     """Elements of a binary output are written with the least significant byte first."""
-    _expect_little_endian(target, model, values, in_either_order, "written")
+    if values:
+        _expect_little_endian(target, model, values, in_either_order, "written")
+    else:
+        expect_written(target, model, model.sample(), np.ndarray.byteswap, of=WIDE)
 
 
 def _expect_little_endian(

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from conformance.checks.support import changed_tensors
 from conformance.checks.support.binary_sides import (
     Side,
     counted,
@@ -14,9 +17,11 @@ from conformance.checks.support.binary_sides import (
     expect_side,
     is_right,
 )
-from conformance.expect.unmet import blocked_where
+from conformance.checks.support.control_sides import expect_read, expect_written, find_inputs
+from conformance.expect.unmet import NotApplicable, blocked_where
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
+from conformance.terms.fit import ANY
 from conformance.transport.target import Target
 
 # --- the order of elements --------------------------------------------------------------------------------------------
@@ -34,6 +39,7 @@ RANKS = (
     Row("rank-4", ([2, 3, 4, 2],), role="rank4"),
     Row("batch", ([4, 3],), role="batching"),
 )
+OWN = Row("own", (None,), fit=ANY)
 
 
 @check("bytes.inputs-are-row-major", answers="BIN-ROW-MAJOR-I")
@@ -41,17 +47,34 @@ RANKS = (
     *RANKS,
     Row("weighted", ([3, 5],), role="weighted_sum"),
     Row("BYTES", ([2, 3],), role="rank2_bytes", answers=("BIN-ROW-MAJOR-I", "BIN-BYTES-I")),
+    OWN,
 )
-def inputs_are_row_major(target: Target, model: Model, shape: list[int]) -> None:
+def inputs_are_row_major(target: Target, model: Model, shape: list[int] | None) -> None:
     """The elements of a binary input are read row by row, in every rank."""
-    _expect_row_major(target, model, shape, "read")
+    if shape is not None:
+        _expect_row_major(target, model, shape, "read")
+    else:
+        tensors = find_inputs(model, changed_tensors.read_by_columns)
+        if not any(changed_tensors.has_rows_and_columns(tensor) for tensor in tensors):
+            raise NotApplicable(f"no input of {model.name} has rows and columns")
+        misread = changed_tensors.read_by_columns(tensors)
+        expect_read(target, model, tensors, misread, plain=changed_tensors.fill_alike(tensors))
 
 
 @check("bytes.outputs-are-row-major", answers="BIN-ROW-MAJOR-O")
-@rows(*RANKS, Row("BYTES", ([2, 3],), role="rank2_bytes", answers=("BIN-ROW-MAJOR-O", "BIN-BYTES-O")))
-def outputs_are_row_major(target: Target, model: Model, shape: list[int]) -> None:
+@rows(*RANKS, Row("BYTES", ([2, 3],), role="rank2_bytes", answers=("BIN-ROW-MAJOR-O", "BIN-BYTES-O")), OWN)
+def outputs_are_row_major(target: Target, model: Model, shape: list[int] | None) -> None:
     """The elements of a binary output are written row by row, in every rank."""
-    _expect_row_major(target, model, shape, "written")
+    if shape is not None:
+        _expect_row_major(target, model, shape, "written")
+    else:
+        tensors = find_inputs(model, changed_tensors.read_by_columns)
+        expect_written(target, model, tensors, _columns_as_rows)
+
+
+def _columns_as_rows(elements: NDArray[Any]) -> NDArray[Any]:
+    """Return the right elements, where these were written in column-major order."""
+    return elements.reshape(-1).reshape(elements.shape, order="F")
 
 
 def _expect_row_major(target: Target, model: Model, shape: Sequence[int], side: Side) -> None:

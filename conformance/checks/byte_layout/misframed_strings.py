@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from conformance.checks.support.refusals import Refusal, refusal_rows
 from conformance.expect.refusals import expect_refusal
+from conformance.expect.unmet import NotApplicable
 from conformance.roles.model import Model
 from conformance.terms.check import check, rows
+from conformance.terms.fit import TEXTS
 from conformance.transport.target import Target
+from conformance.wire import strings
 from conformance.wire.request import Message, frame
 from conformance.wire.tensor import Tensor
 
@@ -48,10 +51,16 @@ def misframed(shape: list[int], data: str) -> Callable[[Model], Message]:
         stand_in = Tensor.of("INPUT", "UINT8", list(octets))
         parameters = {"binary_data_size": len(octets)}
         given = {"name": "INPUT", "shape": shape, "datatype": "BYTES", "parameters": parameters}
-        framed = frame(model.infer_path, {"inputs": [given]}, [stand_in], model.names)
-        return replace(framed, spans=tuple((name, "BYTES", start, end) for name, _, start, end in framed.spans))
+        return _called_bytes(frame(model.infer_path, {"inputs": [given]}, [stand_in], model.names), "INPUT")
 
     return message
+
+
+def _called_bytes(framed: Message, input_name: str) -> Message:
+    """Return a message in which the bytes of an input are annotated as BYTES, for which UINT8 stood in."""
+    spans = framed.spans
+    called = [(name, "BYTES" if name == input_name else kind, start, end) for name, kind, start, end in spans]
+    return replace(framed, spans=tuple(called))
 
 
 def reaching_into_the_next(multi: Model) -> Message:
@@ -79,8 +88,50 @@ REFUSALS: tuple[Refusal, ...] = (
 )
 
 
+# --- of any model that takes strings ---------------------------------------------------------------------------------
+
+LENGTH = strings.PREFIX.size  # bytes of a length
+
+
+def _with_length(data: bytes, last: int, length: int) -> bytes:
+    """Return the binary data with another length in front of the last element, which begins at `last`."""
+    return data[:last] + length.to_bytes(LENGTH, "little") + data[last + LENGTH :]
+
+
+# fault -> what becomes of the binary data of a BYTES input, whose last element begins at a place
+OWN_FAULTS: Mapping[str, Callable[[bytes, int], bytes]] = {
+    "own-length-past-the-end-by-one": lambda data, last: _with_length(data, last, len(data) - last - LENGTH + 1),
+    "own-length-that-wraps-to-zero": lambda data, last: _with_length(data, last, 2**32 - last - LENGTH),
+    "own-fewer-elements-than-the-shape": lambda data, last: data[:last],
+    "own-one-stray-byte": lambda data, _: data + b"z",
+}
+
+
+def own_misframed(change: Callable[[bytes, int], bytes]) -> Callable[[Model], Message]:
+    """Return what makes a good request with the binary data of its first BYTES input changed, its sizes being right."""
+
+    def message(model: Model) -> Message:
+        tensors = list(model.sample())
+        place = next((k for k, tensor in enumerate(tensors) if tensor.datatype == "BYTES" and tensor.elements), None)
+        if place is None:
+            raise NotApplicable(f"{model.name} is sent no strings")
+        elements = tensors[place].array.reshape(-1).tolist()
+        octets = change(strings.encode(elements), len(strings.encode(elements[:-1])))
+        document = model.request(tensors, outputs=model.listed()).document()
+        document["inputs"][place]["parameters"]["binary_data_size"] = len(octets)
+        tensors[place] = Tensor.of(tensors[place].name, "UINT8", list(octets))
+        return _called_bytes(frame(model.infer_path, document, tensors, model.names), tensors[place].name)
+
+    return message
+
+
+OWN_REFUSALS: tuple[Refusal, ...] = tuple(
+    Refusal(fault, "BIN-BYTES-MISFRAMED", "", own_misframed(change), fit=TEXTS) for fault, change in OWN_FAULTS.items()
+)
+
+
 @check("bytes.misframed-strings-are-refused", answers="BIN-BYTES-MISFRAMED")
-@rows(*refusal_rows(REFUSALS))
+@rows(*refusal_rows((*REFUSALS, *OWN_REFUSALS)))
 def misframed_strings_are_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """A BYTES input whose length prefixes do not add up is refused."""
     expect_refusal(target, model, refusal.message(model), refusal.described)

@@ -6,11 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from conformance.checks.support import changed_tensors
 from conformance.checks.support.binary_sides import SIDES, Side, expect_beyond, expect_side
+from conformance.checks.support.control_sides import expect_read, expect_written, is_read_right
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import blocked_where, holds
+from conformance.expect.unmet import Unmet, blocked_where, holds
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
+from conformance.terms.fit import ANY
 from conformance.transport.target import Target
 from conformance.wire.tensor import Tensor
 
@@ -24,21 +27,38 @@ ODD = (
     Row("INT16-odd-rows", ([3, 3, 3],), role="rank3"),
     Row("INT32-odd-rows", ([3, 3],), role="rank2"),
     Row("INT32-odd-items", ([3, 3],), role="batching"),
+    Row("own", (None,), fit=ANY),
 )
+OWN_ODD, OWN_EVEN = 3, 8  # elements or items of a deployed model; eight of any size fill whole words
 
 
 @check("bytes.inputs-are-packed", answers="BIN-PACKED-I")
 @rows(*ODD)
-def inputs_are_packed(target: Target, model: Model, shape: list[int]) -> None:
+def inputs_are_packed(target: Target, model: Model, shape: list[int] | None) -> None:
     """Nothing is expected between or after the elements of a binary input."""
-    expect_side(target, model, [_small(model, shape)], "read")
+    if shape is not None:
+        expect_side(target, model, [_small(model, shape)], "read")
+    else:
+        odd, even = (model.salted(count, model.salt) for count in (OWN_ODD, OWN_EVEN))
+        try:
+            expect_read(target, model, odd, changed_tensors.move_up(odd), plain=even)
+        except Unmet as unmet:
+            # Gaps make elements wrong that are all alike, too; another order of dimensions does not.
+            if is_read_right(target, model, changed_tensors.fill_alike(odd)):
+                unmet.requirement = "BIN-ROW-MAJOR-I"
+            raise
 
 
 @check("bytes.outputs-are-packed", answers="BIN-PACKED-O")
 @rows(*ODD)
-def outputs_are_packed(target: Target, model: Model, shape: list[int]) -> None:
+def outputs_are_packed(target: Target, model: Model, shape: list[int] | None) -> None:
     """Nothing lies between or after the elements of a binary output."""
-    expect_side(target, model, [_small(model, shape)], "written")
+    if shape is not None:
+        expect_side(target, model, [_small(model, shape)], "written")
+    else:
+        odd, even = (model.salted(count, model.salt) for count in (OWN_ODD, OWN_EVEN))
+        with blocked_where(lambda: not holds(lambda: expect_written(target, model, even)), "eight are wrong, too"):
+            expect_written(target, model, odd)
 
 
 def _small(model: Model, shape: Sequence[int]) -> Tensor:

@@ -5,17 +5,34 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from conformance.checks.support.classes import DOCUMENTED, ITEMS, SCORES, ask, both_forms, classes_of, scored, texts
+from conformance.checks.support.classes import (
+    DOCUMENTED,
+    ITEMS,
+    OWN,
+    SCORES,
+    SEVERAL_SCORED,
+    Classified,
+    ask,
+    both_forms,
+    classes_of,
+    list_all,
+    scored,
+    texts,
+)
+from conformance.checks.support.ranked_inputs import choose_inputs, find_many
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import Unmet, blocked_where, holds
+from conformance.expect.unmet import NotApplicable, Unmet, blocked_where, holds
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
+from conformance.survey.deployed import has_classes
+from conformance.terms.check import Row, check, of_role, rows
 from conformance.terms.extensions import GRPC
+from conformance.terms.fit import SCORED
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.transport.peer import Peer
 from conformance.transport.target import Target
 from conformance.wire.request import Form, Output
+from conformance.wire.tensor import Tensor
 
 # --- what is asked for ----------------------------------------------------------------------------------------------
 
@@ -28,6 +45,7 @@ from conformance.wire.request import Form, Output
     Row("rank-2", (((1, 3, 2), (6, 4, 5)),), role="scores_rank2"),
     Row("integers", ((5, -7, 9),), role="identity_int32"),
     Row("documented", (DOCUMENTED,), role="documented_scores"),
+    OWN,
 )
 @check("grpc.parameter-is-taken", answers="CLS-PARAMETER/grpc", over=(GRPC,))
 @rows(
@@ -38,14 +56,16 @@ from conformance.wire.request import Form, Output
         Row("rank-2", (((1, 3, 2), (6, 4, 5)),), role="scores_rank2"),
         Row("integers", ((5, -7, 9),), role="identity_int32"),
         Row("documented", (DOCUMENTED,), role="documented_scores"),
-    )
+    ),
+    OWN,
 )
-def parameter_is_taken(target: Peer, model: Model, values: Any, send: Form = "json") -> None:
+def parameter_is_taken(target: Peer, model: Model, values: Any = None, send: Form = "json") -> None:
     """An output with the parameter classification comes back as classes."""
-    name = scored(model)
-    texts(ask(target, model, [model.tensor(values)], Output(name, classification=2), send=send), name)
+    case = Classified.of(target, model, values, 2, send=send)
+    texts(case.reply, case.name)
 
 
+_TWO = "scores_two_outputs"
 # Which output is classified, and how the outputs are listed.
 _LISTS = (
     Row("first-of-two", ("SCORES", ("SCORES", "RANKS"))),
@@ -56,46 +76,83 @@ _LISTS = (
 )
 
 
-@check("classification.parameter-is-taken-in-any-place", answers="CLS-PARAMETER", role="scores_two_outputs")
-@rows(*_LISTS)
-@check("grpc.parameter-is-taken-in-any-place", answers="CLS-PARAMETER/grpc", role="scores_two_outputs", over=(GRPC,))
-@rows(*both_forms(*_LISTS))
+# Of a deployed model all outputs are listed, the classified one in front or at the end.
+_OWN_LISTS = (
+    Row("own-first-of-all", (None, True), fit=SEVERAL_SCORED),
+    Row("own-last-of-all", (None, False), fit=SEVERAL_SCORED),
+)
+
+
+@check("classification.parameter-is-taken-in-any-place", answers="CLS-PARAMETER")
+@rows(*of_role(_TWO, *_LISTS), *_OWN_LISTS)
+@check("grpc.parameter-is-taken-in-any-place", answers="CLS-PARAMETER/grpc", over=(GRPC,))
+@rows(*both_forms(*of_role(_TWO, *_LISTS)), *_OWN_LISTS)
 def parameter_is_taken_in_any_place(
-    target: Peer, model: Model, name: str, listed: Sequence[str], send: Form = "json"
+    target: Peer, model: Model, name: str | None, listed: Sequence[str] | bool, send: Form = "json"
 ) -> None:
     """The parameter classification is taken of whichever requested output has it."""
-    outputs = [Output(each, classification=2) if each == name else Output(each) for each in listed]
-    with blocked_where(lambda: _is_plain_wrong(target, model, listed, send), _UNCLASSIFIED):
-        texts(ask(target, model, model.sample(), *outputs, send=send), name)
+    count, name = (2, name) if name else (1, scored(model))
+    listed = list_all(model, name, is_first=listed) if isinstance(listed, bool) else listed
+    outputs = [Output(each, classification=count) if each == name else model.plain_output(each) for each in listed]
+    tensors, _ = choose_inputs(model, name)
+    with blocked_where(lambda: _is_plain_wrong(target, model, tensors, listed, send), _UNCLASSIFIED):
+        texts(ask(target, model, tensors, *outputs, send=send), name)
 
 
 _UNCLASSIFIED = "so listed the outputs are wrong where nothing is classified, too"
 
 
-def _is_plain_wrong(target: Peer, model: Model, listed: Sequence[str], send: Form) -> bool:
+def _is_plain_wrong(target: Peer, model: Model, tensors: Sequence[Tensor], listed: Sequence[str], send: Form) -> bool:
     """Say whether outputs are wrong in this order where none is classified."""
-    reply = ask(target, model, model.sample(), *map(Output, listed), send=send)
-    right = [tensor for tensor in model.expected(model.sample()) if tensor.name in listed]
+    reply = ask(target, model, tensors, *map(model.plain_output, listed), send=send)
+    right = [tensor for tensor in model.find_outputs(tensors) if tensor.name in listed]
     return not holds(lambda: expect(reply).tensors(right))
 
 
-@check("classification.each-output-has-its-count", answers="CLS-PARAMETER", role="scores_two_outputs")
-@rows(("declared-order", ("SCORES", "RANKS")), ("other-order", ("RANKS", "SCORES")))
-@check("grpc.each-output-has-its-count", answers="CLS-PARAMETER/grpc", role="scores_two_outputs", over=(GRPC,))
-@rows(*both_forms(Row("declared-order", (("SCORES", "RANKS"),)), Row("other-order", (("RANKS", "SCORES"),))))
-def each_output_has_its_count(target: Peer, model: Model, order: Sequence[str], send: Form = "json") -> None:
+_COUNTS = {"SCORES": 1, "RANKS": 3}
+_ORDERS = of_role(_TWO, Row("declared-order", (("SCORES", "RANKS"),)), Row("other-order", (("RANKS", "SCORES"),)))
+_OWN_ORDERS = (Row("own", (None,), fit=SEVERAL_SCORED),)
+
+
+@check("classification.each-output-has-its-count", answers="CLS-PARAMETER")
+@rows(*_ORDERS, *_OWN_ORDERS)
+@check("grpc.each-output-has-its-count", answers="CLS-PARAMETER/grpc", over=(GRPC,))
+@rows(*both_forms(*_ORDERS), *_OWN_ORDERS)
+def each_output_has_its_count(target: Peer, model: Model, order: Sequence[str] | None, send: Form = "json") -> None:
     """Two outputs classified in one request each go by their own number."""
-    counts = {"SCORES": 1, "RANKS": 3}
-    outputs = [Output(name, classification=counts[name]) for name in order]
-    reply = ask(target, model, model.sample(), *outputs, send=send)
-    with blocked_where(lambda: _is_plain_wrong(target, model, order, send), _UNCLASSIFIED):
-        _expect_counts(reply, {name: len(texts(reply, name)) for name in counts})
+    tensors = model.sample()
+    counts = _COUNTS if order else _own_counts(model, tensors)
+    listed = order or [spec.name for spec in model.role.outputs[::-1] if spec.name in counts]
+    outputs = [Output(name, classification=counts[name]) for name in listed]
+    reply = ask(target, model, tensors, *outputs, send=send)
+    with blocked_where(lambda: _is_plain_wrong(target, model, tensors, listed, send), _UNCLASSIFIED):
+        _expect_counts(reply, counts, {name: len(texts(reply, name)) for name in counts})
 
 
-def _expect_counts(reply: Reply, got: Mapping[str, int]) -> None:
+def _own_counts(model: Model, tensors: Sequence[Tensor]) -> Mapping[str, int]:
+    """Return a small and a large number of classes, each for an output of one dimension that is no batch.
+
+    Raises:
+        NotApplicable: there are no two such outputs.
+    """
+    right = [
+        tensor for tensor in model.find_outputs(tensors) if has_classes(tensor) and not model.may_have_rankings(tensor)
+    ]
+    *_, one, other = [None, None, *sorted(right, key=lambda tensor: tensor.elements)]
+    if one is None or other is None or other.elements < 2:
+        raise NotApplicable(f"{model.name} has no two outputs whose classes can be counted")
+    return {one.name: 1, other.name: min(3, other.elements)}
+
+
+def _expect_counts(reply: Reply, counts: Mapping[str, int], got: Mapping[str, int]) -> None:
     # One number for both, or each the other's. Other wrong numbers are for the check of the number itself.
-    if (got["SCORES"], got["RANKS"]) in ((1, 1), (3, 3), (3, 1)):
-        raise Unmet("1 class of SCORES and 3 of RANKS", f"{got['SCORES']} and {got['RANKS']}", reply)
+    (one, few), (other, many) = counts.items()
+    if (got[one], got[other]) in ((few, few), (many, many), (many, few)):
+        raise Unmet(f"{classes_of(few)} of {one} and {many} of {other}", f"{got[one]} and {got[other]}", reply)
+
+
+_OWN_COUNTS = (Row("own-1", (None, 1), fit=SCORED), Row("own-all", (None, None), fit=SCORED))
+_OWN_MANY = Row("own-37-of-100", (None, 37, 100), fit=SCORED)
 
 
 @check("classification.as-many-as-asked", answers="CLS-COUNT")
@@ -108,16 +165,18 @@ def _expect_counts(reply: Reply, got: Mapping[str, int]) -> None:
     Row("37-of-100", (tuple(k * 7 % 100 for k in range(100)), 37), role="identity_int32"),
     Row("1000-of-1000", (tuple(k * 7 % 1000 for k in range(1000)), 1000), role="identity_int32", thorough=True),
     Row("documented", (DOCUMENTED, 2), role="documented_scores"),
+    *_OWN_COUNTS,
+    _OWN_MANY,
 )
-def as_many_as_asked(target: Target, model: Model, values: Any, count: int) -> None:
+def as_many_as_asked(target: Target, model: Model, values: Any, count: int | None, there: int = 0) -> None:
     """The last dimension is the number asked for, up to the number of classes."""
-    reply = ask(target, model, [model.tensor(values)], Output(scored(model), classification=count))
-    found = len(texts(reply, scored(model))) // (len(values) if model.role.batching else 1)
-    shape = expect(reply).output(scored(model)).shape
+    case = Classified.of(target, model, values, count, tensors=find_many(model, there) if there else None)
+    found = len(texts(case.reply, case.name)) // case.batch
+    shape = expect(case.reply).output(case.name).shape
     # In a shape of another rank, which is for the checks of the shape, the last dimension is something else.
-    last = shape[-1] if shape and len(shape) == 1 + model.role.batching else found
-    if last != count:
-        raise Unmet(f"{classes_of(count)} of {scored(model)}", classes_of(last), reply)
+    last = shape[-1] if shape and len(shape) == 1 + case.is_batch else found
+    if last != case.right_count:
+        raise Unmet(f"{classes_of(case.right_count)} of {case.name}", classes_of(last), case.reply)
 
 
 @check("grpc.as-many-classes-as-asked", answers="CLS-COUNT/grpc", over=(GRPC,))
@@ -129,13 +188,12 @@ def as_many_as_asked(target: Target, model: Model, values: Any, count: int) -> N
         Row("more-than-labels", (SCORES, 4), role="scores_some_labels"),
         Row("37-of-100", (tuple(k * 7 % 100 for k in range(100)), 37), role="identity_int32"),
         Row("documented", (DOCUMENTED, 2), role="documented_scores"),
-    )
+    ),
+    *_OWN_COUNTS,
 )
-def as_many_over_grpc(target: GrpcTarget, model: Model, values: Any, count: int, send: Form) -> None:
+def as_many_over_grpc(target: GrpcTarget, model: Model, values: Any, count: int | None, send: Form = "json") -> None:
     """There are as many classes as were asked for, up to the number of scores."""
-    name = scored(model)
-    reply = ask(target, model, [model.tensor(values)], Output(name, classification=count), send=send)
-    found = len(texts(reply, name))
-    right = count * (len(values) if model.role.batching else 1)
+    case = Classified.of(target, model, values, count, send=send)
+    found, right = len(texts(case.reply, case.name)), case.right_count * case.batch
     if found != right:
-        raise Unmet(f"{classes_of(right)} of {name}", classes_of(found), reply)
+        raise Unmet(f"{classes_of(right)} of {case.name}", classes_of(found), case.reply)

@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from conformance.checks.support.class_forms import UNWRITTEN, are_written, expect_texts
-from conformance.checks.support.classes import ITEMS, SCORES, TAKEN, ask, both_forms, classified, scored, texts
+from conformance.checks.support.classes import (
+    ITEMS,
+    SCORES,
+    SEVERAL_SCORED,
+    TAKEN,
+    ask,
+    both_forms,
+    classified,
+    list_all,
+    scored,
+    texts,
+)
+from conformance.checks.support.ranked_inputs import choose_inputs, find_count
 from conformance.expect import attribution
 from conformance.expect.difference import difference
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import Unmet, about, blocked_where, holds
+from conformance.expect.unmet import NotApplicable, Unmet, about, blocked_where, holds
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
+from conformance.terms.check import Row, check, of_role, rows
 from conformance.terms.extensions import BINARY, GRPC
+from conformance.terms.fit import SCORED
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.transport.target import Target
@@ -21,19 +35,47 @@ from conformance.wire.request import ABSENT, Form, Output
 from conformance.wire.tensor import Tensor
 
 
-@check("classification.other-outputs-stay", answers="CLS-ONLY", role="scores_two_outputs")
+@check("classification.other-outputs-stay", answers="CLS-ONLY")
 @rows(
-    ("json", "RANKS", ("SCORES", "RANKS"), ABSENT),
-    ("json-listed-first", "RANKS", ("RANKS", "SCORES"), ABSENT),
-    Row("binary", ("RANKS", ("SCORES", "RANKS"), True), needs=BINARY),
-    ("floats", "SCORES", ("SCORES", "RANKS"), ABSENT),
-    Row("binary-floats-listed-last", ("SCORES", ("RANKS", "SCORES"), True), needs=BINARY),
+    *of_role(
+        "scores_two_outputs",
+        ("json", "RANKS", ("SCORES", "RANKS"), ABSENT),
+        ("json-listed-first", "RANKS", ("RANKS", "SCORES"), ABSENT),
+        Row("binary", ("RANKS", ("SCORES", "RANKS"), True), needs=BINARY),
+        ("floats", "SCORES", ("SCORES", "RANKS"), ABSENT),
+        Row("binary-floats-listed-last", ("SCORES", ("RANKS", "SCORES"), True), needs=BINARY),
+    ),
+    Row("own-listed-first", (None, False, ABSENT), fit=SEVERAL_SCORED),
+    Row("own-binary", (None, True, True), fit=SEVERAL_SCORED, needs=BINARY),
 )
-def other_outputs_stay(target: Target, model: Model, plain: str, order: Sequence[str], binary: Any) -> None:
+def other_outputs_stay(
+    target: Target, model: Model, plain: str | None, order: Sequence[str] | bool, binary: Any
+) -> None:
     """An output that does not ask for classes keeps its datatype, shape and values beside one that does."""
+    if isinstance(order, bool):
+        _expect_others_stay(target, model, is_first=order, binary=binary)
+        return
     # Classes stay JSON, so that there is one binary tensor and no order of several to get wrong.
     outputs = [Output(name, binary) if name == plain else Output(name, classification=2) for name in order]
-    _expect_stays(target, model, ask(target, model, model.sample(), *outputs), Output(plain, binary))
+    reply = ask(target, model, model.sample(), *outputs)
+    _expect_stays(target, model, model.sample(), reply, Output(str(plain), binary))
+
+
+def _expect_others_stay(target: Target, model: Model, *, is_first: bool, binary: Any) -> None:
+    """Expect all other outputs of a deployed model to stay as they are, in JSON or one of them as binary data."""
+    chosen = scored(model)
+    tensors, _ = choose_inputs(model, chosen)
+    names = list_all(model, chosen, is_first=is_first)
+    steady = [tensor.name for tensor in model.find_outputs(tensors) if tensor.name != chosen]
+    if not steady:
+        raise NotApplicable(f"{model.name} has no other output that is the same each time")
+    listed = {name: model.plain_output(name) for name in names}
+    listed[chosen] = Output(chosen, classification=1)
+    if binary is True:
+        listed[steady[0]] = Output(steady[0], True)
+    reply = ask(target, model, tensors, *listed.values())
+    for name in steady:
+        _expect_stays(target, model, tensors, reply, listed[name])
 
 
 @check("classification.next-request-is-plain", answers="CLS-ONLY")
@@ -43,24 +85,27 @@ def other_outputs_stay(target: Target, model: Model, plain: str, order: Sequence
     Row("unlisted-batch", (False,), role="scores_batching_labelled"),
     Row("unlisted-of-two", (False,), role="scores_two_outputs"),
     Row("unlisted-integers", (False,), role="identity_int32"),
+    Row("own", (True,), fit=SCORED),
+    Row("own-unlisted", (False,), fit=replace(SCORED, is_json=True)),
 )
 def next_request_is_plain(target: Target, model: Model, listed: bool) -> None:
     """A request without the parameter gets the plain output, also right after one that had it."""
     name = scored(model)
-    texts(ask(target, model, model.sample(), Output(name, classification=2)), name)
-    reply = target.infer(model.request(send="json", outputs=[name] if listed else None))
-    _expect_stays(target, model, reply, Output(name))
+    tensors, right = choose_inputs(model, name)
+    texts(ask(target, model, tensors, Output(name, classification=find_count(model, right))), name)
+    reply = target.infer(model.request(tensors, send="json", outputs=[name] if listed else model.listed()))
+    _expect_stays(target, model, tensors, reply, Output(name))
 
 
-def _expect_stays(target: Target, model: Model, reply: Reply, plain: Output) -> None:
+def _expect_stays(target: Target, model: Model, tensors: Sequence[Tensor], reply: Reply, plain: Output) -> None:
     """Expect the plain output, as it should be or as the server gives it when nothing is classified."""
     expect(reply).answered()
     got = reply.answer.output(plain.name)
-    (right,) = (tensor for tensor in model.expected(model.sample()) if tensor.name == plain.name)
+    (right,) = (tensor for tensor in model.find_outputs(tensors) if tensor.name == plain.name)
     found = difference(right, got, reply.body, through_json=True)
     if found is None:
         return
-    own = ask(target, model, model.sample(), plain).answer.output(plain.name)
+    own = ask(target, model, tensors, plain).answer.output(plain.name)
     if own is not None and own.array is not None and (own.datatype, own.shape) == (right.datatype, right.shape):
         usual = Tensor(plain.name, right.datatype, right.shape, own.array)
         if difference(usual, got, reply.body, through_json=True) is None:
@@ -92,22 +137,32 @@ def _expect_stays(target: Target, model: Model, reply: Reply, plain: Output) -> 
         ("CLS-BINARY", "BIN-FALSE-OVERRIDES"),
         needs=BINARY,
     ),
+    Row("own-true", (None, True, ABSENT), fit=SCORED, needs=BINARY),
+    Row(
+        "own-false-over-true",
+        (None, False, True, "BIN-FALSE-OVERRIDES"),
+        answers=("CLS-BINARY", "BIN-FALSE-OVERRIDES"),
+        fit=SCORED,
+        needs=BINARY,
+    ),
 )
 def binary_data_is_obeyed(
     target: Target, model: Model, values: Any, binary: bool, for_all: Any, requirement: str = "CLS-BINARY"
 ) -> None:
     """Classes come as binary BYTES elements where binary_data is true, and as JSON where it is false."""
-    name, tensors = scored(model), [model.tensor(values)]
-    wanted = [Output(name, binary, 2)]
+    name = scored(model)
+    tensors, scores = choose_inputs(model, name, values)
+    count = find_count(model, scores)
+    wanted = [Output(name, binary, count)]
     reply = classified(target, model.request(tensors, send="json", outputs=wanted, binary_data_output=for_all))
     if expect(reply, TAKEN).output(name).binary != binary:
         if _plain_obeys(target, model, tensors, binary, for_all):
             asked = f"binary_data {str(binary).lower()} and classification"
             expect(reply, requirement).forms({name: "binary" if binary else "json"}, asked)
         return  # the server does so with any output, which is for the checks of the parameter itself
-    right = texts(ask(target, model, tensors, Output(name, classification=2)), name)
+    right = texts(ask(target, model, tensors, Output(name, classification=count)), name)
     with blocked_where(lambda: not are_written(target, right, reply.answer.output(name)), UNWRITTEN):
-        expect_texts(reply, name, right)
+        expect_texts(reply, name, right, is_near=model.is_own_oracle)
 
 
 def _plain_obeys(target: Target, model: Model, tensors: Sequence[Tensor], binary: bool, for_all: Any) -> bool:
@@ -117,26 +172,39 @@ def _plain_obeys(target: Target, model: Model, tensors: Sequence[Tensor], binary
     return reply.succeeded and output is not None and output.binary == binary
 
 
-@check("grpc.other-outputs-stay", answers="CLS-ONLY/grpc", role="scores_two_outputs", over=(GRPC,))
+@check("grpc.other-outputs-stay", answers="CLS-ONLY/grpc", over=(GRPC,))
 @rows(
     *both_forms(
-        Row("integers", ("RANKS", ("SCORES", "RANKS"))),
-        Row("integers-listed-first", ("RANKS", ("RANKS", "SCORES"))),
-        Row("floats", ("SCORES", ("SCORES", "RANKS"))),
-    )
+        *of_role(
+            "scores_two_outputs",
+            Row("integers", ("RANKS", ("SCORES", "RANKS"))),
+            Row("integers-listed-first", ("RANKS", ("RANKS", "SCORES"))),
+            Row("floats", ("SCORES", ("SCORES", "RANKS"))),
+        )
+    ),
+    Row("own", (None, False, "json"), fit=SEVERAL_SCORED),
 )
 def other_outputs_stay_over_grpc(
-    target: GrpcTarget, model: Model, plain: str, order: Sequence[str], send: Form
+    target: GrpcTarget, model: Model, plain: str | None, order: Sequence[str] | bool, send: Form
 ) -> None:
     """An output that does not ask for classes keeps its datatype, shape and values beside one that does."""
-    outputs = [Output(name) if name == plain else Output(name, classification=2) for name in order]
-    reply = ask(target, model, model.sample(), *outputs, send=send)
-    right = [tensor for tensor in model.expected(model.sample()) if tensor.name == plain]
+    if isinstance(order, bool):
+        chosen, count = scored(model), 1
+        names = list_all(model, chosen, is_first=order)
+    else:
+        chosen, count, names = next(name for name in order if name != plain), 2, list(order)
+    tensors, _ = choose_inputs(model, chosen)
+    outputs = [Output(name, classification=count) if name == chosen else Output(name) for name in names]
+    reply = ask(target, model, tensors, *outputs, send=send)
+    right = [tensor for tensor in model.find_outputs(tensors) if tensor.name in names and tensor.name != chosen]
+    if not right:
+        raise NotApplicable(f"{model.name} has no other output that is the same each time")
 
     def is_wrong_unclassified() -> bool:
-        usual = ask(target, model, model.sample(), *map(Output, order), send=send)
+        usual = ask(target, model, tensors, *map(Output, names), send=send)
         return not holds(lambda: expect(usual).tensors(right, through_json=False))
 
+    wrong = ", ".join(tensor.name for tensor in right)
     expect(reply).answered()
-    with blocked_where(is_wrong_unclassified, f"{plain} is wrong where nothing is classified, too"), about(None):
+    with blocked_where(is_wrong_unclassified, f"{wrong} is wrong where nothing is classified, too"), about(None):
         expect(reply).tensors(right, through_json=False)

@@ -7,14 +7,16 @@ in all of them; what is given under a 2xx status has to make sense.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from conformance.checks.support.binary_sides import is_right
 from conformance.checks.support.classes import (
     ITEMS,
+    OWN,
     SCORES,
     TAKEN,
+    Classified,
     ask,
     classes_of,
     entries,
@@ -26,15 +28,17 @@ from conformance.checks.support.classes import (
 )
 from conformance.checks.support.grpc_edits import faulty_call
 from conformance.checks.support.over_grpc import expect_right
+from conformance.checks.support.ranked_inputs import choose_inputs
 from conformance.checks.support.refusals import Refusal, refusal_rows
 from conformance.expect import attribution, class_texts
-from conformance.expect.class_texts import ClassText
+from conformance.expect.class_texts import ClassText, Scores
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive, expect_refusal, is_refused
-from conformance.expect.unmet import Blocked, Unmet, about, holds
+from conformance.expect.unmet import Blocked, NotApplicable, Unmet, about, holds
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
 from conformance.terms.extensions import BINARY, GRPC
+from conformance.terms.fit import SCORED, Fit
 from conformance.terms.text import shown_shape
 from conformance.transport.exchange import Reply
 from conformance.transport.peer import Peer
@@ -46,6 +50,10 @@ from conformance.wire.tensor import Tensor
 # --- numbers beyond the classes, and what is no number --------------------------------------------------------------
 
 
+# One class more than there are, and two where 32 bits are read.
+_OWN_COUNTS = (OWN, Row("own-2^32+2", (None, 2**32 + 2), fit=SCORED))
+
+
 @check("classification.no-class-is-made-up", answers="CLS-COUNT-ABOVE")
 @rows(
     Row("5-of-4", (SCORES, 5), role="scores"),
@@ -54,6 +62,7 @@ from conformance.wire.tensor import Tensor
     Row("2^32+2-of-4", (SCORES, 2**32 + 2), role="scores"),
     Row("2-of-1", ((5,), 2), role="identity_int32"),
     Row("batch", (ITEMS, 5), role="scores_batching"),
+    *_OWN_COUNTS,
 )
 @check("grpc.no-class-is-made-up", answers="CLS-COUNT-ABOVE/grpc", over=(GRPC,))
 @rows(
@@ -62,13 +71,15 @@ from conformance.wire.tensor import Tensor
     Row("2^32+2-of-4", (SCORES, 2**32 + 2), role="scores"),
     Row("2^63-1-of-4", (SCORES, 2**63 - 1), role="scores"),
     Row("batch", (ITEMS, 5), role="scores_batching"),
+    *_OWN_COUNTS,
 )
-def no_class_is_made_up(target: Peer, model: Model, values: Any, count: int) -> None:
+def no_class_is_made_up(target: Peer, model: Model, values: Any = None, count: int | None = None) -> None:
     """A number above that of the classes is refused, or gives each class once."""
-    name, tensor = scored(model), model.tensor(values)
-    reply = ask(target, model, [tensor], Output(name, classification=count))
+    name = scored(model)
+    tensors, right = choose_inputs(model, name, values)
+    reply = ask(target, model, tensors, Output(name, classification=count or right.elements + 1))
     if not is_refused(target, model, reply):
-        expect_each_once(reply, model, name, tensor)
+        expect_each_once(reply, model, right)
 
 
 @check("classification.number-0", answers="CLS-COUNT-ZERO", role="scores")
@@ -99,15 +110,17 @@ def number_with_a_point(target: Target, model: Model) -> str:
 
 def _wrong_number(value: Any) -> Any:
     def message(model: Model) -> Message:
-        return model.request(send="json", outputs=[Output(scored(model), classification=value)]).message()
+        name = scored(model)
+        tensors, _ = choose_inputs(model, name)
+        return model.request(tensors, send="json", outputs=[Output(name, classification=value)]).message()
 
     return message
 
 
 REFUSALS: tuple[Refusal, ...] = (
-    Refusal("negative-number-of-classes", "CLS-COUNT-WRONG", "scores", _wrong_number(-1)),
+    Refusal("negative-number-of-classes", "CLS-COUNT-WRONG", "scores", _wrong_number(-1), fit=SCORED),
     Refusal("fraction-of-a-class", "CLS-COUNT-WRONG", "scores", _wrong_number(2.5)),
-    Refusal("number-of-classes-as-string", "CLS-COUNT-WRONG", "scores", _wrong_number("2")),
+    Refusal("number-of-classes-as-string", "CLS-COUNT-WRONG", "scores", _wrong_number("2"), fit=SCORED),
     Refusal("number-of-classes-true", "CLS-COUNT-WRONG", "scores", _wrong_number(True)),
 )
 
@@ -124,14 +137,14 @@ def _parameter(**choice: object) -> Edit:
     return edit
 
 
-def _wrong_parameter(fault: str, **choice: object) -> Refusal:
-    return faulty_call(fault, "CLS-COUNT-WRONG/grpc", "scores", _parameter(**choice), classes=2)
+def _wrong_parameter(fault: str, fit: Fit | None = None, **choice: object) -> Refusal:
+    return faulty_call(fault, "CLS-COUNT-WRONG/grpc", "scores", _parameter(**choice), classes=2, fit=fit)
 
 
 REFUSALS_OVER_GRPC: tuple[Refusal, ...] = (
-    _wrong_parameter("count-of-minus-1", int64_param=-1),
+    _wrong_parameter("count-of-minus-1", SCORED, int64_param=-1),
     _wrong_parameter("count-right-only-modulo-2-to-the-32", int64_param=2 - 2**32),
-    _wrong_parameter("count-as-string", string_param="2"),
+    _wrong_parameter("count-as-string", SCORED, string_param="2"),
     _wrong_parameter("count-as-boolean", bool_param=True),
     _wrong_parameter("count-as-double", double_param=2.0),
     _wrong_parameter("count-as-unsigned", uint64_param=2),
@@ -158,20 +171,62 @@ _SHORT_FLOATS = (
 )
 
 
+_SHORT = frozenset({"FP16", "BF16"})
+
+
 @check("classification.short-floats-right-or-refused", answers="CLS-FP16")
-@rows(*_SHORT_FLOATS)
+@rows(*_SHORT_FLOATS, Row("own", fit=Fit(outputs=_SHORT), needs=BINARY))
 @check("grpc.short-floats-right-or-refused", answers="CLS-FP16/grpc", over=(GRPC,))
-@rows(*_SHORT_FLOATS)
-def short_floats_right_or_refused(target: Peer, model: Model, values: Any) -> None:
+@rows(*_SHORT_FLOATS, Row("own", fit=Fit(outputs=_SHORT)))
+def short_floats_right_or_refused(target: Peer, model: Model, values: Any = None) -> None:
     """Scores of 16 bits are classified rightly or refused."""
-    _expect_right_or_refused(target, model, values, "binary")
+    if values is None:
+        _expect_own_right_or_refused(target, model, _SHORT)
+    else:
+        _expect_right_or_refused(target, model, values, "binary")
 
 
-@check("classification.bool-right-or-refused", answers="CLS-BOOL", role="identity_bool")
-@check("grpc.bool-right-or-refused", answers="CLS-BOOL/grpc", role="identity_bool", over=(GRPC,))
-def bool_right_or_refused(target: Peer, model: Model) -> None:
+_BOOLS = (False, True, False, True)
+_OWN_BOOLS = Row("own", (None,), fit=Fit(outputs=frozenset({"BOOL"})))
+
+
+@check("classification.bool-right-or-refused", answers="CLS-BOOL")
+@rows(Row("", (_BOOLS,), role="identity_bool"), _OWN_BOOLS)
+@check("grpc.bool-right-or-refused", answers="CLS-BOOL/grpc", over=(GRPC,))
+@rows(Row("", (_BOOLS,), role="identity_bool"), _OWN_BOOLS)
+def bool_right_or_refused(target: Peer, model: Model, values: Any) -> None:
     """BOOL scores are refused, or at least ranked."""
-    _expect_right_or_refused(target, model, (False, True, False, True), "json")
+    if values is None:
+        _expect_own_right_or_refused(target, model, {"BOOL"})
+    else:
+        _expect_right_or_refused(target, model, values, "json")
+
+
+def _expect_own_right_or_refused(target: Peer, model: Model, datatypes: Collection[str]) -> None:
+    """Expect an output of one of the datatypes, of a deployed model, to be refused or ranked.
+
+    Raises:
+        NotApplicable: it has no elements, or differs between two equal requests.
+    """
+    tensors = model.sample()
+    right = next((one for one in model.find_outputs(tensors) if one.datatype in datatypes and one.elements), None)
+    if right is None:
+        raise NotApplicable(f"{model.name} has no such output that is the same each time, and has elements")
+    count = model.limit_classes(right, None)
+    wanted = [Output(right.name, classification=count)]
+    reply = target.infer(model.request(tensors, send="json", outputs=wanted))
+    if is_refused(target, model, reply):
+        return
+    case = Classified(target, model, tuple(tensors), "json", right.name, count, reply, right)
+    if reply.is_over_grpc and all(_is_right(*item) for item in case.items(right.array.byteswap())):
+        raise Blocked("raw contents are in the other byte order")
+    for listed, scores in case.items():
+        if not _is_right(listed, scores):
+            raise Unmet(f"a refusal, or {shown(ranking(scores, len(listed)))}", shown(listed), reply)
+
+
+def _is_right(listed: Sequence[ClassText], scores: Scores) -> bool:
+    return class_texts.in_order(listed, scores) and class_texts.values_right(listed, scores)
 
 
 def _alike_in_fp32(target: Peer, listed: Sequence[ClassText], values: Sequence[Any]) -> bool:
@@ -211,8 +266,7 @@ def _expect_right_or_refused(target: Peer, model: Model, values: Sequence[Any], 
     if is_refused(target, model, reply):  # for whatever reason
         return
     listed = _read(reply, scored(model))
-    right = class_texts.in_order(listed, scores) and class_texts.values_right(listed, scores)
-    if not right and not _alike_in_fp32(target, listed, values):
+    if not _is_right(listed, scores) and not _alike_in_fp32(target, listed, values):
         _expect_read(target, tensor)
         raise Unmet(f"a refusal, or {shown(ranking(scores, len(values)))}", shown(listed), reply)
 

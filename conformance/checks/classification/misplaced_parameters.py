@@ -3,56 +3,70 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from conformance.checks.support.classes import scored
+from conformance.checks.support.ranked_inputs import choose_inputs
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import is_refused
 from conformance.expect.unmet import blocked_where, holds
 from conformance.roles.model import Model
-from conformance.terms.check import check, rows
+from conformance.terms.check import Row, check, rows
+from conformance.terms.fit import SCORED
 from conformance.transport.target import Target
 from conformance.wire.request import Output
 from conformance.wire.tensor import Tensor
 
-Edit = Callable[[dict[str, Any]], object]
+_IN_JSON = replace(SCORED, is_json=True)
+Edit = Callable[[dict[str, Any], str], object]  # of a document, by the name of the output
 CLASSES: Mapping[str, Any] = {"classification": 2}
 
 
-def _members(**members: Any) -> Edit:
-    return lambda document: document.update(members)
+def _on_the_request(document: dict[str, Any], _: str) -> None:
+    document.update(parameters=CLASSES)
 
 
-def _on_an_input(document: dict[str, Any]) -> None:
-    document["inputs"][0].update(parameters=dict(CLASSES))
+def _on_the_request_of_a_listed_output(document: dict[str, Any], name: str) -> None:
+    document.update(parameters=CLASSES, outputs=[{"name": name}])
+
+
+def _on_an_input(document: dict[str, Any], _: str) -> None:
+    parameters = document["inputs"][0].setdefault("parameters", {})
+    parameters.update(CLASSES)
+
+
+def _beside_the_parameters(document: dict[str, Any], name: str) -> None:
+    document.update(outputs=[{"name": name, **CLASSES}])
 
 
 @check("classification.parameter-at-another-place-classifies-nothing", answers="CLS-ONLY", role="scores")
 @rows(
-    ("on-the-request", _members(parameters=CLASSES)),
-    ("on-the-request-of-a-listed-output", _members(parameters=CLASSES, outputs=[{"name": "SCORES"}])),
+    Row("on-the-request", (_on_the_request,), fit=_IN_JSON),
+    ("on-the-request-of-a-listed-output", _on_the_request_of_a_listed_output),
     ("on-an-input", _on_an_input),
-    ("beside-the-parameters", _members(outputs=[{"name": "SCORES", **CLASSES}])),
+    Row("beside-the-parameters", (_beside_the_parameters,), fit=_IN_JSON),
 )
 def parameter_at_another_place_classifies_nothing(target: Target, model: Model, edit: Edit) -> str:
     """A number of classes where no document defines it is refused, or leaves the output as it is or rightly classified."""
-    plain = model.request(send="json")
-    reply = target.send(plain.edited(edit), fresh=True)
+    name = scored(model)
+    tensors, right = choose_inputs(model, name)
+    plain = model.request(tensors, send="json")
+    reply = target.send(plain.edited(lambda document: edit(document, name)), fresh=True)
     if is_refused(target, model, reply):
         return f"refused with {reply.status}"
-    expected = model.expected(model.sample())
-    if holds(lambda: expect(reply).tensors(expected)):
+    if holds(lambda: expect(reply).tensors([right])):
         return "passed over"
-    output = reply.answer.output(scored(model))
+    output = reply.answer.output(name)
     if output is not None and output.array is not None:
-        classified = target.infer(model.request(send="json", outputs=[Output(scored(model), **CLASSES)]))
+        classified = target.infer(model.request(tensors, send="json", outputs=[Output(name, **CLASSES)]))
         same = Tensor(output.name, output.datatype, output.array.shape, output.array)
         if holds(lambda: expect(classified).tensors([same])):
             return "taken as a parameter of the server's own"
 
     def is_wrong_without() -> bool:
-        return not holds(lambda: expect(target.send(plain.message(), fresh=True)).tensors(expected))
+        return not holds(lambda: expect(target.send(plain.message(), fresh=True)).tensors([right]))
 
     with blocked_where(is_wrong_without, "without that parameter the output is wrong, too"):
-        expect(reply).tensors(expected)
+        expect(reply).tensors([right])
     return "passed over"

@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from conformance.checks.support.classes import (
     DOCUMENTED,
     INFINITE,
     ITEMS,
+    OWN,
     SCORES,
     SQUARES,
     Classified,
     both_forms,
     each,
+    scored,
 )
+from conformance.checks.support.ranked_inputs import choose_inputs, find_many, find_tied_inputs
 from conformance.expect import class_texts
+from conformance.expect.class_texts import ClassText, Scores
+from conformance.expect.unmet import Blocked, NotApplicable, blocked_where
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
 from conformance.terms.extensions import BINARY, GRPC
+from conformance.terms.fit import SCORED
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.transport.peer import Peer
 from conformance.transport.target import Target
 from conformance.wire.request import Form
+
+ITEMS_OF_OWN = 5  # of a batch that a deployed model is sent
 
 
 @check("classification.items-are-ranked-apart", answers="CLS-BATCH")
@@ -31,6 +40,7 @@ from conformance.wire.request import Form
     Row("2-of-4", (ITEMS, 2), role="scores_batching_labelled"),
     Row("8-items", ([[10.0 + (k * 13 + n * 8) % 101 for k in range(4)] for n in range(8)], 3), role="scores_batching"),
     Row("2x2-items", ((((10, 40), (20, 30)), ((35, 5), (25, 15))), 3), role="scores_batching_rank2"),
+    OWN,
 )
 @check("grpc.items-are-ranked-apart", answers="CLS-BATCH/grpc", over=(GRPC,))
 @rows(
@@ -38,11 +48,42 @@ from conformance.wire.request import Form
         Row("2-items", (ITEMS, 4), role="scores_batching"),
         Row("highest-of-each", (ITEMS, 1), role="scores_batching"),
         Row("2x2-items", (SQUARES, 3), role="scores_batching_rank2"),
-    )
+    ),
+    OWN,
 )
-def items_are_ranked_apart(target: Peer, model: Model, values: Any, count: int, send: Form = "json") -> None:
+def items_are_ranked_apart(
+    target: Peer, model: Model, values: Any = None, count: int | None = None, send: Form = "json"
+) -> None:
     """Each item of a batch has its own ranking, with indices that count within the item."""
-    Classified.of(target, model, values, count, send=send).expect_rule(class_texts.counted_alike)
+    if values is None:
+        _expect_own_items_apart(target, model, send)
+    else:
+        Classified.of(target, model, values, count, send=send).expect_rule(class_texts.counted_alike)
+
+
+def _expect_own_items_apart(target: Peer, model: Model, send: Form) -> None:
+    """Expect the same of the items of a deployed model, whose scores may be close to each other.
+
+    Raises:
+        NotApplicable: they are no rankings of several items that differ.
+        Blocked: those of an item alone are wrong, which is for other checks.
+    """
+    tensors, _ = choose_inputs(model, scored(model), items=ITEMS_OF_OWN)
+    case = Classified.of(target, model, None, 2, send=send, tensors=tensors)
+    items = case.items()
+    if len({tuple(class_texts.highest(scores, len(listed))) for listed, scores in items}) < 2:
+        raise NotApplicable(f"{case.name} of {model.name} is no batch of different rankings")
+
+    def is_wrong_alone() -> bool:
+        return not all(_is_right(*item) for item in Classified.of(target, model, None, 2, send=send).items()[:1])
+
+    with blocked_where(is_wrong_alone, "the classes of one item are wrong, too"):
+        case.expect_rule(each(_is_right))
+
+
+def _is_right(listed: Sequence[ClassText], scores: Scores) -> bool:
+    """Say whether the indices of an item are those of its highest scores; what its values are is for other checks."""
+    return class_texts.are_highest(class_texts.by_index(listed, scores), scores)
 
 
 # --- order ----------------------------------------------------------------------------------------------------------
@@ -71,6 +112,9 @@ RANKED: tuple[tuple[str, str, tuple[float, ...]], ...] = (
 )
 
 
+_OWN_COUNTS = (Row("own-1", (None, 1), fit=SCORED), Row("own-all", (None, None), fit=SCORED))
+
+
 @check("classification.highest-come-first", answers="CLS-HIGHEST")
 @rows(
     *[Row(identity, (values, None), role=role) for identity, role, values in RANKED],
@@ -81,10 +125,19 @@ RANKED: tuple[tuple[str, str, tuple[float, ...]], ...] = (
     Row("fp32-infinities", (INFINITE, None, "binary"), role="identity_fp32", needs=BINARY),
     Row("fp64-infinities", (INFINITE, None, "binary"), role="identity_fp64", needs=BINARY),
     Row("documented", (DOCUMENTED, 2), role="documented_scores"),
+    *_OWN_COUNTS,
+    Row("own-100-of-300", (None, 100, "json", 300), fit=SCORED),
 )
-def highest_come_first(target: Target, model: Model, values: Any, count: int | None, send: Form = "json") -> None:
+def highest_come_first(
+    target: Target, model: Model, values: Any, count: int | None, send: Form = "json", there: int = 0
+) -> None:
     """The classes are the highest scores, highest first, as the datatype compares them."""
-    Classified.of(target, model, values, count, send=send).expect_rule(each(class_texts.in_order))
+    tensors = find_many(model, there) if there else None
+    case = Classified.of(target, model, values, count, send=send, tensors=tensors)
+    case.require_order()
+    if there and len(case.listed) != case.count:
+        raise Blocked("there are more or fewer classes than were asked for")
+    case.expect_rule(each(class_texts.in_order))
 
 
 _TIES = (
@@ -102,12 +155,17 @@ _TIES = (
     Row("integers", (tuple(k % 3 for k in range(40)), 40), role="identity_int32"),
     Row("6-of-20", (tuple(k % 2 for k in range(20)), 6), role="identity_uint8"),
     Row("batch-of-1", (((2.0, 1.0, 2.0, 1.0),), 3), role="scores_batching"),
+    OWN,
 )
 @check("grpc.ties-in-any-order", answers="CLS-TIES/grpc", over=(GRPC,))
-@rows(*both_forms(*_TIES))
-def ties_in_any_order(target: Peer, model: Model, values: Any, count: int, send: Form = "json") -> None:
+@rows(*both_forms(*_TIES), OWN)
+def ties_in_any_order(
+    target: Peer, model: Model, values: Any = None, count: int | None = None, send: Form = "json"
+) -> None:
     """Among equal scores no index comes twice, and the values never increase."""
-    Classified.of(target, model, values, count, send=send).expect_rule(each(class_texts.ties_in_order))
+    tensors = None if values else find_tied_inputs(model)
+    case = Classified.of(target, model, values, count, send=send, tensors=tensors)
+    case.expect_rule(each(class_texts.ties_in_order))
 
 
 @check("grpc.highest-classes-come-first", answers="CLS-HIGHEST/grpc", over=(GRPC,))
@@ -131,8 +189,13 @@ def ties_in_any_order(target: Peer, model: Model, values: Any, count: int, send:
         Row("batch-of-1", (ITEMS[:1], 2), role="scores_batching"),
         Row("100-classes", (tuple(k * 37 % 100 for k in range(100)), 10), role="identity_int32"),
         Row("documented", (DOCUMENTED, 2), role="documented_scores"),
-    )
+    ),
+    *_OWN_COUNTS,
 )
-def highest_come_first_over_grpc(target: GrpcTarget, model: Model, values: Any, count: int | None, send: Form) -> None:
+def highest_come_first_over_grpc(
+    target: GrpcTarget, model: Model, values: Any, count: int | None, send: Form = "json"
+) -> None:
     """The classes are the highest scores, highest first, as the datatype compares them; no index comes twice."""
-    Classified.of(target, model, values, count, send=send).expect_rule(each(class_texts.ties_in_order))
+    case = Classified.of(target, model, values, count, send=send)
+    case.require_order()
+    case.expect_rule(each(class_texts.ties_in_order if values else class_texts.in_order))  # own scores may be equal

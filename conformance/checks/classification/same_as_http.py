@@ -5,18 +5,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from conformance.checks.support.classes import DESCENDING, DOCUMENTED, ITEMS, SCORES, SQUARES, ask, scored, shown, texts
-from conformance.checks.support.over_grpc import expect_right
+import numpy as np
+
+from conformance.checks.support.classes import (
+    DESCENDING,
+    DOCUMENTED,
+    ITEMS,
+    SCORES,
+    SQUARES,
+    Classified,
+    scored,
+    shown,
+    texts,
+)
+from conformance.checks.support.ranked_inputs import choose_inputs
 from conformance.expect import class_texts
 from conformance.expect.class_texts import ClassText
-from conformance.expect.unmet import Unmet, blocked_where, holds
+from conformance.expect.expectation import expect
+from conformance.expect.unmet import NotApplicable, Unmet, blocked_where, holds
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
 from conformance.terms.extensions import CLASSES, GRPC, HTTP
+from conformance.terms.fit import SCORED
 from conformance.terms.text import safe
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
-from conformance.wire.request import Output
 from conformance.wire.tensor import Tensor
 
 # Roles whose outputs can be classified: not those of BYTES, BOOL and 16-bit floats.
@@ -39,14 +52,18 @@ _SAME: tuple[tuple[str, Any], ...] = (
 
 
 @check("grpc.classes-are-those-of-http", answers="GRPC-CLS-SAME-AS-HTTP", over=(GRPC, HTTP))
-@rows(*[Row(role, (values,), role=role, needs=CLASSES) for role, values in _SAME])
+@rows(
+    *[Row(role, (values,), role=role, needs=CLASSES) for role, values in _SAME],
+    Row("own", (None,), fit=SCORED, needs=CLASSES),
+)
 def classes_are_those_of_http(target: GrpcTarget, model: Model, values: Any) -> None:
     """The same request for classes gives the same classes over gRPC as over HTTP."""
     name = scored(model)
-    tensors = (model.tensor(values), *model.sample()[1:])
-    wanted = Output(name, classification=2)
-    over_http = ask(target.over_http, model, tensors, wanted)
-    over_grpc = ask(target, model, tensors, wanted)
+    tensors, right = choose_inputs(model, name, values)
+    if np.unique(right.array).size < right.elements:
+        raise NotApplicable(f"some scores of {name} are equal, and have no order")
+    over_http = Classified.of(target.over_http, model, values, 2).reply
+    over_grpc = Classified.of(target, model, values, 2, send=model.plain_send).reply
     usual, found = (_understood(texts(reply, name)) for reply in (over_http, over_grpc))
     if usual != found:
         with blocked_where(lambda: not _is_plain_right(target, model, tensors), "the plain output is wrong, too"):
@@ -54,19 +71,14 @@ def classes_are_those_of_http(target: GrpcTarget, model: Model, values: Any) -> 
 
 
 def _is_plain_right(target: GrpcTarget, model: Model, tensors: Sequence[Tensor]) -> bool:
-    plain = target.infer(model.request(tensors, send="json"))
-    return holds(lambda: expect_right(plain, model, tensors))
+    plain = target.infer(model.request(tensors, send=model.plain_send))
+    return holds(lambda: expect(plain).tensors(model.find_outputs(tensors), through_json=False))
 
 
 def _expect_alike(usual: Sequence[ClassText], found: Sequence[ClassText], over_grpc: Reply) -> None:
-    if len(usual) != len(found) or not all(map(_is_alike, usual, found)):
+    if len(usual) != len(found) or not all(map(class_texts.is_same, usual, found)):
         raise Unmet(f"{safe(shown(usual), 300)}, as over HTTP", safe(shown(found), 300), over_grpc)
 
 
 def _understood(listed: Sequence[str]) -> list[ClassText]:
     return [entry for text in listed if (entry := class_texts.understand(text)) is not None]
-
-
-def _is_alike(one: ClassText, other: ClassText) -> bool:
-    same = one.value == other.value or class_texts.same_value(other.value, float(one.value))
-    return same and (one.index, one.label) == (other.index, other.label)

@@ -9,10 +9,10 @@ from conformance.checks.support.classes import (
     DESCENDING,
     DOCUMENTED,
     ITEMS,
+    OWN,
     SCORES,
     SQUARES,
     Classified,
-    ask,
     both_forms,
     classes_of,
     each,
@@ -20,18 +20,22 @@ from conformance.checks.support.classes import (
     scored,
     texts,
 )
+from conformance.checks.support.ranked_inputs import choose_inputs
 from conformance.expect import class_texts
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import Unmet
+from conformance.expect.unmet import NotApplicable, Unmet
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
 from conformance.terms.extensions import GRPC
+from conformance.terms.fit import SCORED
 from conformance.terms.text import safe, shown_shape
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.transport.peer import Peer
 from conformance.transport.target import Target
-from conformance.wire.request import Form, Output
+from conformance.wire.request import Form
+
+ITEMS_OF_OWN = 3  # of a batch that a deployed model is sent
 
 # --- datatype and shape ---------------------------------------------------------------------------------------------
 
@@ -43,6 +47,7 @@ from conformance.wire.request import Form, Output
     Row("batching", (ITEMS,), role="scores_batching"),
     Row("labelled", (SCORES,), role="scores_labelled"),
     Row("documented", (DOCUMENTED,), role="documented_scores_labelled"),
+    OWN,
 )
 @check("grpc.classes-are-bytes", answers="CLS-TYPE/grpc", over=(GRPC,))
 @rows(
@@ -51,17 +56,17 @@ from conformance.wire.request import Form, Output
         Row("int64", (DESCENDING,), role="identity_int64"),
         Row("batching", (ITEMS,), role="scores_batching"),
         Row("documented", (DOCUMENTED,), role="documented_scores_labelled"),
-    )
+    ),
+    OWN,
 )
-def datatype_is_bytes(target: Peer, model: Model, values: Any, send: Form = "json") -> None:
+def datatype_is_bytes(target: Peer, model: Model, values: Any = None, send: Form = "json") -> None:
     """A classified output has datatype BYTES."""
-    name = scored(model)
-    reply = ask(target, model, [model.tensor(values)], Output(name, classification=2), send=send)
-    texts(reply, name)
-    datatype = expect(reply).output(name).datatype
+    case = Classified.of(target, model, values, 2, send=send)
+    texts(case.reply, case.name)
+    datatype = expect(case.reply).output(case.name).datatype
     if datatype != "BYTES":
         found = f"datatype {safe(datatype, 60)}" if datatype else "no datatype"
-        raise Unmet(f"datatype BYTES of the classes in {name}", found, reply)
+        raise Unmet(f"datatype BYTES of the classes in {case.name}", found, case.reply)
 
 
 @check("classification.shape-is-count", answers=("CLS-SHAPE", "CLS-SHAPE-SHOWN"))
@@ -70,12 +75,25 @@ def datatype_is_bytes(target: Peer, model: Model, values: Any, send: Form = "jso
     Row("4-of-4", (SCORES, 4), role="scores"),
     Row("variable", ((5, -7, 9), 2), role="identity_int32"),
     Row("documented", (DOCUMENTED, 2), role="documented_scores"),
+    Row("own", (None, 2), fit=SCORED),
 )
 def shape_is_count(target: Target, model: Model, values: Any, count: int) -> None:
     """Where the model does not batch, the classes have one dimension; a first dimension of 1 is the prose's batch."""
-    reply = ask(target, model, [model.tensor(values)], Output(scored(model), classification=count))
-    found = len(texts(reply, scored(model)))
-    _expect_unbatched(reply, scored(model), found, expect(reply).output(scored(model)).shape)
+    case = Classified.of(target, model, values, count)
+    found, shape = len(texts(case.reply, case.name)), expect(case.reply).output(case.name).shape
+    if values is None:
+        _require_one_ranking(case)
+    _expect_unbatched(case.reply, case.name, found, shape)
+
+
+def _require_one_ranking(case: Classified) -> None:
+    """Keep classes of a deployed model from being judged that may be those of a batch.
+
+    Raises:
+        NotApplicable: the output has several dimensions, or a single one in which each element may be an item.
+    """
+    if len(case.right.shape) > 1 or case.batch > 1:
+        raise NotApplicable(f"{case.name} of {case.model.name} may be a batch")
 
 
 def _expect_unbatched(reply: Reply, name: str, count: int, shape: tuple[int, ...] | None) -> None:
@@ -101,14 +119,41 @@ def _expect_unbatched(reply: Reply, name: str, count: int, shape: tuple[int, ...
     Row(
         "rank-2-items", ((((10, 40), (20, 30)), ((35, 5), (25, 15)), ((1, 2), (4, 3))), 2), role="scores_batching_rank2"
     ),
+    Row("own", (None, 2), fit=SCORED),
 )
 def shape_is_batch_and_count(target: Target, model: Model, values: Any, count: int) -> None:
     """Where the model batches, the classes have two dimensions, and the first is the batch."""
-    reply = ask(target, model, [model.tensor(values)], Output(scored(model), classification=count))
-    texts(reply, scored(model))
-    shape = expect(reply).output(scored(model)).shape
-    if shape is None or len(shape) != 2 or shape[0] != len(values):
-        raise Unmet(f"shape [{len(values)}, {count}] of the classes in {scored(model)}", shown_shape(shape), reply)
+    if values is None:
+        _expect_own_batches(target, model, count, "json")
+    else:
+        _expect_batched(Classified.of(target, model, values, count))
+
+
+def _expect_batched(case: Classified) -> None:
+    found, items = len(texts(case.reply, case.name)), case.right.shape[0]
+    shape = expect(case.reply).output(case.name).shape
+    if shape is None or len(shape) != 2 or shape[0] != items:
+        count = found // items if case.reply.is_over_grpc else case.count
+        raise Unmet(f"shape [{items}, {count}] of the classes in {case.name}", shown_shape(shape), case.reply)
+
+
+def _expect_own_batches(target: Peer, model: Model, count: int, send: Form) -> None:
+    """Expect classes of several items to have a row for each, and then also those of one.
+
+    Raises:
+        NotApplicable: the output may be no batch: it has one dimension, or a first one that is fixed, or is ranked as a
+            whole.
+    """
+    name = scored(model)
+    several, one = (choose_inputs(model, name, items=items) for items in (ITEMS_OF_OWN, 1))
+    case = Classified.of(target, model, None, count, send=send, tensors=several[0])
+    found = len(texts(case.reply, name))
+    is_one_ranking = found == case.count and expect(case.reply).output(name).shape in ((found,), (1, found))
+    if len(case.right.shape) < 2 or not model.may_batch(case.right) or (is_one_ranking and case.right.shape[0] > 1):
+        raise NotApplicable(f"{name} of {model.name} may be no batch")
+    _expect_batched(case)
+    if one[1].shape[0] == 1 < case.right.shape[0]:
+        _expect_batched(Classified.of(target, model, None, count, send=send, tensors=one[0]))
 
 
 BATCH_OVER_GRPC = ("CLS-SHAPE-BATCH/grpc",)
@@ -123,21 +168,27 @@ BATCH_OVER_GRPC = ("CLS-SHAPE-BATCH/grpc",)
         Row("batch-1", (ITEMS[:1], 2), role="scores_batching", answers=BATCH_OVER_GRPC),
         Row("batch-2", (ITEMS, 3), role="scores_batching", answers=BATCH_OVER_GRPC),
         Row("rank-2-items", (SQUARES, 2), role="scores_batching_rank2", answers=BATCH_OVER_GRPC),
-    )
+    ),
+    Row("own", (None, 2, "json", False), fit=SCORED),
+    Row("own-batch", (None, 2, "json", True), fit=SCORED, answers=BATCH_OVER_GRPC),
 )
-def classes_have_their_shape(target: GrpcTarget, model: Model, values: Any, count: int, send: Form) -> None:
+def classes_have_their_shape(
+    target: GrpcTarget, model: Model, values: Any, count: int, send: Form, may_be_batch: bool | None = None
+) -> None:
     """Classes have the shape [batch, count] where the model batches, and [count], or [1, count], where it does not."""
-    name = scored(model)
-    reply = ask(target, model, [model.tensor(values)], Output(name, classification=count), send=send)
-    found = len(texts(reply, name))
-    shape = expect(reply).output(name).shape
+    if may_be_batch:
+        _expect_own_batches(target, model, count, send)
+        return
+    case = Classified.of(target, model, values, count, send=send)
+    found, shape = len(texts(case.reply, case.name)), expect(case.reply).output(case.name).shape
+    if may_be_batch is False:
+        _require_one_ranking(case)
     if shape is not None and prod(shape) != found:
-        raise Unmet(f"a shape of the {classes_of(found)} in {name}", shown_shape(shape), reply)
-    if not model.role.batching:
-        _expect_unbatched(reply, name, found, shape)
-    elif shape is None or len(shape) != 2 or shape[0] != len(values):
-        wanted = [len(values), found // len(values)]
-        raise Unmet(f"shape {wanted} of the classes in {name}", shown_shape(shape), reply)
+        raise Unmet(f"a shape of the {classes_of(found)} in {case.name}", shown_shape(shape), case.reply)
+    if model.role.batching:
+        _expect_batched(case)
+    else:
+        _expect_unbatched(case.reply, case.name, found, shape)
 
 
 # --- scores of several dimensions -----------------------------------------------------------------------------------

@@ -2,34 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
+from conformance.checks.support.class_labels import (
+    expect_bare_without_label,
+    expect_labels,
+    expect_no_labels,
+    expect_one_label_each,
+)
 from conformance.checks.support.classes import (
     DESCENDING,
     DOCUMENTED,
     INFINITE,
     ITEMS,
+    OWN,
     SCORES,
     WRITTEN,
     Classified,
-    ask,
     both_forms,
     each,
-    scored,
     texts,
 )
+from conformance.checks.support.ranked_inputs import find_many
 from conformance.expect import class_texts
-from conformance.expect.class_texts import ClassText, Scores
 from conformance.expect.unmet import Unmet
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
 from conformance.terms.extensions import BINARY, GRPC
+from conformance.terms.fit import SCORED
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.transport.peer import Peer
 from conformance.transport.target import Target
 from conformance.wire.finding import shown as quoted
-from conformance.wire.request import Form, Output
+from conformance.wire.request import Form
 
 
 @check("classification.text-is-value-index-label", answers="CLS-FORMAT")
@@ -41,6 +46,7 @@ from conformance.wire.request import Form, Output
     Row("batching", (ITEMS,), role="scores_batching_labelled"),
     Row("tiny-and-huge", ((2.0**-900, 2.0**900, -(2.0**900)),), role="identity_fp64"),
     Row("documented", (DOCUMENTED,), role="documented_scores_labelled"),
+    OWN,
 )
 @check("grpc.class-is-value-index-label", answers="CLS-FORMAT/grpc", over=(GRPC,))
 @rows(
@@ -51,16 +57,17 @@ from conformance.wire.request import Form, Output
         Row("batching", (ITEMS,), role="scores_batching_labelled"),
         Row("tiny-and-huge", ((2.0**-900, 2.0**900, -(2.0**900)),), role="identity_fp64"),
         Row("documented", (DOCUMENTED,), role="documented_scores_labelled"),
-    )
+    ),
+    OWN,
 )
-def text_is_value_index_label(target: Peer, model: Model, values: Any, send: Form = "json") -> None:
+def text_is_value_index_label(target: Peer, model: Model, values: Any = None, send: Form = "json") -> None:
     """Each class is a text value:index or value:index:label."""
-    reply = ask(target, model, [model.tensor(values)], Output(scored(model), classification=3), send=send)
-    for text in texts(reply, scored(model)):
+    case = Classified.of(target, model, values, 3, send=send)
+    for text in texts(case.reply, case.name):
         try:
             class_texts.parse(text)
         except class_texts.ClassTextError as error:
-            raise Unmet(WRITTEN, f"{quoted(text)}: {error}", reply) from error
+            raise Unmet(WRITTEN, f"{quoted(text)}: {error}", case.reply) from error
 
 
 @check("classification.value-is-the-score", answers="CLS-VALUE")
@@ -83,6 +90,7 @@ def text_is_value_index_label(target: Peer, model: Model, values: Any, send: For
     Row("labelled", (SCORES,), role="scores_labelled"),
     Row("documented", (DOCUMENTED,), role="documented_scores"),
     Row("documented-labelled", (DOCUMENTED,), role="documented_scores_labelled"),
+    OWN,
 )
 @check("grpc.class-value-is-the-score", answers="CLS-VALUE/grpc", over=(GRPC,))
 @rows(
@@ -94,9 +102,10 @@ def text_is_value_index_label(target: Peer, model: Model, values: Any, send: For
         Row("fp64", ((0.5, 123456789.125, -2.5, 2.0**60),), role="identity_fp64"),
         Row("labelled", (SCORES,), role="scores_labelled"),
         Row("documented", (DOCUMENTED,), role="documented_scores"),
-    )
+    ),
+    OWN,
 )
-def value_is_the_score(target: Peer, model: Model, values: Any, send: Form = "json") -> None:
+def value_is_the_score(target: Peer, model: Model, values: Any = None, send: Form = "json") -> None:
     """The value in a class is the model's output at that index."""
     Classified.of(target, model, values, send=send).expect_rule(each(class_texts.values_right))
 
@@ -131,6 +140,8 @@ def value_says_all_of_the_score(target: Peer, model: Model, values: Any, send: F
     Row("300-classes", (tuple(k * 37 % 300 for k in range(300)),), role="identity_int32"),
     Row("batch-of-1", (ITEMS[:1],), role="scores_batching"),
     Row("documented", (DOCUMENTED,), role="documented_scores"),
+    OWN,
+    Row("own-300-classes", (None, "json", 300), fit=SCORED),
 )
 @check("grpc.class-index-counts-from-0", answers="CLS-INDEX/grpc", over=(GRPC,))
 @rows(
@@ -140,11 +151,15 @@ def value_says_all_of_the_score(target: Peer, model: Model, values: Any, send: F
         Row("300-classes", (tuple(k * 37 % 300 for k in range(300)),), role="identity_int32"),
         Row("batch-of-1", (ITEMS[:1],), role="scores_batching"),
         Row("documented", (DOCUMENTED,), role="documented_scores"),
-    )
+    ),
+    OWN,
 )
-def index_counts_from_0(target: Peer, model: Model, values: Any, send: Form = "json") -> None:
+def index_counts_from_0(target: Peer, model: Model, values: Any = None, send: Form = "json", there: int = 0) -> None:
     """The index in a class is the place of its score, counted from 0."""
-    Classified.of(target, model, values, send=send).expect_rule(each(class_texts.indices_right))
+    tensors = find_many(model, there) if there else None
+    case = Classified.of(target, model, values, there or None, send=send, tensors=tensors)
+    case.require_order()
+    case.expect_rule(each(class_texts.indices_right))
 
 
 _LABELLED = (
@@ -159,10 +174,13 @@ _LABELLED = (
 
 
 @check("classification.label-follows-its-index", answers="CLS-LABEL")
-@rows(*_LABELLED)
-def label_follows_its_index(target: Target, model: Model, values: Any, name: str | None = None) -> None:
+@rows(*_LABELLED, OWN)
+def label_follows_its_index(target: Target, model: Model, values: Any = None, name: str | None = None) -> None:
     """The label of the index stands behind it."""
-    _expect_labels(Classified.of(target, model, values, name=name))
+    if values is None:
+        expect_one_label_each(target, model, "json")
+    else:
+        expect_labels(Classified.of(target, model, values, name=name))
 
 
 @check("classification.no-label-no-colon", answers="CLS-NO-LABEL")
@@ -173,10 +191,14 @@ def label_follows_its_index(target: Target, model: Model, values: Any, name: str
     Row("some", (SCORES,), role="scores_some_labels"),
     Row("other-output-has-them", (SCORES, "SCORES"), role="scores_two_outputs"),
     Row("documented", (DOCUMENTED,), role="documented_scores"),
+    OWN,
 )
-def no_label_no_colon(target: Target, model: Model, values: Any, name: str | None = None) -> None:
+def no_label_no_colon(target: Target, model: Model, values: Any = None, name: str | None = None) -> None:
     """A class without a label ends with its index."""
-    _expect_no_labels(Classified.of(target, model, values, name=name))
+    if values is None:
+        expect_bare_without_label(target, model, "json")
+    else:
+        expect_no_labels(Classified.of(target, model, values, name=name))
 
 
 @check("grpc.class-label-is-that-of-its-index", answers="CLS-LABEL/grpc", over=(GRPC,))
@@ -188,13 +210,17 @@ def no_label_no_colon(target: Target, model: Model, values: Any, name: str | Non
         Row("batch", (ITEMS, None), role="scores_batching_labelled"),
         Row("second-output", (SCORES, "RANKS"), role="scores_two_outputs"),
         Row("documented", (DOCUMENTED, None), role="documented_scores_labelled"),
-    )
+    ),
+    OWN,
 )
 def class_label_is_that_of_its_index(
-    target: GrpcTarget, model: Model, values: Any, name: str | None, send: Form
+    target: GrpcTarget, model: Model, values: Any = None, name: str | None = None, send: Form = "json"
 ) -> None:
     """The label of the index stands behind it."""
-    _expect_labels(Classified.of(target, model, values, name=name, send=send))
+    if values is None:
+        expect_one_label_each(target, model, send)
+    else:
+        expect_labels(Classified.of(target, model, values, name=name, send=send))
 
 
 @check("grpc.class-without-a-label-ends-with-its-index", answers="CLS-NO-LABEL/grpc", over=(GRPC,))
@@ -205,40 +231,14 @@ def class_label_is_that_of_its_index(
         Row("some", (SCORES, None), role="scores_some_labels"),
         Row("other-output-has-them", (SCORES, "SCORES"), role="scores_two_outputs"),
         Row("documented", (DOCUMENTED, None), role="documented_scores"),
-    )
+    ),
+    OWN,
 )
 def class_without_a_label_ends_with_its_index(
-    target: GrpcTarget, model: Model, values: Any, name: str | None, send: Form
+    target: GrpcTarget, model: Model, values: Any = None, name: str | None = None, send: Form = "json"
 ) -> None:
     """A class without a label ends with its index."""
-    _expect_no_labels(Classified.of(target, model, values, name=name, send=send))
-
-
-def _expect_labels(case: Classified) -> None:
-    """Expect the label of its index behind each class that has one."""
-
-    def is_labelled(entry: ClassText, scores: Scores) -> bool:
-        # Index or value may be wrong, which is for other checks: the label of either will do.
-        labels = {_label(case.labels, entry.index), _label(case.labels, class_texts.nearest(entry, scores))}
-        return None in labels or entry.label in labels
-
-    case.expect_rule(each(lambda listed, scores: all(is_labelled(entry, scores) for entry in listed)), _labels(case))
-
-
-def _expect_no_labels(case: Classified) -> None:
-    """Expect nothing behind the index of each class that has no label."""
-
-    def is_bare(entry: ClassText, scores: Scores) -> bool:
-        places = (entry.index, class_texts.nearest(entry, scores))
-        return entry.label is None or any(_label(case.labels, place) is not None for place in places)
-
-    case.expect_rule(each(lambda listed, scores: all(is_bare(entry, scores) for entry in listed)), _labels(case))
-
-
-def _label(labels: Sequence[str], index: int) -> str | None:
-    return labels[index] if index < len(labels) else None
-
-
-def _labels(case: Classified) -> str:
-    named = ", ".join(f"{index}:{label}" for index, label in enumerate(case.labels))
-    return f"classes with the labels {named}, and none for other indices" if named else "classes without labels"
+    if values is None:
+        expect_bare_without_label(target, model, send)
+    else:
+        expect_no_labels(Classified.of(target, model, values, name=name, send=send))

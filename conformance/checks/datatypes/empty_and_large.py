@@ -7,12 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from conformance.checks.support.binary_sides import Side, expect_return, expect_side, takes_none
+from conformance.checks.support.changed_tensors import WIDE_FLOATS, move_up
+from conformance.checks.support.control_sides import expect_read, expect_written, large_inputs
 from conformance.checks.support.datatypes import KIB
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import Blocked, Unmet
 from conformance.roles.model import Model
 from conformance.roles.sample_values import PERIOD
 from conformance.terms.check import Row, check, rows
+from conformance.terms.fit import Fit
 from conformance.transport.target import Target
 from conformance.wire.request import INFERENCE_HEADER, OCTET_STREAM
 
@@ -72,29 +75,42 @@ def _expect_empty(target: Target, model: Model, shape: Sequence[int], side: Side
     return None
 
 
-@check("datatypes.large-inputs-are-read", answers="BIN-DATATYPES-I", role="weighted_sum")
+# Integers in a row are places in a text as a rule, of which a model takes few.
+LARGE_OWN = Row("own-64KiB-and-one", (None,), fit=Fit(inputs=WIDE_FLOATS, is_variable=True))
+
+
+@check("datatypes.large-inputs-are-read", answers="BIN-DATATYPES-I")
 @rows(
-    ("64KiB-less-one", 64 * KIB // 4 - 1),
-    ("64KiB", 64 * KIB // 4),
-    ("64KiB-and-one", 64 * KIB // 4 + 1),
-    Row("1MiB", (KIB * KIB // 4,), thorough=True),
+    Row("64KiB-less-one", (64 * KIB // 4 - 1,), role="weighted_sum"),
+    Row("64KiB", (64 * KIB // 4,), role="weighted_sum"),
+    Row("64KiB-and-one", (64 * KIB // 4 + 1,), role="weighted_sum"),
+    Row("1MiB", (KIB * KIB // 4,), role="weighted_sum", thorough=True),
+    LARGE_OWN,
 )
-def large_inputs_are_read(target: Target, model: Model, count: int) -> None:
+def large_inputs_are_read(target: Target, model: Model, count: int | None) -> None:
     """A large binary input is read whole, each element in its place."""
+    if count is None:
+        tensors = large_inputs(model)
+        expect_read(target, model, tensors, misread=move_up(tensors))
+        return
     values = np.arange(count, dtype="<i8") * 7919 % 65_521
     expect_side(target, model, [model.tensor(values, [count, 1])], "read")
 
 
-@check("datatypes.large-outputs-are-written", answers="BIN-DATATYPES-O", role="emit")
+@check("datatypes.large-outputs-are-written", answers="BIN-DATATYPES-O")
 @rows(
-    ("40KB-of-numbers", [10_000, 0], "NUMBERS"),
-    Row("89KB-of-strings", ([0, 10_000], "TEXTS"), answers=("BIN-BYTES-O", "BIN-DATATYPES-O")),
+    Row("40KB-of-numbers", ([10_000, 0], "NUMBERS"), role="emit"),
+    Row("89KB-of-strings", ([0, 10_000], "TEXTS"), role="emit", answers=("BIN-BYTES-O", "BIN-DATATYPES-O")),
+    LARGE_OWN,
 )
-def large_outputs_are_written(target: Target, emit: Model, counts: list[int], name: str) -> None:
+def large_outputs_are_written(target: Target, model: Model, counts: list[int] | None, name: str = "") -> None:
     """A large binary output is written whole, each element in its place."""
-    tensors = [emit.tensor(counts)]
-    reply = target.infer(emit.request(tensors, send="json", want="binary", outputs=[name]))
-    expect(reply).tensors([tensor for tensor in emit.expected(tensors) if tensor.name == name])
+    if counts is None:
+        expect_written(target, model, large_inputs(model))
+        return
+    tensors = [model.tensor(counts)]
+    reply = target.infer(model.request(tensors, send="json", want="binary", outputs=[name]))
+    expect(reply).tensors([tensor for tensor in model.expected(tensors) if tensor.name == name])
 
 
 @check("datatypes.large-tensors-survive", answers=("BIN-DATATYPES-I", "BIN-DATATYPES-O"))

@@ -20,11 +20,15 @@ from conformance.checks.support.binary_sides import (
     is_right,
     is_right_alone,
 )
+from conformance.checks.support.control_sides import unless_unsteady
 from conformance.expect.unmet import Blocked, Unmet, blocked_where
 from conformance.roles.corner_values import FLOAT_CORNERS, bits_of, from_bits
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
+from conformance.terms.fit import Fit
+from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
+from conformance.wire.request import InferRequest, Output
 from conformance.wire.tensor import Tensor
 
 
@@ -136,6 +140,21 @@ def _is_fp32_right(target: Target, elements: NDArray[Any]) -> bool:
     return is_right_alone(target, wide, "both")
 
 
+_FP16 = frozenset({"FP16"})
+
+
+def _own_request(model: Model, send: Literal["json", "binary"]) -> InferRequest:
+    """Return a plain request to a deployed model but for its FP16 inputs, or its FP16 outputs, in JSON."""
+    tensors = model.sample()
+    halves = {tensor.name for tensor in tensors if tensor.datatype == "FP16"} if send == "json" else set()
+    outputs = [
+        Output(spec.name, spec.name in model.kept_binary and (send == "json" or spec.datatype != "FP16"))
+        for spec in model.role.outputs
+    ]
+    # As roles are asked, too: what JSON does not carry is meant.
+    return Model.request(model, tensors, send=set(model.sends) - halves, outputs=outputs)
+
+
 @check("datatypes.fp16-in-json-is-refused-or-right", answers="BIN-FP16-IN-JSON")
 @rows(
     Row("sent-and-cast", ("json", None), role="cast_fp16_fp32"),
@@ -143,13 +162,26 @@ def _is_fp32_right(target: Target, elements: NDArray[Any]) -> bool:
     Row("asked-for-by-default", ("binary", None), role="identity_fp16"),
     Row("asked-for", ("binary", "json"), role="identity_fp16"),
     Row("cast-and-asked-for", ("json", "json"), role="cast_fp32_fp16"),
+    Row("own-sent", ("json", None, True), fit=Fit(some_input=_FP16)),
+    Row("own-asked-for", ("binary", "json", True), fit=Fit(outputs=_FP16)),
 )
 def fp16_in_json_is_refused_or_right(
-    target: Target, model: Model, send: Literal["json", "binary"], want: Literal["json", "binary"] | None
+    target: Target,
+    model: Model,
+    send: Literal["json", "binary"],
+    want: Literal["json", "binary"] | None,
+    own: bool = False,
 ) -> str:
     """An FP16 tensor in JSON is refused, or has the right numbers."""
+    if own:
+        reply = target.infer(_own_request(model, send))
+        with unless_unsteady(target, model.expected(model.sample()) if reply.succeeded else ()):
+            return _refused_or_right(model, model.sample(), reply)
     tensors = [model.tensor([1.5, -0.25, 1024.0, 0.0999755859375])]
-    reply = target.infer(model.request(tensors, send=send, want=want))
+    return _refused_or_right(model, tensors, target.infer(model.request(tensors, send=send, want=want)))
+
+
+def _refused_or_right(model: Model, tensors: Sequence[Tensor], reply: Reply) -> str:
     if reply.status is not None and reply.status >= 400:
         return "refused"
     expect_values(reply, model, tensors, through_json=True)

@@ -10,28 +10,44 @@ import numpy as np
 
 from conformance.checks.datatypes.empty_and_large import _datatype
 from conformance.checks.support.binary_sides import expect_return, expect_survival
+from conformance.checks.support.changed_tensors import WIDE_FLOATS, fill_fractions, round_off
+from conformance.checks.support.control_sides import expect_read, expect_written, other_inputs
 from conformance.checks.support.datatypes import PLAIN, identity, per_datatype
 from conformance.roles.corner_values import BINARY_ONLY_CORNERS, FLOAT_CORNERS, INTEGER_CORNERS, corner_tensor
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
+from conformance.terms.fit import ANY, Fit
 from conformance.transport.target import Target
 from conformance.wire.tensor import Tensor
 
 # --- every datatype in its native size --------------------------------------------------------------------------------
 
+OWN = (Row("own", ("sample",), fit=ANY),)
+
 
 @check("datatypes.binary-inputs-are-read", answers="BIN-DATATYPES-I")
-@rows(*per_datatype(PLAIN))
-def binary_inputs_are_read(target: Target, model: Model) -> None:
+@rows(*per_datatype(PLAIN), *OWN, Row("own-fractions", ("fractions",), fit=Fit(some_input=WIDE_FLOATS)))
+def binary_inputs_are_read(target: Target, model: Model, own: str = "") -> None:
     """A binary input holds each element in the native size of its datatype."""
-    expect_survival(target, model, model.sample(), "read")
+    if not own:
+        expect_survival(target, model, model.sample(), "read")
+    elif own == "fractions":
+        tensors = fill_fractions(model.sample())
+        expect_read(target, model, tensors, misread=round_off(tensors), of=WIDE_FLOATS)
+    else:
+        expect_read(target, model, model.sample(), misread=other_inputs(model))
 
 
 @check("datatypes.binary-outputs-are-written", answers="BIN-DATATYPES-O")
-@rows(*per_datatype(PLAIN))
-def binary_outputs_are_written(target: Target, model: Model) -> None:
+@rows(*per_datatype(PLAIN), *OWN, Row("own-fractions", ("fractions",), fit=Fit(outputs=WIDE_FLOATS)))
+def binary_outputs_are_written(target: Target, model: Model, own: str = "") -> None:
     """A binary output holds each element in the native size of its datatype."""
-    expect_survival(target, model, model.sample(), "written")
+    if not own:
+        expect_survival(target, model, model.sample(), "written")
+    elif own == "fractions":
+        expect_written(target, model, fill_fractions(model.sample()), of=WIDE_FLOATS)
+    else:
+        expect_written(target, model, model.sample())
 
 
 CORNERS = [

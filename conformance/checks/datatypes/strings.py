@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from conformance.checks.support.binary_sides import expect_return, expect_side, expect_survival
+from conformance.checks.support.changed_tensors import fill_texts
+from conformance.checks.support.control_sides import expect_read, expect_written
 from conformance.checks.support.datatypes import KIB
 from conformance.roles.corner_values import OCTETS, TEXTS
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
+from conformance.terms.fit import TEXTS as TAKES_TEXTS
+from conformance.terms.fit import Fit
 from conformance.transport.target import Target
+from conformance.wire.tensor import Tensor
 
 # --- BYTES ------------------------------------------------------------------------------------------------------------
 
-TEXT_ROWS = [Row(group, (elements,)) for group, elements in TEXTS.items()]
+TEXT_ROWS = [Row(group, (elements,), role="identity_bytes") for group, elements in TEXTS.items()]
 
 
 OCTET_ROWS = [Row(group, (elements,)) for group, elements in OCTETS.items()]
@@ -24,27 +30,49 @@ MANY_STRINGS = (
     Row("65536-empty", ([b""] * 65_536,), thorough=True),
     Row("one-of-1MiB", ([b"s" * KIB * KIB],), thorough=True),
 )
+# Groups for deployed models, which may take a single element, the last of a group: others are much like these.
+OWN_GROUPS = ("empty", "nul", "two-to-four-byte-letters", "255-256-long")
+_BYTES = frozenset({"BYTES"})
 
 
-@check("datatypes.strings-are-read", answers="BIN-BYTES-I", role="identity_bytes")
-@rows(*TEXT_ROWS)
-def strings_are_read(target: Target, model: Model, elements: Sequence[bytes]) -> None:
+def _own_rows(fit: Fit, fit_of_groups: Fit) -> list[Row]:
+    return [Row("own", ((), True), fit=fit)] + [
+        Row(f"own-{group}", (TEXTS[group], True), fit=fit_of_groups) for group in OWN_GROUPS
+    ]
+
+
+def _own_inputs(model: Model, elements: Sequence[bytes]) -> list[Tensor]:
+    """Return inputs of a deployed model with these strings, or with its own where there are none."""
+    tensors = model.salted(len(elements) or 1, model.salt)
+    return fill_texts(tensors, elements[::-1]) if elements else tensors
+
+
+@check("datatypes.strings-are-read", answers="BIN-BYTES-I")
+@rows(*TEXT_ROWS, *_own_rows(TAKES_TEXTS, TAKES_TEXTS))
+def strings_are_read(target: Target, model: Model, elements: Sequence[bytes], own: bool = False) -> None:
     """A binary BYTES element is its length in four bytes and then exactly its bytes, as JSON shows."""
-    expect_survival(target, model, [model.tensor(elements)], "read")
+    if own:
+        tensors = _own_inputs(model, elements)
+        expect_read(target, model, tensors, misread=fill_texts(tensors, [b"other"]), of=_BYTES)
+    else:
+        expect_survival(target, model, [model.tensor(elements)], "read")
 
 
 @check("datatypes.string-lengths-are-read", answers="BIN-BYTES-I", role="string_length")
-@rows(*TEXT_ROWS, *OCTET_ROWS, *MANY_STRINGS)
+@rows(*[replace(row, role=None) for row in TEXT_ROWS], *OCTET_ROWS, *MANY_STRINGS)
 def string_lengths_are_read(target: Target, model: Model, elements: Sequence[bytes]) -> None:
     """A binary BYTES element has as many bytes as its prefix says, whatever they are."""
     expect_side(target, model, [model.tensor(elements)], "read")
 
 
-@check("datatypes.strings-are-written", answers="BIN-BYTES-O", role="identity_bytes")
-@rows(*TEXT_ROWS)
-def strings_are_written(target: Target, model: Model, elements: Sequence[bytes]) -> None:
+@check("datatypes.strings-are-written", answers="BIN-BYTES-O")
+@rows(*TEXT_ROWS, *_own_rows(Fit(outputs=_BYTES), Fit(some_input=_BYTES, outputs=_BYTES)))
+def strings_are_written(target: Target, model: Model, elements: Sequence[bytes], own: bool = False) -> None:
     """A BYTES element of a binary output is its length in four bytes and then exactly its bytes."""
-    expect_survival(target, model, [model.tensor(elements)], "written")
+    if own:
+        expect_written(target, model, _own_inputs(model, elements), of=_BYTES)
+    else:
+        expect_survival(target, model, [model.tensor(elements)], "written")
 
 
 @check("datatypes.any-octets-survive", answers=("BIN-BYTES-I", "BIN-BYTES-O"), role="identity_bytes")

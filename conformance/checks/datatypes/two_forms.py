@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from conformance.checks.support.binary_sides import in_one_order
+from conformance.checks.support.changed_tensors import WIDE_FLOATS, fill_fractions
+from conformance.checks.support.control_sides import expect_read, expect_written, other_inputs
 from conformance.checks.support.datatypes import JSON_CAPABLE, per_datatype
 from conformance.expect import attribution
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import Blocked, Unmet
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
+from conformance.terms.fit import ANY, Fit
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.tensor import Tensor
@@ -16,12 +19,18 @@ from conformance.wire.tensor import Tensor
 # --- one tensor in two forms ------------------------------------------------------------------------------------------
 
 EQUAL = (*per_datatype(JSON_CAPABLE), *[Row(role, role=role) for role in ("rank3", "rank2_bytes")])
+OWN = Row("own", ("sample",), fit=ANY)
+OWN_FRACTIONS = Row("own-fractions", ("fractions",), fit=Fit(some_input=WIDE_FLOATS))
 
 
 @check("datatypes.inputs-are-equal-in-both-forms", answers="BIN-SAME-AS-JSON-I")
-@rows(*EQUAL, *[Row(role, role=role) for role in ("cast_int32_fp32", "string_length")])
-def inputs_are_equal_in_both_forms(target: Target, model: Model) -> None:
+@rows(*EQUAL, *[Row(role, role=role) for role in ("cast_int32_fp32", "string_length")], OWN, OWN_FRACTIONS)
+def inputs_are_equal_in_both_forms(target: Target, model: Model, own: str = "") -> None:
     """The same input gives the same outputs whether it comes as JSON or as binary data."""
+    if own:
+        tensors = fill_fractions(model.sample()) if own == "fractions" else model.sample()
+        expect_read(target, model, tensors, misread=other_inputs(model))
+        return
     tensors = in_one_order(model)
     by_json = target.infer(model.request(tensors, send="json"))
     by_binary = target.infer(model.request(tensors, send="binary"))
@@ -29,9 +38,13 @@ def inputs_are_equal_in_both_forms(target: Target, model: Model) -> None:
 
 
 @check("datatypes.outputs-are-equal-in-both-forms", answers="BIN-SAME-AS-JSON-O")
-@rows(*EQUAL)
-def outputs_are_equal_in_both_forms(target: Target, model: Model) -> None:
+@rows(*EQUAL, OWN)
+def outputs_are_equal_in_both_forms(target: Target, model: Model, own: str = "") -> None:
     """An output has the same datatype, shape and values whether it is returned as JSON or as binary data."""
+    if own:
+        tensors = fill_fractions(model.sample()) if own == "fractions" else model.sample()
+        expect_written(target, model, tensors)
+        return
     tensors = in_one_order(model)
     as_json = target.infer(model.request(tensors, send="json", want="json"))
     as_binary = target.infer(model.request(tensors, send="json", want="binary"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from conformance import checks
 from conformance.checks.errors import impossible_calls, impossible_requests
@@ -23,10 +23,29 @@ def _of_areas(attribute: str) -> Iterator[tuple[str, Refusal]]:
 
 
 # Row id -> refusal over HTTP; the id names the area.
-ALL = {f"{area}-{refusal.fault}": refusal for area, refusal in _of_areas("REFUSALS")} | {
+_EVERY = {f"{area}-{refusal.fault}": refusal for area, refusal in _of_areas("REFUSALS")} | {
     f"{OWN}-{refusal.fault}": refusal for refusal in impossible_requests.REFUSALS
 }
+
+
+def _first(key: Callable[[str], object], areas: Collection[str] = checks.PACKAGES) -> set[str]:
+    """Return the first refusal of some areas that fits deployed models, under each key."""
+    fitting = [one for one, refusal in _EVERY.items() if refusal.fit and one.partition("-")[0] in areas]
+    return set({key(identity): identity for identity in reversed(fitting)}.values())
+
+
+# What a server meets in different places: in the path, in the JSON, in its members, in its names, in its data.
+_SEVERAL = {
+    f"{OWN}-{fault}"
+    for fault in ("unknown-model", "json-cut-short", "inputs-no-array", "unknown-output", "last-element-missing")
+}
+# Those that deployed models are sent, too: these, and of the others one for each requirement, or for each area.
+TELLING = _SEVERAL | _first(lambda identity: _EVERY[identity].requirement)
+OF_AREAS = _SEVERAL | _first(lambda identity: identity.partition("-")[0], checks.PACKAGES.keys() - {OWN})
+ALL = {identity: refusal for identity, refusal in _EVERY.items() if refusal.role or identity in TELLING}
+
 ALL_OVER_GRPC = (
     *[refusal for _, refusal in _of_areas("REFUSALS_OVER_GRPC")],
     *impossible_calls.REFUSALS_OVER_GRPC,
 )
+TELLING_OVER_GRPC = list({one.requirement: one for one in reversed(ALL_OVER_GRPC) if one.fit is not None}.values())

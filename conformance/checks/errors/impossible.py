@@ -33,7 +33,7 @@ def word_for_an_integer_is_refused(target: Target, model: Model, refusal: Refusa
 
 def _readable(refusals: Iterable[Refusal], *requirements: str) -> list[Row]:
     """Return rows for the requests that a server may take against advice, where it takes them as they were meant."""
-    return [Row(row.id, row.values, role=row.role) for row in refusal_rows(refusals, *requirements)]
+    return [Row(row.id, row.values, role=row.role, fit=row.fit) for row in refusal_rows(refusals, *requirements)]
 
 
 @check("errors.text-beyond-json-is-refused", answers=("OIP-REFUSAL", "OIP-JSON-STRICT"))
@@ -68,7 +68,7 @@ def input_against_the_metadata_is_refused(target: Peer, model: Model, refusal: R
 
 
 @check("errors.negative-dimension-is-refused", answers=("OIP-SIGNATURE-SAFE", "OIP-DIMENSION-NEGATIVE"))
-@rows(*[Row(row.id, row.values, role=row.role) for row in refusal_rows(REFUSALS, "OIP-DIMENSION-NEGATIVE")])
+@rows(*_readable(REFUSALS, "OIP-DIMENSION-NEGATIVE"))
 def negative_dimension_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """An input with a negative dimension in its shape is refused, or at the least its elements are right."""
     carried = refusal.carried(model)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from conformance.checks.errors.own_requests import sampled
 from conformance.checks.support.grpc_edits import faulty_call, nothing, set_shape, set_typed
 from conformance.checks.support.refusals import Refusal
-from conformance.roles.model import Model
+from conformance.terms.fit import JSON, Fit
 from conformance.wire.grpc_request import Edit, Pb
 
 
@@ -50,11 +51,11 @@ def _as_floats(request: Pb) -> None:
 MISNAMED_OVER_GRPC: tuple[Refusal, ...] = (
     replace(
         faulty_call("needed-input-under-an-unknown-name", "OIP-SIGNATURE/grpc", "identity_int32", _input, unknown=True),
-        tensors=Model.sample,
+        tensors=sampled,
+        fit=Fit(max_inputs=1, is_json=True),  # of several, the first may be optional
     ),
 )
-REFUSALS_OVER_GRPC: tuple[Refusal, ...] = (
-    *MISNAMED_OVER_GRPC,
+_CALLS: tuple[Refusal, ...] = (
     faulty_call("unknown-model", "OIP-REFUSAL/grpc", "identity_int32", _model, unknown=True),
     faulty_call("unknown-output", "OIP-REFUSAL/grpc", "identity_int32", _output, unknown=True),
     faulty_call("no-inputs", "OIP-REFUSAL/grpc", "identity_int32", _inputs),
@@ -79,4 +80,10 @@ REFUSALS_OVER_GRPC: tuple[Refusal, ...] = (
     faulty_call("another-rank", "OIP-SIGNATURE/grpc", "fixed", set_shape(6)),
     faulty_call("negative-shape", "OIP-SIGNATURE/grpc", "identity_int32", set_shape(-3)),
     faulty_call("further-input", "OIP-SIGNATURE/grpc", "identity_int32", _further_input, unknown=True),
+)
+# Those that follow the model's signature, and so go to deployed models, too.
+_FITTING = ("unknown-model", "unknown-output", "no-inputs", "no-message", "unknown-datatype")
+REFUSALS_OVER_GRPC: tuple[Refusal, ...] = (
+    *MISNAMED_OVER_GRPC,
+    *[replace(call, fit=JSON if call.fault in _FITTING else None) for call in _CALLS],
 )

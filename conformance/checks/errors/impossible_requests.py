@@ -5,13 +5,15 @@ They are plain JSON but for a few, so that a server without the extensions is as
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from typing import Any
 
+from conformance.checks.errors.own_requests import OWN, sampled
 from conformance.checks.support.refusals import Refusal
 from conformance.roles.model import Make, Model
+from conformance.terms.fit import ANY, JSON, Fit
 from conformance.wire.request import Message
 from conformance.wire.tensor import Tensor
 
@@ -50,6 +52,29 @@ def metadata_of_nothing(_: Model) -> Message:
     return Message(f"/v2/models/{NO_MODEL}", method="GET")
 
 
+def listing_the_first_and(*names: str) -> Make:
+    """Return what makes a good JSON request that lists the first output, and these beside it; none is that one again."""
+
+    def make(model: Model) -> Message:
+        first = model.role.outputs[0].name
+        listed = [{"name": name} for name in (first, *(names or (first,)))]
+        return model.request(send="json").edited(lambda document: document.update(outputs=listed))
+
+    return make
+
+
+def with_a_further_input(model: Model) -> Message:
+    """Return a good JSON request with one more input, which the model does not have."""
+    name = "NO_SUCH_INPUT" if any(spec.name == "C" for spec in model.role.inputs) else "C"
+    further = {"name": name}
+    return edited(lambda document: document["inputs"].append({**document["inputs"][0], **further}))(model)
+
+
+def in_lower_case(model: Model) -> Message:
+    """Return a good JSON request but for the datatype of its first input, which is in lower case."""
+    return first_input(datatype=model.role.inputs[0].datatype.lower())(model)
+
+
 def sent_as(datatype: str, values: Sequence[Any]) -> Make:
     """Return what makes a binary request whose input has another datatype, and the bytes that this asks for."""
     return lambda model: model.request([Tensor.of(model.role.inputs[0].name, datatype, values)]).message()
@@ -68,6 +93,29 @@ def shaped(shape: Sequence[int]) -> Make:
     return make
 
 
+# Those that follow the model's signature, and so go to deployed models, too.
+FITS: Mapping[str, Fit] = {
+    **dict.fromkeys(
+        (
+            *("comma-behind-the-last-member", "text-behind-the-json", "comment-in-the-json"),
+            *("unknown-model", "no-inputs", "inputs-left-out"),
+            *("unknown-output", "unknown-output-beside-a-known-one", "empty-body", "json-cut-short"),
+            *("inputs-no-array", "unknown-datatype", "datatype-in-lower-case"),
+            *("input-that-the-model-does-not-have", "input-without-datatype", "input-without-shape"),
+            *("input-without-name", "output-without-name", "output-twice", "input-twice"),
+        ),
+        JSON,
+    ),
+    "metadata-of-an-unknown-model": ANY,
+    "input-under-an-unknown-name": Fit(max_inputs=1, is_json=True),  # of several, the first may be optional
+}
+
+
+def _refusal(entry: Entry, requirement: str, tensors: Callable[[Model], Sequence[Tensor]] | None = None) -> Refusal:
+    fault, make, role = entry
+    return Refusal(fault, requirement, role, make, tensors=tensors, fit=FITS.get(fault))
+
+
 IMPOSSIBLE: tuple[Entry, ...] = (
     ("unknown-model", elsewhere, "identity_int32"),
     ("metadata-of-an-unknown-model", metadata_of_nothing, "identity_int32"),
@@ -80,11 +128,7 @@ IMPOSSIBLE: tuple[Entry, ...] = (
         edited(lambda document: document.update(outputs=[{"name": "NO_SUCH_OUTPUT"}])),
         "identity_int32",
     ),
-    (
-        "unknown-output-beside-a-known-one",
-        edited(lambda document: document.update(outputs=[{"name": "SUM"}, {"name": "PRODUCT"}])),
-        "add_sub",
-    ),
+    ("unknown-output-beside-a-known-one", listing_the_first_and("PRODUCT"), "add_sub"),
     ("empty-body", text(lambda _: b""), "multi"),
     ("no-json", text(lambda _: b"inputs"), "identity_int32"),
     ("json-cut-short", text(lambda body: body[:-1]), "identity_int32"),
@@ -105,7 +149,7 @@ WORDS: tuple[Entry, ...] = (
 )
 # Whoever takes the input that alone is left understands them.
 MISNAMED: tuple[Refusal, ...] = tuple(
-    Refusal(fault, "OIP-SIGNATURE", role, make, tensors=Model.sample)
+    Refusal(fault, "OIP-SIGNATURE", role, make, tensors=sampled, fit=FITS.get(fault))
     for fault, make, role in (
         ("input-under-an-unknown-name", first_input(name="NO_SUCH_INPUT"), "identity_int32"),
         ("one-of-two-inputs-under-an-unknown-name", first_input(name="C"), "add_sub"),
@@ -119,7 +163,7 @@ CONTRADICTING: tuple[Entry, ...] = (
     ("binary-floats-for-integers", sent_as("FP32", [1.5, 2.5, 3.5]), "identity_int32"),
     ("binary-integers-of-eight-bytes", sent_as("INT64", [1, 2, 3]), "identity_int32"),
     ("unknown-datatype", first_input(datatype="INTEGER"), "identity_int32"),
-    ("datatype-in-lower-case", first_input(datatype="int32"), "identity_int32"),
+    ("datatype-in-lower-case", in_lower_case, "identity_int32"),
     ("dimensions-exchanged", first_input(shape=[3, 2]), "fixed"),
     ("one-dimension-less", first_input(shape=[6]), "fixed"),
     ("one-dimension-more", first_input(shape=[1, 2, 3]), "fixed"),
@@ -127,11 +171,7 @@ CONTRADICTING: tuple[Entry, ...] = (
     ("binary-dimensions-exchanged", shaped([3, 2]), "fixed"),
     ("binary-elements-too-many", shaped([3, 3]), "fixed"),
     ("batch-dimension-missing", first_input(shape=[3], data=[1, 2, 3]), "batching"),
-    (
-        "input-that-the-model-does-not-have",
-        edited(lambda document: document["inputs"].append({**document["inputs"][0], "name": "C"})),
-        "add_sub",
-    ),
+    ("input-that-the-model-does-not-have", with_a_further_input, "add_sub"),
 )
 
 
@@ -195,7 +235,7 @@ INCOMPLETE: tuple[Entry, ...] = (
     ("second-output-without-name", asking_for({"name": "SUM"}, {}), "add_sub"),
 )
 REPEATED: tuple[Entry, ...] = (
-    ("output-twice", asking_for({"name": "OUTPUT"}, {"name": "OUTPUT"}), "identity_int32"),
+    ("output-twice", listing_the_first_and(), "identity_int32"),
     ("one-of-two-outputs-twice", asking_for({"name": "SUM"}, {"name": "DIFFERENCE"}, {"name": "SUM"}), "add_sub"),
     (
         "input-twice",
@@ -223,15 +263,16 @@ BEYOND_JSON: tuple[Entry, ...] = (
 )
 
 REFUSALS: tuple[Refusal, ...] = (
-    *[Refusal(fault, "OIP-JSON-STRICT", role, make, tensors=Model.sample) for fault, make, role in BEYOND_JSON],
-    *[Refusal(fault, "OIP-REFUSAL", role, make) for fault, make, role in IMPOSSIBLE],
-    *[Refusal(fault, "OIP-RANGE", role, make) for fault, make, role in WORDS],
+    *[_refusal(entry, "OIP-JSON-STRICT", tensors=sampled) for entry in BEYOND_JSON],
+    *[_refusal(entry, "OIP-REFUSAL") for entry in IMPOSSIBLE],
+    *[_refusal(entry, "OIP-RANGE") for entry in WORDS],
     *MISNAMED,
-    *[Refusal(fault, "OIP-SIGNATURE", role, make) for fault, make, role in CONTRADICTING],
+    *[_refusal(entry, "OIP-SIGNATURE") for entry in CONTRADICTING],
     *[
         Refusal(fault, "OIP-DIMENSION-NEGATIVE", role, make, tensors=counted(shape))
         for fault, make, role, shape in NEGATIVE
     ],
-    *[Refusal(fault, "OIP-MEMBER-MISSING", role, make) for fault, make, role in INCOMPLETE],
-    *[Refusal(fault, "OIP-TWICE", role, make) for fault, make, role in REPEATED],
+    *[_refusal(entry, "OIP-MEMBER-MISSING") for entry in INCOMPLETE],
+    *[_refusal(entry, "OIP-TWICE") for entry in REPEATED],
+    *OWN,
 )

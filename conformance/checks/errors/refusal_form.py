@@ -5,7 +5,7 @@ That a request is refused is judged in its own area; one that was accepted is no
 
 from __future__ import annotations
 
-from conformance.checks.errors.every_refusal import ALL, ALL_OVER_GRPC
+from conformance.checks.errors.every_refusal import ALL, ALL_OVER_GRPC, TELLING, TELLING_OVER_GRPC
 from conformance.checks.support.refusals import Refusal
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import Unmet
@@ -20,7 +20,12 @@ from conformance.wire.json_text import parse
 
 
 @check("errors.refusal-is-an-oip-error", answers=("OIP-ERROR", "OIP-ERROR-STATUS", "OIP-JSON"))
-@rows(*[Row(identity, (refusal.message,), role=refusal.role) for identity, refusal in ALL.items()])
+@rows(
+    *[
+        Row(identity, (refusal.message,), role=refusal.role, fit=refusal.fit if identity in TELLING else None)
+        for identity, refusal in ALL.items()
+    ]
+)
 def refusal_is_an_oip_error(target: Target, model: Model, message: Make) -> None:
     """A refusal is a JSON object with the string `error`, under a 4xx status."""
     reply = target.send(message(model), fresh=True)
@@ -48,7 +53,16 @@ def _is_error_object(reply: Reply) -> bool:
 
 
 @check("grpc.refusal-says-that-the-request-is-wrong", answers=("OIP-ERROR-STATUS/grpc", "GRPC-STATUS"), over=(GRPC,))
-@rows(*[Row(refusal.fault, (refusal,), role=refusal.role, needs=refusal.needs) for refusal in ALL_OVER_GRPC])
+@rows(
+    *[
+        Row(
+            *(refusal.fault, (refusal,), refusal.role),
+            needs=refusal.needs,
+            fit=refusal.fit if refusal in TELLING_OVER_GRPC else None,
+        )
+        for refusal in ALL_OVER_GRPC
+    ]
+)
 def refusal_says_that_the_request_is_wrong(target: GrpcTarget, model: Model, refusal: Refusal) -> None:
     """A refusal has the status INVALID_ARGUMENT, or another that fits where a name is unknown."""
     reply = target.send(refusal.message(model), fresh=True)

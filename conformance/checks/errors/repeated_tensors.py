@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from conformance.expect.difference import difference
 from conformance.expect.expectation import expect
@@ -11,6 +12,7 @@ from conformance.expect.unmet import Unmet, blocked_where, holds
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
 from conformance.terms.extensions import BINARY
+from conformance.terms.fit import JSON, Fit
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.request import Form, InferRequest, Output
@@ -32,14 +34,24 @@ def _outputs(*listed: tuple[str, bool]) -> Twice:
     return make
 
 
-def _inputs(send: Form) -> Twice:
-    """Return what gives the first of two inputs twice, with other values, before the second."""
+def _first_output(binary: bool) -> Twice:
+    """Return what lists the first output, the last one where there are several, and the first one again."""
 
     def make(model: Model) -> tuple[InferRequest, list[tuple[Tensor, ...]]]:
-        first, second = model.sample()
+        names = [spec.name for spec in model.role.outputs]
+        return _outputs(*[(name, binary) for name in (*dict.fromkeys((names[0], names[-1])), names[0])])(model)
+
+    return make
+
+
+def _inputs(send: Form) -> Twice:
+    """Return what gives the first input twice, with other values, before any others."""
+
+    def make(model: Model) -> tuple[InferRequest, list[tuple[Tensor, ...]]]:
+        first, *others = model.sample()
         again = Tensor.of(first.name, first.datatype, first.array[::-1].copy())
-        request = model.request([first, again, second], send=send)
-        return request, [model.expected([one, second]) for one in (first, again)]
+        request = model.request([first, again, *others], send=send)
+        return request, [model.expected([one, *others]) for one in (first, again)]
 
     return make
 
@@ -54,8 +66,10 @@ def _inputs(send: Form) -> Twice:
         role="multi",
         needs=BINARY,
     ),
-    Row("input-in-json", (_inputs("json"),), role="add_sub"),
-    Row("binary-input", (_inputs("binary"),), role="add_sub", needs=BINARY),
+    Row("first-output-in-json", (_first_output(False),), fit=JSON),
+    Row("first-output-as-binary-data", (_first_output(True),), needs=BINARY, fit=JSON),
+    Row("input-in-json", (_inputs("json"),), role="add_sub", fit=Fit(min_rank=1, is_json=True)),
+    Row("binary-input", (_inputs("binary"),), role="add_sub", needs=BINARY, fit=Fit(min_rank=1)),
 )
 def repeated_tensor_alters_none(target: Target, model: Model, make: Twice) -> str:
     """A request that gives an input twice or lists an output twice is refused, or all its tensors are right."""
@@ -67,14 +81,27 @@ def repeated_tensor_alters_none(target: Target, model: Model, make: Twice) -> st
         return "refused"
 
     def is_wrong_once() -> bool:
-        once = target.send(model.request(want="binary").message(), fresh=True)
-        return not holds(lambda: _expect_all(once, model.expected(model.sample())))
+        plain = _with_each_once(request) if model.is_own_oracle else model.request(want="binary")
+        expected = candidates[0] if model.is_own_oracle else model.expected(model.sample())
+        once = target.send(plain.message(), fresh=True)
+        return not holds(lambda: _expect_all(once, expected))
 
     wrong = [unmet for expected in candidates if (unmet := _unmet(reply, expected))]
     with blocked_where(is_wrong_once, "the request is answered wrongly with each tensor once, too"):
         if len(wrong) == len(candidates):
             raise wrong[0]
     return f"{len(reply.answer.outputs)} outputs"
+
+
+def _with_each_once(request: InferRequest) -> InferRequest:
+    """Return a request with the first of the tensors of each name."""
+    inputs = {item.tensor.name: item for item in reversed(request.inputs)}
+    outputs = {output.name: output for output in reversed(request.outputs or ())}
+    return replace(
+        request,
+        inputs=tuple(item for item in request.inputs if inputs[item.tensor.name] is item),
+        outputs=tuple(output for output in request.outputs or () if outputs[output.name] is output) or None,
+    )
 
 
 def _unmet(reply: Reply, expected: Sequence[Tensor]) -> Unmet | None:

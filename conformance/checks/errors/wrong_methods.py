@@ -7,7 +7,8 @@ from dataclasses import replace
 from conformance.checks.errors.refusal_form import expect_error_object
 from conformance.expect.unmet import NotApplicable
 from conformance.roles.model import Model
-from conformance.terms.check import check, rows
+from conformance.terms.check import Row, check, rows
+from conformance.terms.fit import JSON
 from conformance.transport.target import Target
 
 INFER, MODEL, SERVER = "{model}/infer", "{model}", "/v2"
@@ -15,12 +16,12 @@ INFER, MODEL, SERVER = "{model}/infer", "{model}", "/v2"
 
 @check("errors.wrong-method-or-path-has-an-error-object", answers="OIP-ERROR-ELSEWHERE", role="identity_int32")
 @rows(
-    ("get-of-infer", "GET", INFER),
+    Row("get-of-infer", ("GET", INFER), fit=JSON),
     ("put-of-infer", "PUT", INFER),
     ("delete-of-infer", "DELETE", INFER),
     ("post-of-server-metadata", "POST", SERVER),
     ("put-of-model-metadata", "PUT", MODEL),
-    ("path-behind-a-model", "POST", "{model}/no-such-endpoint"),
+    Row("path-behind-a-model", ("POST", "{model}/no-such-endpoint"), fit=JSON),
     ("path-behind-infer", "POST", "{model}/infer/no-such-endpoint"),
     ("path-behind-v2", "GET", "/v2/no-such-endpoint"),
 )

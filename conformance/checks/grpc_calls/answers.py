@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from conformance.checks.grpc_calls.methods import expect_answer, expect_name_asked
 from conformance.checks.support.answers import expect_only
@@ -10,8 +10,9 @@ from conformance.checks.support.over_grpc import expect_right, form_of
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import Blocked, Unmet, about, blocked_where, holds
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
+from conformance.terms.check import Row, check, of_role, rows
 from conformance.terms.extensions import CLASSES_OVER_GRPC, GRPC
+from conformance.terms.fit import ANY, SCORED, SEVERAL_OUTPUTS, Fit
 from conformance.terms.text import safe
 from conformance.transport.client_names import OWN, USUAL, ClientName
 from conformance.transport.grpc_target import GrpcTarget
@@ -25,9 +26,15 @@ FORMS: Mapping[str, Form] = {"": "json", "-raw": "binary"}
 # --- the client that a call names --------------------------------------------------------------------------------------
 
 
-@check("grpc.every-client-is-answered-right", answers="OIP-CLIENT-NAME/grpc", role="identity_int32", over=(GRPC,))
-@rows(*[Row(f"{name}{suffix}", (client, send)) for suffix, send in FORMS.items() for name, client in USUAL.items()])
-def every_client_is_answered_right(target: GrpcTarget, model: Model, client: ClientName, send: Form) -> None:
+@check("grpc.every-client-is-answered-right", answers="OIP-CLIENT-NAME/grpc", over=(GRPC,))
+@rows(
+    *of_role(
+        "identity_int32",
+        *[Row(f"{name}{suffix}", ([client], send)) for suffix, send in FORMS.items() for name, client in USUAL.items()],
+    ),
+    Row("own", (list(USUAL.values()), "json"), fit=ANY),
+)
+def every_client_is_answered_right(target: GrpcTarget, model: Model, clients: Sequence[ClientName], send: Form) -> None:
     """A call that names another client in `user-agent` is answered as it is under the suite's own name."""
     tensors = model.sample()
     call = target.message(model.request(tensors, send=send))
@@ -37,7 +44,8 @@ def every_client_is_answered_right(target: GrpcTarget, model: Model, client: Cli
         expect_right(target.send(named.sign(call)), model, tensors)
 
     with blocked_where(lambda: not holds(lambda: expect_answer_as(OWN)), is_wrong), about("OIP-CLIENT-NAME"):
-        expect_answer_as(client)
+        for client in clients:
+            expect_answer_as(client)
 
 
 # --- the frame of an answer --------------------------------------------------------------------------------------------
@@ -48,7 +56,10 @@ def every_client_is_answered_right(target: GrpcTarget, model: Model, client: Cli
     answers=("OIP-OUTPUT-MEMBERS/grpc", "OIP-MODEL-NAME-ASKED/grpc"),
     over=(GRPC,),
 )
-@rows(*[Row(role, role=role) for role in ("identity_int32", "identity_bytes", "multi", "batching", "rank3")])
+@rows(
+    *[Row(role, role=role) for role in ("identity_int32", "identity_bytes", "multi", "batching", "rank3")],
+    Row("own", fit=ANY),
+)
 def answer_names_model_and_outputs(target: GrpcTarget, model: Model) -> None:
     """An answer has the model's name, and of each output a datatype and a shape."""
     reply = target.infer(model.request(send=form_of(target, model)))
@@ -59,7 +70,7 @@ def answer_names_model_and_outputs(target: GrpcTarget, model: Model) -> None:
         if not entry.name or entry.datatype not in DATATYPES or any(size < 0 for size in entry.shape):
             actual = f"name {shown(entry.name)}, datatype {shown(entry.datatype)}, shape {list(entry.shape)}"
             raise Unmet("each output with a name, a datatype of the protocol and a shape", actual, reply)
-    for right in model.expected(model.sample()):
+    for right in model.find_outputs(model.sample()):
         output = expect(reply, "OIP-OUTPUTS-ALL/grpc").output(right.name)
         if (output.datatype, output.shape) != (right.datatype, right.shape):
             wanted = f"{right.name} {right.datatype} with shape {list(right.shape)}"
@@ -69,37 +80,55 @@ def answer_names_model_and_outputs(target: GrpcTarget, model: Model) -> None:
 
 CLASSES = (Output("SCORES", classification=2),)
 IDS = {"short": "42", "beyond-ascii": "Füße-猫", "300-long": "i" * 300}
+Outputs = Sequence[Output | str]
+Find = Callable[[Model], Outputs]  # of a deployed model
 
 
-@check("grpc.id-is-returned", answers="OIP-ID/grpc", role="identity_int32", over=(GRPC,))
+def _last(model: Model) -> Outputs:
+    return [model.role.outputs[-1].name]
+
+
+def _classes(model: Model) -> Outputs:
+    return [Output(model.find_rankable()[0], classification=1)]
+
+
+@check("grpc.id-is-returned", answers="OIP-ID/grpc", over=(GRPC,))
 @rows(
-    *IDS.items(),
-    *[(f"raw-{name}", identity, "binary") for name, identity in IDS.items()],
-    Row("several-outputs-raw", ("m-1", "binary"), role="multi"),
-    Row("batching-raw", ("b-1", "binary"), role="batching"),
-    Row("listed", ("l-1", "json", ("OUT_FP32", "OUT_INT64")), role="multi"),
-    Row("listed-raw", ("l-2", "binary", ("OUT_BYTES",)), role="multi"),
-    Row("classes", ("c-1", "json", CLASSES), role="scores", needs=CLASSES_OVER_GRPC),
-    Row("classes-raw", ("c-2", "binary", CLASSES), role="scores", needs=CLASSES_OVER_GRPC),
+    *of_role(
+        "identity_int32",
+        *[Row(name, ([identity],)) for name, identity in IDS.items()],
+        *[Row(f"raw-{name}", ([identity], "binary")) for name, identity in IDS.items()],
+    ),
+    Row("several-outputs-raw", (["m-1"], "binary"), role="multi"),
+    Row("batching-raw", (["b-1"], "binary"), role="batching"),
+    Row("listed", (["l-1"], "json", ("OUT_FP32", "OUT_INT64")), role="multi"),
+    Row("listed-raw", (["l-2"], "binary", ("OUT_BYTES",)), role="multi"),
+    Row("classes", (["c-1"], "json", CLASSES), role="scores", needs=CLASSES_OVER_GRPC),
+    Row("classes-raw", (["c-2"], "binary", CLASSES), role="scores", needs=CLASSES_OVER_GRPC),
+    Row("own", (list(IDS.values()),), fit=ANY),
+    Row("own-listed-raw", (list(IDS.values()), "binary", _last), fit=ANY),
+    Row("own-classes", (["c-3"], "json", _classes), fit=SCORED, needs=CLASSES_OVER_GRPC),
 )
 def id_is_returned(
     target: GrpcTarget,
     model: Model,
-    identity: str,
+    ids: Sequence[str],
     send: Form | None = None,
-    outputs: Sequence[Output | str] | None = None,
+    outputs: Outputs | Find | None = None,
 ) -> None:
     """The id of a request comes back, whatever else it asks for."""
     send = send or form_of(target, model)
-    reply = target.infer(model.request(send=send, outputs=outputs, request_id=identity))
-    if not reply.succeeded and not target.infer(model.request(send=send, outputs=outputs)).succeeded:
-        raise Blocked("without an id the call is not answered, either")
-    found = expect_answer(reply, "ModelInfer").id
-    if found != identity:
-        raise Unmet(f"id {shown(identity)}", f"id {shown(found)}", reply)
+    listed = outputs(model) if callable(outputs) else outputs
+    for identity in ids:
+        reply = target.infer(model.request(send=send, outputs=listed, request_id=identity))
+        if not reply.succeeded and not target.infer(model.request(send=send, outputs=listed)).succeeded:
+            raise Blocked("without an id the call is not answered, either")
+        found = expect_answer(reply, "ModelInfer").id
+        if found != identity:
+            raise Unmet(f"id {shown(identity)}", f"id {shown(found)}", reply)
 
 
-@check("grpc.id-is-not-left-over", answers="OIP-ID/grpc", role="identity_int32", over=(GRPC,))
+@check("grpc.id-is-not-left-over", answers="OIP-ID/grpc", role="identity_int32", fit=ANY, over=(GRPC,))
 def id_is_not_left_over(target: GrpcTarget, model: Model) -> None:
     """A request without an id is not answered with the id of the one before."""
     target.infer(model.request(send="json", request_id="the-one-before"))
@@ -108,21 +137,23 @@ def id_is_not_left_over(target: GrpcTarget, model: Model) -> None:
         raise Unmet("no id, or one of its own", 'id "the-one-before"', reply)
 
 
-MULTI = ("OUT_INT64", "OUT_BOOL", "OUT_FP32", "OUT_BYTES")
-LISTED: dict[str, Sequence[str] | None] = {
-    "none-listed": None,
-    "all": MULTI,
-    "reversed": MULTI[::-1],
-    "first": MULTI[:1],
-    "last": MULTI[3:],
-    "two": (MULTI[2], MULTI[0]),
-    "second": MULTI[1:2],
-    "two-neighbours": MULTI[1:3],
-    "three": MULTI[1:],
+Names = Sequence[str]
+# What is listed of all outputs, and the deployed models of which that can be.
+LISTED: Mapping[str, tuple[Callable[[Names], Names] | None, Fit | None]] = {
+    "none-listed": (None, ANY),
+    "all": (lambda names: names, None),
+    "reversed": (lambda names: names[::-1], SEVERAL_OUTPUTS),
+    "first": (lambda names: names[:1], None),
+    "last": (lambda names: names[-1:], None),
+    "two": (lambda names: (names[2], names[0]), None),
+    "second": (lambda names: names[1:2], SEVERAL_OUTPUTS),
+    "two-neighbours": (lambda names: names[1:3], None),
+    "three": (lambda names: names[1:], None),
 }
+_RAW_FITS = {"last": SEVERAL_OUTPUTS, "two-neighbours": Fit(min_outputs=3)}
 
 
-def _answers(listed: Sequence[str] | None) -> tuple[str, ...]:
+def _answers(listed: Callable[[Names], Names] | None) -> tuple[str, ...]:
     return ("OIP-OUTPUTS-ALL/grpc",) if listed is None else ("OIP-OUTPUTS-LISTED/grpc", "OIP-OUTPUTS-ONLY/grpc")
 
 
@@ -133,20 +164,24 @@ def _answers(listed: Sequence[str] | None) -> tuple[str, ...]:
     over=(GRPC,),
 )
 @rows(
-    *[Row(name, (listed, None), answers=_answers(listed)) for name, listed in LISTED.items()],
-    *[Row(f"raw-{name}", (listed, "binary"), answers=_answers(listed)) for name, listed in LISTED.items()],
+    *[Row(name, (listed, None), answers=_answers(listed), fit=fit) for name, (listed, fit) in LISTED.items()],
+    *[
+        Row(f"raw-{name}", (listed, "binary"), answers=_answers(listed), fit=_RAW_FITS.get(name))
+        for name, (listed, _) in LISTED.items()
+    ],
 )
 def listed_outputs_and_no_others(
-    target: GrpcTarget, model: Model, listed: Sequence[str] | None, send: Form | None
+    target: GrpcTarget, model: Model, choose: Callable[[Names], Names] | None, send: Form | None
 ) -> None:
     """An answer has the listed outputs and no others, or all where none is listed."""
     send = send or form_of(target, model)
+    listed = None if choose is None else choose([spec.name for spec in model.role.outputs])
     request = model.request(send=send, outputs=listed)
     reply = target.infer(request)
     if not reply.succeeded and (listed is None or not target.infer(model.request(send=send)).succeeded):
         raise Blocked("without a list the call is not answered, either")
     expect(reply).answered()
-    names, found = sorted(listed or MULTI), sorted(reply.answer.names())
+    names, found = sorted(listed or model.declared_outputs), sorted(reply.answer.names())
     if found != names and sorted(target.infer(request).answer.names()) == names:
         raise Blocked("made once more, the call is answered right")
     if not set(found).issuperset(names):

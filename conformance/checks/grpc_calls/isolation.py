@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from conformance.checks.support.grpc_edits import faulty_call, nothing, set_raw, set_shape
+from conformance.checks.support.grpc_edits import NUMBERS, cut_raw, faulty_call, nothing, set_raw, set_shape
 from conformance.checks.support.over_grpc import form_of
-from conformance.checks.support.refusals import Refusal
-from conformance.checks.support.salted import DECLINED, salted_tensors
+from conformance.checks.support.ranked_inputs import choose_inputs
+from conformance.checks.support.refusals import DECLINED, Refusal
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import Blocked, Unmet, holds
+from conformance.expect.unmet import Blocked, NotApplicable, Unmet, holds
 from conformance.roles.model import Model
-from conformance.terms.check import Row, check, rows
+from conformance.survey.control import differing
+from conformance.terms.check import Row, check, of_role, rows
 from conformance.terms.extensions import CLASSES_OVER_GRPC, GRPC
+from conformance.terms.fit import ANY, JSON, SCORED, SEVERAL_OUTPUTS, Fit
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.wire.finding import shown
 from conformance.wire.grpc_request import Pb, infer_message
 from conformance.wire.request import Form, InferRequest, Output
+from conformance.wire.tensor import Tensor
 
 # --- after a refusal ---------------------------------------------------------------------------------------------------
 
@@ -34,32 +37,40 @@ def _unknown_output(request: Pb) -> None:
 # One refusal of each kind: before the model is known, by what is asked of it, by contents of both forms, and no message.
 _REFUSED = (
     faulty_call("unknown-model", "OIP-REFUSAL/grpc", "identity_int32", _unknown_model),
-    faulty_call("unknown-output", "OIP-REFUSAL/grpc", "identity_int32", _unknown_output),
-    faulty_call("no-message", "OIP-REFUSAL/grpc", "identity_int32", nothing, body=lambda _: b"\xff\xff\xff"),
+    faulty_call("unknown-output", "OIP-REFUSAL/grpc", "identity_int32", _unknown_output, fit=ANY),
+    faulty_call("no-message", "OIP-REFUSAL/grpc", "identity_int32", nothing, body=lambda _: b"\xff\xff\xff", fit=ANY),
     faulty_call("raw-one-byte-short", "GRPC-SIZE-WRONG", "identity_int32", set_raw(bytes(11)), "binary"),
     faulty_call("typed-one-element-long", "GRPC-SIZE-WRONG", "identity_int32", set_shape(2)),
+    faulty_call("own-raw-one-byte-short", "GRPC-SIZE-WRONG", None, cut_raw, "binary", fit=NUMBERS),
 )
 
 
 @check("grpc.call-after-a-refusal-has-its-own-answer", answers="OIP-ALIVE/grpc", over=(GRPC,))
 @rows(
     *[
-        Row(f"{refusal.fault}{'-fresh' if fresh else ''}", (refusal, fresh), role=refusal.role)
+        Row(
+            f"{refusal.fault}{'-fresh' if fresh else ''}",
+            (refusal, fresh),
+            refusal.role,
+            fit=None if fresh else refusal.fit,
+        )
         for refusal in _REFUSED
         for fresh in (False, True)
+        if refusal.role or not fresh
     ]
 )
 def call_after_a_refusal_has_its_own_answer(target: GrpcTarget, model: Model, refusal: Refusal, fresh: bool) -> None:
     """The call after a refused one is not answered like the one before that, on its connection or on another."""
     first, second = (replace(model, salt=(model.salt + step) % 256) for step in (53, 106))
+    right, stale = second.expected(second.sample()), first.expected(first.sample())
+    if not model.tells_apart(first.sample(), second.sample()):
+        raise NotApplicable(f"two answers of {model.name} are alike")
     send = form_of(target, model)
     before = target.infer(first.request(send=send, request_id="the-one-before"))
     target.send(refusal.message(model))
     after = target.send(infer_message(second.request(send=send)), fresh=fresh)
-    right = second.expected(second.sample())
     if holds(lambda: expect(after).tensors(right, through_json=False)):
         return
-    stale = first.expected(first.sample())
     if before.succeeded and holds(lambda: expect(after).tensors(stale, through_json=False)):
         raise Unmet("the tensors of this call", "those of the call before the refused one", after)
     raise Blocked(f"the call after the refused one is not answered right: {after.outcome()}")
@@ -68,28 +79,36 @@ def call_after_a_refusal_has_its_own_answer(target: GrpcTarget, model: Model, re
 # --- an option of the call before --------------------------------------------------------------------------------------
 
 
-@check("grpc.option-of-the-call-before-is-gone", answers="OIP-ISOLATION/grpc", role="scores_two_outputs", over=(GRPC,))
+REFUSED = ("OIP-ALIVE/grpc",)
+UNKNOWN = "THERE_IS_NO_SUCH_OUTPUT"
+
+
+@check("grpc.option-of-the-call-before-is-gone", answers="OIP-ISOLATION/grpc", over=(GRPC,))
 @rows(
-    Row("list", (("RANKS",), False)),
-    Row("list-of-a-refused-call", (("RANKS", "THERE_IS_NO_SUCH_OUTPUT"), False), answers=("OIP-ALIVE/grpc",)),
-    Row("classes", (("RANKS",), True), needs=CLASSES_OVER_GRPC),
-    Row(
-        "classes-of-a-refused-call",
-        (("RANKS", "THERE_IS_NO_SUCH_OUTPUT"), True),
-        answers=("OIP-ALIVE/grpc",),
-        needs=CLASSES_OVER_GRPC,
+    *of_role(
+        "scores_two_outputs",
+        Row("list", (("RANKS",), False)),
+        Row("list-of-a-refused-call", (("RANKS", UNKNOWN), False), answers=REFUSED),
+        Row("classes", (("RANKS",), True), needs=CLASSES_OVER_GRPC),
+        Row("classes-of-a-refused-call", (("RANKS", UNKNOWN), True), answers=REFUSED, needs=CLASSES_OVER_GRPC),
     ),
+    Row("own-list", ((), False), fit=SEVERAL_OUTPUTS),
+    Row("own-classes", ((), True), fit=SCORED, needs=CLASSES_OVER_GRPC),
+    Row("own-classes-of-a-refused-call", ((UNKNOWN,), True), fit=SCORED, answers=REFUSED, needs=CLASSES_OVER_GRPC),
 )
 def option_of_the_call_before_is_gone(
     target: GrpcTarget, model: Model, listed: Sequence[str], classified: bool
 ) -> None:
     """A call that lists no outputs gets all, unclassified, also after one that listed or classified some."""
+    if model.is_own_oracle:
+        listed = (model.find_rankable()[0] if classified else model.role.outputs[-1].name, *listed)
+        model.find_outputs(model.sample())  # asks for them again, should an answer not be like another
     plain = model.request(send="json")
     usual = target.infer(plain)
     outputs = [Output(name, classification=1) if classified else Output(name) for name in listed]
     target.infer(model.request(send="json", outputs=outputs))
     after = target.infer(plain)
-    if usual.succeeded and _gist(after) != _gist(usual):
+    if usual.succeeded and not _is_alike(model, after, usual):
         raise Unmet(f"{_told(usual)}, as before", _told(after), after)
 
 
@@ -97,6 +116,9 @@ def option_of_the_call_before_is_gone(
 
 KINDS = ("typed", "raw", "classes", "several-models")
 MODELS = ("identity_int32", "identity_bytes", "multi", "add_sub", "identity_fp64", "string_length")
+
+
+_FITS: Mapping[str, Fit] = {"typed": JSON, "raw": ANY, "classes": SCORED}
 
 
 @check("grpc.calls-in-flight-are-answered-as-alone", answers="OIP-ISOLATION/grpc", over=(GRPC,))
@@ -107,6 +129,7 @@ MODELS = ("identity_int32", "identity_bytes", "multi", "add_sub", "identity_fp64
             (kind, count),
             role="scores" if kind == "classes" else "identity_int32",
             needs=CLASSES_OVER_GRPC if kind == "classes" else (),
+            fit=_FITS.get(kind) if count > 2 else None,
         )
         for kind in KINDS
         for count in (2, 32)
@@ -114,12 +137,13 @@ MODELS = ("identity_int32", "identity_bytes", "multi", "add_sub", "identity_fp64
 )
 def calls_in_flight_are_answered_as_alone(target: GrpcTarget, model: Model, kind: str, count: int) -> None:
     """Calls in flight together on one connection are each answered as they are alone."""
-    messages = [infer_message(_request(target, model, kind, place)) for place in range(count)]
+    make = _own_request if model.is_own_oracle else _request
+    messages = [infer_message(make(target, model, kind, place)) for place in range(count)]
     alone = [target.send(message) for message in messages]
     if not any(reply.succeeded for reply in alone):
         raise Blocked(f"alone the calls are not answered, either: {alone[0].outcome()}")
     for usual, found in zip(alone, target.send_together(messages), strict=True):
-        if usual.succeeded and found.status not in DECLINED and _gist(found) != _gist(usual):
+        if usual.succeeded and found.status not in DECLINED and not _is_alike(model, found, usual):
             raise Unmet(f"{_told(usual)}, as alone", _told(found), found)
 
 
@@ -132,14 +156,36 @@ def _request(target: GrpcTarget, model: Model, kind: str, place: int) -> InferRe
         return model.request([scores], send=_form(place), outputs=wanted, request_id=identity)
     if kind == "several-models":
         model = target.model(MODELS[place % len(MODELS)]) or model
-        tensors = salted_tensors(model, 3, place)
+        tensors = model.salted(3, place)
         return model.request(tensors, send=_form(place), request_id=identity)
     send: Form = "json" if kind == "typed" else "binary"
-    return model.request(salted_tensors(model, 1 + place, place), send=send, request_id=identity)
+    return model.request(model.salted(1 + place, place), send=send, request_id=identity)
+
+
+def _own_request(_: GrpcTarget, model: Model, kind: str, place: int) -> InferRequest:
+    """Return the same for a deployed model, with inputs that it takes."""
+    tensors: Sequence[Tensor] = model.salted(1 + place % 8, place)
+    identity, send = f"request-{place}", "binary" if kind == "raw" else "json"
+    if kind == "classes":
+        tensors, right = choose_inputs(replace(model, salt=place), model.find_rankable()[0])
+        count = model.limit_classes(right, 1 + place % 4)
+        return model.request(
+            tensors, send="json", outputs=[Output(right.name, classification=count)], request_id=identity
+        )
+    model.find_outputs(tensors)
+    return model.request(tensors, send=send, request_id=identity)
 
 
 def _form(place: int) -> Form:
     return "json" if place // len(MODELS) % 2 else "binary"
+
+
+def _is_alike(model: Model, found: Reply, usual: Reply) -> bool:
+    """Say whether two answers to one request are the same; of a deployed model in what is the same each time, nearly."""
+    if not model.is_own_oracle or not found.succeeded:
+        return _gist(found) == _gist(usual)
+    frames = [(_own_id(reply), sorted(reply.answer.names())) for reply in (found, usual)]
+    return frames[0] == frames[1] and not differing(usual, found, model.steady())
 
 
 def _gist(reply: Reply) -> object:
@@ -147,12 +193,15 @@ def _gist(reply: Reply) -> object:
     if not reply.succeeded:
         return reply.status_line if reply.status else reply.outcome()
     document = reply.answer.document or {}
-    given = str(document.get("id", ""))
-    own = given if given.startswith("request-") else ""
     outputs = sorted(
         (output.name, output.datatype, str(output.shape), _values(output.array)) for output in reply.answer.outputs
     )
-    return own, document.get("model_name"), outputs
+    return _own_id(reply), document.get("model_name"), outputs
+
+
+def _own_id(reply: Reply) -> str:
+    given = str((reply.answer.document or {}).get("id", ""))
+    return given if given.startswith("request-") else ""
 
 
 def _values(array: object) -> str:

@@ -12,6 +12,7 @@ from conformance.roles.model import Model
 from conformance.roles.roles import TensorSpec, load
 from conformance.terms.check import Row, check, rows
 from conformance.terms.extensions import GRPC
+from conformance.terms.fit import ANY
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.wire.finding import shown
@@ -54,7 +55,7 @@ def methods_are_served(target: GrpcTarget, method: str, flag: str) -> str | None
     return f"{flag}: {str(getattr(message, flag)).lower()}" if flag else None
 
 
-@check("grpc.model-is-ready", answers="OIP-ENDPOINTS/grpc", role="identity_int32", infers=False, over=(GRPC,))
+@check("grpc.model-is-ready", answers="OIP-ENDPOINTS/grpc", role="identity_int32", infers=False, over=(GRPC,), fit=ANY)
 def model_is_ready(target: GrpcTarget, model: Model) -> str:
     """ModelReady answers for a model that answers calls; what it says is the server's own affair."""
     message = expect_answer(target.call("ModelReady", name=model.name, version=model.version), "ModelReady")
@@ -65,8 +66,8 @@ def model_is_ready(target: GrpcTarget, model: Model) -> str:
     "grpc.unknown-model-is-not-described", answers="OIP-REFUSAL/grpc", role="identity_int32", infers=False, over=(GRPC,)
 )
 @rows(
-    Row("ModelReady", ("ModelReady", "there-is-no-such-model")),
-    Row("ModelMetadata", ("ModelMetadata", "there-is-no-such-model")),
+    Row("ModelReady", ("ModelReady", "there-is-no-such-model"), fit=ANY),
+    Row("ModelMetadata", ("ModelMetadata", "there-is-no-such-model"), fit=ANY),
     Row("ModelReady-no-name", ("ModelReady", "")),
     Row("ModelMetadata-no-name", ("ModelMetadata", "")),
 )
@@ -93,13 +94,16 @@ def classification_is_listed(target: GrpcTarget) -> None:
     infers=False,
     over=(GRPC,),
 )
-@rows(*[Row(name, role=name, thorough=name not in TYPICAL) for name in load()])
+@rows(*[Row(name, role=name, thorough=name not in TYPICAL) for name in load()], Row("own", fit=ANY))
 def model_metadata_describes_the_model(target: GrpcTarget, model: Model) -> None:
     """ModelMetadata gives name, datatype and shape of each input and output."""
     reply = target.call("ModelMetadata", name=model.name, version=model.version)
     message = expect_answer(reply, "ModelMetadata")
     if not message.name:
         raise Unmet("the name of the model", "no name", reply)
+    if model.is_own_oracle:
+        _expect_own_described(reply, message, model)
+        return
     for entries, specs, names in (
         (message.inputs, model.role.inputs, model.names.inputs),
         (message.outputs, model.role.outputs, model.names.outputs),
@@ -107,6 +111,24 @@ def model_metadata_describes_the_model(target: GrpcTarget, model: Model) -> None
         described = {entry.name: entry for entry in entries}
         for spec in specs:
             _expect_described(reply, spec, names.get(spec.name, spec.name), described, batching=model.role.batching)
+    expect_name_asked(reply, "name", message.name, model)
+
+
+def _expect_own_described(reply: Reply, message: Pb, model: Model) -> None:
+    """Expect the metadata of a deployed model to describe the tensors that it takes and answers."""
+    tensors = model.sample()
+    for entries, really in ((message.inputs, tensors), (message.outputs, model.find_outputs(tensors))):
+        described = {entry.name: entry for entry in entries}
+        for tensor in really:
+            entry = described.get(tensor.name)
+            if entry is None:
+                raise Unmet(f"{tensor.name} in ModelMetadata", f"the tensors {shown(list(described))}", reply)
+            if entry.datatype != tensor.datatype:
+                wanted = f"{tensor.name} with datatype {tensor.datatype}, as it really is"
+                raise Unmet(wanted, f"datatype {shown(entry.datatype)}", reply)
+            if 0 in entry.shape and tensor.elements:
+                wanted = f"{tensor.name} with a shape of {tensor.elements} elements, as it really is"
+                raise Unmet(wanted, f"shape {list(entry.shape)}", reply)
     expect_name_asked(reply, "name", message.name, model)
 
 

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import permutations
 from typing import Any
 
 import numpy as np
 
 from conformance.checks.grpc_calls.tensors import KIB, PLAIN, identity
-from conformance.checks.support.over_grpc import expect_answered_or_block, expect_right
-from conformance.checks.support.salted import salted_tensors
+from conformance.checks.support.classes import list_all, scored
+from conformance.checks.support.over_grpc import (
+    exchange_alike,
+    expect_answered_or_block,
+    expect_right,
+    is_right_by_name,
+    require_reading,
+)
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import Blocked, Unmet, about, blocked_where, holds
+from conformance.expect.unmet import Blocked, NotApplicable, Unmet, about, blocked_where, holds
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
 from conformance.terms.extensions import CLASSES_OVER_GRPC, GRPC
+from conformance.terms.fit import ANY, JSON, SCORED, SEVERAL_INPUTS, SEVERAL_OUTPUTS
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.wire.grpc_answer import response
@@ -29,16 +37,19 @@ from conformance.wire.tensor import Tensor
 @rows(
     *[Row("-".join(map(str, order)), (order,), role="multi") for order in list(permutations(range(4)))[1::3]],
     Row("A-B", ((1, 0),), role="add_sub"),
+    Row("own-reversed", (None,), fit=SEVERAL_INPUTS),
 )
-def raw_entries_follow_the_inputs(target: GrpcTarget, model: Model, order: Sequence[int]) -> None:
+def raw_entries_follow_the_inputs(target: GrpcTarget, model: Model, order: Sequence[int] | None) -> None:
     """Raw entries belong to the inputs in the order of the request."""
-    tensors = model.sample()
-    listed = [tensors[k] for k in order]
+    tensors = _several_inputs(model)
+    listed = tensors[::-1] if order is None else [tensors[k] for k in order]
     try:
         expect_right(target.infer(model.request(listed)), model, tensors)
     except Unmet as unmet:
+        if model.is_own_oracle:
+            _require_declared_order(target, model, tensors, unmet)
         replies = [
-            (right, target.infer(model.request(listed, outputs=[right.name]))) for right in model.expected(tensors)
+            (right, target.infer(model.request(listed, outputs=[right.name]))) for right in model.find_outputs(tensors)
         ]
         if not any(_differs(reply, right) for right, reply in replies):
             raise Blocked("each output by itself is right", unmet) from None
@@ -46,6 +57,25 @@ def raw_entries_follow_the_inputs(target: GrpcTarget, model: Model, order: Seque
         if wrong:
             raise Blocked(f"raw contents of {', '.join(wrong)} are wrong alone, too", unmet) from None
         raise
+
+
+def _require_declared_order(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], unmet: Unmet) -> None:
+    """Raise Blocked where raw contents of a deployed model are wrong in the declared order, too, whatever decides that."""
+    is_right = holds(lambda: expect_right(target.infer(model.request(tensors)), model, tensors))
+    if not is_right and not is_right_by_name(target, model, tensors):
+        raise Blocked("in the order of the metadata raw contents are wrong, too", unmet) from None
+
+
+def _several_inputs(model: Model) -> Sequence[Tensor]:
+    """Return samples; of a deployed model some to which the answer shows that they are not taken one for another.
+
+    Raises:
+        NotApplicable: there are none, or the model takes one input, or goes by the order of its inputs anyway.
+    """
+    if len(model.sample()) < 2 or model.by_place:
+        raise NotApplicable(f"{model.name} does not take several inputs by their names")
+    specs = [(tensor.datatype, tensor.shape) for tensor in model.sample()]
+    return require_reading(model, exchange_alike if len(set(specs)) < len(specs) else None)
 
 
 def _is_right_alone(target: GrpcTarget, tensor: Tensor) -> bool:
@@ -64,11 +94,12 @@ def _is_right_alone(target: GrpcTarget, tensor: Tensor) -> bool:
     Row("of-one-datatype", ((1, 0),), role="add_sub"),
     Row("of-one-datatype-returned", ((1, 0),), role="raw_two_inputs"),
     Row("of-two-shapes", ((1, 0),), role="scores_two_outputs"),
+    Row("own-reversed", (None,), fit=replace(SEVERAL_INPUTS, is_json=True)),
 )
-def typed_inputs_go_by_their_names(target: GrpcTarget, model: Model, order: Sequence[int]) -> None:
+def typed_inputs_go_by_their_names(target: GrpcTarget, model: Model, order: Sequence[int] | None) -> None:
     """Inputs with typed contents are told apart by their names, in whatever order they stand."""
-    tensors = model.sample()
-    listed = [tensors[k] for k in order]
+    tensors = _several_inputs(model)
+    listed = tensors[::-1] if order is None else [tensors[k] for k in order]
 
     def is_wrong_in_order() -> bool:
         usual = target.infer(model.request(tensors, send="json"))
@@ -89,13 +120,16 @@ def typed_inputs_go_by_their_names(target: GrpcTarget, model: Model, order: Sequ
     Row("one", (None,), role="identity_int32"),
     Row("an-empty-one-first", (None, (0, 2)), role="emit"),
     Row("an-empty-one-last", (None, (2, 0)), role="emit"),
+    Row("own", (None,), fit=SEVERAL_OUTPUTS),
+    Row("own-reversed", ("reversed",), fit=SEVERAL_OUTPUTS),
 )
 def raw_entries_follow_the_outputs(
-    target: GrpcTarget, model: Model, order: Sequence[int] | None, counts: Sequence[int] | None = None
+    target: GrpcTarget, model: Model, order: Sequence[int] | str | None, counts: Sequence[int] | None = None
 ) -> None:
     """An answer in raw contents has an entry for each output, in its own order of outputs."""
-    tensors = model.sample() if counts is None else [model.tensor(list(counts))]
-    listed = None if order is None else [model.role.outputs[k].name for k in order]
+    tensors = _inputs_of_different_outputs(model) if counts is None else [model.tensor(list(counts))]
+    places = range(len(model.role.outputs))[::-1] if order == "reversed" else order
+    listed = None if places is None else [model.role.outputs[int(k)].name for k in places]
     reply = expect_answered_or_block(target.infer(model.request(tensors, outputs=listed)))
     message = response(reply.body)
     entries = 0 if message is None else len(message.raw_output_contents)
@@ -103,11 +137,26 @@ def raw_entries_follow_the_outputs(
         raise Unmet(f"{len(message.outputs)} raw entries, one for each output", f"{entries}", reply)
     if not entries:
         return  # typed contents, which stand in the outputs themselves
-    right = [tensor for tensor in model.expected(tensors) if listed is None or tensor.name in listed]
+    right = [tensor for tensor in model.find_outputs(tensors) if listed is None or tensor.name in listed]
     wrong = [tensor for tensor in right if _differs(reply, tensor)]
     if wrong and _is_wrong_alone(target, model, tensors, wrong[0]):
         raise Blocked(f"{wrong[0].name} is wrong without other outputs, too")
     expect(reply).tensors(right, through_json=False)
+
+
+def _inputs_of_different_outputs(model: Model) -> Sequence[Tensor]:
+    """Return samples; of a deployed model some for which no output is like another.
+
+    Raises:
+        NotApplicable: there are none.
+    """
+    for tensors in model.draw_several() if model.is_own_oracle else ():
+        outputs = [(one.datatype, one.shape, bytes(one.to_bytes())) for one in model.find_outputs(tensors)]
+        if len(set(outputs)) == len(outputs) > 1:
+            return tensors
+    if model.is_own_oracle:
+        raise NotApplicable(f"{model.name} has no outputs that differ from each other")
+    return model.sample()
 
 
 def _differs(reply: Reply, tensor: Tensor) -> bool:
@@ -138,14 +187,22 @@ def _is_wrong_alone(target: GrpcTarget, model: Model, tensors: Sequence[Tensor],
     Row("classes-json", ("json", 2), role="scores", needs=CLASSES_OVER_GRPC),
     Row("classes-binary", ("binary", 2), role="scores", needs=CLASSES_OVER_GRPC),
     Row("classes-beside-a-tensor", ("json", 2), role="scores_two_outputs", needs=CLASSES_OVER_GRPC),
+    Row("own-json", ("json",), fit=JSON),
+    Row("own-binary", ("binary",), fit=ANY),
+    Row("own-20KiB", ("binary", None, 5 * KIB), fit=replace(ANY, is_variable=True)),
+    Row("own-classes", ("json", 1), fit=SCORED, needs=CLASSES_OVER_GRPC),
 )
 def answer_has_one_form(
     target: GrpcTarget, model: Model, send: Form, count: int | None = None, elements: int | None = None
 ) -> None:
     """An answer in raw contents has no typed contents, however large it is."""
-    first, *others = [spec.name for spec in model.role.outputs]
-    wanted = None if count is None else [Output(first, classification=count), *map(Output, others)]
-    tensors = None if elements is None else salted_tensors(model, elements, model.salt)
+    wanted = None
+    if count is not None:
+        first, *others = list_all(model, scored(model), is_first=True)
+        wanted = [Output(first, classification=count), *map(Output, others)]
+    tensors = None if elements is None else model.salted(elements, model.salt)
+    if tensors and model.is_own_oracle:
+        model.find_outputs(tensors)  # takes so many, or the row is not for it
     reply = expect_answered_or_block(target.infer(model.request(tensors, send=send, outputs=wanted)))
     message = response(reply.body)
     if message is not None and message.raw_output_contents:
@@ -164,18 +221,19 @@ EQUAL = ("BOOL", *PLAIN, "BYTES")
         Row(role, role=role)
         for role in ("cast_int32_fp32", "string_length", "weighted_sum", "multi", "rank3", "batching")
     ],
+    Row("own", fit=JSON),
 )
 def forms_give_one_answer(target: GrpcTarget, model: Model) -> None:
     """The same tensors give the same outputs whether they come as typed or as raw contents."""
-    tensors = model.sample()
+    tensors = require_reading(model)
     typed = expect_answered_or_block(target.infer(model.request(tensors, send="json")))
     raw = expect_answered_or_block(target.infer(model.request(tensors, send="binary")))
     usual = [
         Tensor(output.name, output.datatype, output.array.shape, output.array)
         for output in typed.answer.outputs
-        if output.array is not None and not _is_unreadable(output.array)
+        if output.array is not None and not _is_unreadable(output.array) and output.name in model.steady()
     ]
-    expect(raw).tensors(usual, through_json=False)
+    expect(raw).tensors(usual, through_json=model.is_own_oracle)
 
 
 def _is_unreadable(array: np.ndarray[Any, Any]) -> bool:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
 from conformance.checks.support.grpc_edits import each_of, set_typed
-from conformance.checks.support.over_grpc import expect_right
+from conformance.checks.support.over_grpc import expect_right, require_reading
 from conformance.expect.refusals import is_refused
+from conformance.expect.unmet import NotApplicable
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
 from conformance.terms.extensions import GRPC
+from conformance.terms.fit import Fit
 from conformance.transport.grpc_target import GrpcTarget
-from conformance.wire.grpc_request import Pb, infer_message
+from conformance.wire.grpc_request import Edit, Pb, infer_message
+from conformance.wire.request import Message
 from conformance.wire.tensor import Tensor
 
 # Datatype -> field of another one, what it holds, and the elements that these are.
@@ -25,22 +32,56 @@ OTHER_FIELDS: tuple[tuple[str, str, str, tuple[int | float, ...]], ...] = (
     ("fp16-in-fp32", "identity_fp16", "fp32_contents", (1.5, -2.25, 3.0)),
     ("bool-in-int", "identity_bool", "int_contents", (1, 0, 1)),
 )
+# Datatype of the first input of a deployed model -> field of another one, and what that holds.
+_OWN: Mapping[str, tuple[str, str]] = {
+    **dict.fromkeys(("UINT8", "UINT16", "UINT32", "INT64"), ("int_contents", "<i4")),
+    **dict.fromkeys(("INT8", "INT16", "INT32"), ("int64_contents", "<i8")),
+    "UINT64": ("uint_contents", "<u4"),
+    "FP32": ("fp64_contents", "<f8"),
+    "FP64": ("fp32_contents", "<f4"),
+}
 
 
 @check("grpc.another-field-is-refused-or-read", answers="GRPC-OTHER-FIELD", over=(GRPC,))
-@rows(*[Row(identity, (field, values), role=role) for identity, role, field, values in OTHER_FIELDS])
+@rows(
+    *[Row(identity, (field, values), role=role) for identity, role, field, values in OTHER_FIELDS],
+    Row("own", (None, ()), fit=Fit(inputs=frozenset(_OWN), is_json=True)),
+)
 def another_field_is_refused_or_read(
-    target: GrpcTarget, model: Model, field: str, values: tuple[int | float, ...]
+    target: GrpcTarget, model: Model, field: str | None, values: tuple[int | float, ...]
 ) -> str:
     """Contents in the field of another datatype are refused, or are the values that they are."""
+    if field is None:
+        tensors = require_reading(model)
+        message = infer_message(model.request(tensors, send="json"), _in_another_field(tensors[0]))
+        return _expect_refused_or_read(target, model, message, tensors)
     (spec,) = model.role.inputs
     shape = (2, 2) if model.role.compute == "table" else (3,)
     right = Tensor.of(spec.name, spec.datatype, list(map(bool, values)) if spec.datatype == "BOOL" else values, shape)
     message = infer_message(model.request([right]), each_of(_no_raw, set_typed(field, *values)))
+    return _expect_refused_or_read(target, model, message, [right])
+
+
+def _in_another_field(tensor: Tensor) -> Edit:
+    """Return an edit that moves the contents of the first input into the field of another datatype.
+
+    Raises:
+        NotApplicable: that does not hold them.
+    """
+    if tensor.datatype not in _OWN:
+        raise NotApplicable(f"no other field holds {tensor.datatype}")
+    field, dtype = _OWN[tensor.datatype]
+    elements = tensor.array.reshape(-1)
+    if not np.array_equal(elements.astype(dtype), elements):
+        raise NotApplicable(f"{field} does not hold the elements of {tensor.name}")
+    return set_typed(field, *elements.tolist())
+
+
+def _expect_refused_or_read(target: GrpcTarget, model: Model, message: Message, tensors: Sequence[Tensor]) -> str:
     reply = target.send(message, fresh=True)
     if is_refused(target, model, reply):
         return f"refused: {reply.outcome()}"
-    expect_right(reply, model, [right])
+    expect_right(reply, model, tensors)
     return "read"
 
 

@@ -9,6 +9,7 @@ from conformance.roles.model import Model
 from conformance.roles.roles import load
 from conformance.terms.check import Row, check, rows
 from conformance.terms.extensions import BINARY, GRPC, HTTP
+from conformance.terms.fit import ANY
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.wire.tensor import Tensor
 
@@ -16,9 +17,17 @@ from conformance.wire.tensor import Tensor
 
 
 @check("grpc.answers-are-those-of-http", answers="GRPC-SAME-AS-HTTP", over=(GRPC, HTTP))
-@rows(*[Row(name, role=name, needs=() if role.is_json_capable else BINARY) for name, role in load().items()])
+@rows(
+    *[Row(name, role=name, needs=() if role.is_json_capable else BINARY) for name, role in load().items()],
+    Row("own", fit=ANY),
+)
 def answers_are_those_of_http(target: GrpcTarget, model: Model) -> None:
     """The same tensors give the same outputs over gRPC as over HTTP."""
+    if model.is_own_oracle:
+        tensors = model.sample()
+        reply = expect_answered_or_block(target.infer(model.request(tensors, send=form_of(target, model))))
+        expect(reply).tensors(model.find_outputs(tensors), through_json=True)
+        return
     through_json = model.role.is_json_capable
     request = model.request(send="json" if through_json else "binary", want=None if through_json else "binary")
     over_http = target.over_http.infer(request)

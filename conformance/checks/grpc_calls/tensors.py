@@ -6,13 +6,20 @@ was read as it was meant, because a server that reads and writes in the same wro
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
-from conformance.checks.support.over_grpc import expect_return_over_grpc, expect_right
+from conformance.checks.support.over_grpc import (
+    expect_form_right,
+    expect_return_over_grpc,
+    expect_right,
+    is_right_by_name,
+    require_reading,
+)
+from conformance.expect.expectation import expect
 from conformance.expect.raw_contents import VALUES, is_big_endian
-from conformance.expect.unmet import NotApplicable, Unmet
+from conformance.expect.unmet import Blocked, NotApplicable, Unmet, holds
 from conformance.roles.corner_values import (
     BINARY_ONLY_CORNERS,
     FLOAT_CORNERS,
@@ -26,6 +33,7 @@ from conformance.roles.model import Model
 from conformance.roles.sample_values import sample_shape, sample_tensor
 from conformance.terms.check import Row, check, rows
 from conformance.terms.extensions import GRPC
+from conformance.terms.fit import JSON, Fit
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.wire.datatypes import INTEGERS
@@ -136,6 +144,7 @@ def _shifted(model: Model) -> Sequence[Tensor]:
     Row("UINT8-3MiB", (range(251), None, 3 * KIB * KIB // 251), role="identity_uint8", thorough=True),
     # Beyond the 4 MiB that many a server takes by default; one that says so is not judged by it.
     Row("UINT8-5MiB", (range(251), None, 5 * KIB * KIB // 251), role="identity_uint8", thorough=True),
+    Row("own", fit=JSON),
 )
 def raw_tensors_come_back(
     target: GrpcTarget,
@@ -145,6 +154,9 @@ def raw_tensors_come_back(
     times: int = 1,
 ) -> None:
     """Elements in raw contents are of their native size, row by row and without padding."""
+    if model.is_own_oracle:
+        _expect_own_raw(target, model, lambda tensor: tensor.datatype != "BYTES")
+        return
     _expect_return(target, model, _tensors(model, what, shape, times), "binary")
 
 
@@ -157,6 +169,7 @@ def raw_tensors_come_back(
     Row("BYTES-rank-2", role="rank2_bytes"),
     Row("UINT32-3MB", (range(2**21, 2**21 + 251), None, 3_187), role="identity_uint32", thorough=True),
     Row("BYTES-none", ((), (0,)), role="identity_bytes"),
+    Row("own", fit=JSON),
 )
 def typed_tensors_come_back(
     target: GrpcTarget,
@@ -166,6 +179,9 @@ def typed_tensors_come_back(
     times: int = 1,
 ) -> None:
     """Elements in typed contents are in the field of their datatype, row by row."""
+    if model.is_own_oracle:
+        _expect_own_fields(expect_form_right(target, model, require_reading(model), "json"))
+        return
     _expect_return(target, model, _tensors(model, what, shape, times), "json")
 
 
@@ -185,6 +201,34 @@ def _expect_return(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], 
             raise NotApplicable(f"a batch of {tensors[0].shape[0]} is refused, one of 2 is not") from None
         raise
     _expect_own_fields(reply)
+
+
+def _expect_own_raw(target: GrpcTarget, model: Model, is_own: Callable[[Tensor], bool]) -> None:
+    """Expect raw contents of a deployed model to be answered right, as far as outputs of one kind show.
+
+    Raises:
+        Blocked: an output of another kind is wrong, or the order of several inputs or outputs is.
+    """
+    tensors = require_reading(model)
+    try:
+        expect_form_right(target, model, tensors, "binary")
+    except Unmet as unmet:
+        wrong = unmet.tensor
+        if len(tensors) > 1 and is_right_by_name(target, model, tensors):
+            raise Blocked("in the order of their names the inputs are right", unmet) from None
+        if wrong is not None and not is_own(wrong):
+            raise Blocked(f"{wrong.name} of {wrong.datatype} is wrong", unmet) from None
+        if wrong is not None and _is_right_alone(target, model, tensors, wrong):
+            raise Blocked(f"{wrong.name} by itself is right", unmet) from None
+        raise
+
+
+def _is_right_alone(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], output: Tensor) -> bool:
+    """Say whether one of several outputs is right where it alone is listed."""
+    if len(model.role.outputs) == 1:
+        return False
+    reply = target.infer(model.request(tensors, outputs=[output.name]))
+    return holds(lambda: expect(reply).tensors([output], through_json=True))
 
 
 def _expect_own_fields(reply: Reply) -> None:
@@ -217,11 +261,16 @@ def raw_contents_are_little_endian(target: GrpcTarget, model: Model) -> None:
     Row("none", ((), (0,)), role="identity_bytes"),
     Row("one-of-1MiB", ((b"s" * KIB * KIB,),), role="identity_bytes", thorough=True),
     Row("65536-empty", ((b"",) * 65_536,), role="identity_bytes", thorough=True),
+    Row("own", (None,), fit=Fit(some_input=frozenset({"BYTES"}), is_json=True)),
 )
 def raw_strings_come_back(
-    target: GrpcTarget, model: Model, what: Sequence[bytes], shape: Sequence[int] | None = None
+    target: GrpcTarget, model: Model, what: Sequence[bytes] | None, shape: Sequence[int] | None = None
 ) -> None:
     """A BYTES element in raw contents is its length in four bytes and then exactly its bytes."""
+    if model.is_own_oracle:
+        has_others = any(tensor.datatype != "BYTES" for tensor in model.sample())
+        _expect_own_raw(target, model, lambda tensor: tensor.datatype == "BYTES" or not has_others)
+        return
     _expect_return(target, model, _tensors(model, what, shape, 1), "binary")
 
 
@@ -239,9 +288,13 @@ HALVES = {
     *[Row(f"both-{name}", (bits,), role="identity_fp16") for name, bits in HALVES.items()],
     *[Row(f"read-{name}", (bits,), role="cast_fp16_fp32") for name, bits in HALVES.items()],
     *[Row(f"written-{name}", (bits,), role="cast_fp32_fp16") for name, bits in HALVES.items()],
+    Row("own", fit=Fit(outputs=frozenset({"FP16"}))),
 )
-def fp16_is_raw(target: GrpcTarget, model: Model, bits: Sequence[int]) -> None:
+def fp16_is_raw(target: GrpcTarget, model: Model, bits: Sequence[int] = ()) -> None:
     """FP16 elements in raw contents are IEEE 754 binary16."""
+    if model.is_own_oracle:
+        _expect_raw_outputs(target, model, model.sample(), "FP16", "GRPC-FP16")
+        return
     _expect_raw(target, model, from_bits("INPUT", "FP16", bits), "GRPC-FP16")
 
 
@@ -250,9 +303,13 @@ def fp16_is_raw(target: GrpcTarget, model: Model, bits: Sequence[int]) -> None:
     Row("both", role="identity_bf16"),
     Row("read", role="cast_bf16_fp32", answers=("GRPC-BF16",)),
     Row("written", role="cast_fp32_bf16"),
+    Row("own", answers=("GRPC-BF16-RAW",), fit=Fit(outputs=frozenset({"BF16"}))),
 )
 def bf16_is_raw(target: GrpcTarget, model: Model) -> None:
     """BF16 elements are in raw contents, where they are the upper halves of FP32."""
+    if model.is_own_oracle:
+        _expect_raw_outputs(target, model, model.sample(), "BF16", "GRPC-BF16-RAW")
+        return
     _expect_raw(target, model, from_bits("INPUT", "BF16", (0x3FC0, 0xC020, 0x3E80)), "GRPC-BF16-RAW")
 
 
@@ -260,8 +317,12 @@ def _expect_raw(target: GrpcTarget, model: Model, short: Tensor, form: str) -> N
     """Expect a model of 16-bit floats to answer them as raw contents, which `form` asks for, and to get them right."""
     (spec,) = model.role.inputs
     tensor = short if spec.datatype == short.datatype else Tensor.of("INPUT", "FP32", short.array.astype("<f4"))
-    reply = target.infer(model.request([tensor], send="binary"))
+    _expect_raw_outputs(target, model, [tensor], short.datatype, form)
+
+
+def _expect_raw_outputs(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], datatype: str, form: str) -> None:
+    reply = target.infer(model.request(tensors, send="binary"))
     for output in reply.answer.outputs:
-        if output.datatype == short.datatype and not output.binary:
+        if output.datatype == datatype and not output.binary:
             raise Unmet(f"{output.datatype} as raw contents", "typed contents", reply, requirement=form)
-    expect_right(reply, model, [tensor])
+    expect_right(reply, model, tensors)

@@ -5,22 +5,27 @@ Every call is a good request with one fault in its message.
 
 from __future__ import annotations
 
-from conformance.checks.support.grpc_edits import each_of, faulty_call, set_raw, set_shape, set_typed
+from typing import Any
+
+from conformance.checks.support.grpc_edits import (
+    NUMBERS,
+    cut_raw,
+    each_of,
+    faulty_call,
+    lengthen_raw,
+    set_raw,
+    set_shape,
+    set_typed,
+)
 from conformance.checks.support.refusals import Refusal, refusal_rows
 from conformance.expect.refusals import expect_refusal
 from conformance.roles.model import Model
 from conformance.terms.check import check, rows
 from conformance.terms.extensions import GRPC
+from conformance.terms.fit import ANY, JSON, SEVERAL_INPUTS, Fit
 from conformance.transport.grpc_target import GrpcTarget
-from conformance.wire.grpc_request import Edit, Pb
-
-
-def _cut(request: Pb) -> None:
-    request.raw_input_contents[0] = request.raw_input_contents[0][:-1]
-
-
-def _lengthened(request: Pb) -> None:
-    request.raw_input_contents[0] += b"\0"
+from conformance.wire.grpc_request import FIELDS, Edit, Pb, fill
+from conformance.wire.tensor import Tensor, decode
 
 
 def _no_raw(request: Pb) -> None:
@@ -47,13 +52,32 @@ def _a_form_each(request: Pb) -> None:
     request.inputs[0].contents.int_contents.extend([1, 2, 3])
 
 
+def _own_in_both_forms(request: Pb) -> None:
+    entry = request.inputs[0]
+    array = decode(entry.datatype, tuple(entry.shape), request.raw_input_contents[0])
+    fill(entry.contents, Tensor(entry.name, entry.datatype, tuple(entry.shape), array))
+
+
+def _typed(request: Pb) -> Any:
+    return getattr(request.inputs[0].contents, FIELDS[request.inputs[0].datatype])
+
+
+def _one_element_less(request: Pb) -> None:
+    del _typed(request)[-1]
+
+
+def _one_element_more(request: Pb) -> None:
+    elements = _typed(request)
+    elements.append(elements[-1])
+
+
 def _strings(*data: str, count: int) -> Edit:
     return each_of(set_shape(count), set_raw(bytes.fromhex("".join(data))))
 
 
 SIZES: tuple[Refusal, ...] = (
-    faulty_call("raw-one-byte-short", "GRPC-SIZE-WRONG", "identity_int32", _cut, "binary"),
-    faulty_call("raw-one-byte-long", "GRPC-SIZE-WRONG", "identity_int32", _lengthened, "binary"),
+    faulty_call("raw-one-byte-short", "GRPC-SIZE-WRONG", "identity_int32", cut_raw, "binary", fit=NUMBERS),
+    faulty_call("raw-one-byte-long", "GRPC-SIZE-WRONG", "identity_int32", lengthen_raw, "binary", fit=NUMBERS),
     faulty_call("raw-one-element-short", "GRPC-SIZE-WRONG", "identity_int32", set_shape(4), "binary"),
     faulty_call("raw-one-element-long", "GRPC-SIZE-WRONG", "identity_int32", set_shape(2), "binary"),
     faulty_call("raw-empty", "GRPC-SIZE-WRONG", "identity_fp32", set_raw(b""), "binary"),
@@ -100,9 +124,16 @@ SIZES: tuple[Refusal, ...] = (
 )
 
 FORMS: tuple[Refusal, ...] = (
-    faulty_call("no-contents-at-all", "GRPC-CONTENTS-MISSING", "identity_int32", _no_raw, "binary"),
-    faulty_call("raw-entry-missing-for-the-last-input", "GRPC-CONTENTS-MISSING", "add_sub", _one_raw_less, "binary"),
-    faulty_call("raw-entry-more-than-inputs", "GRPC-RAW-EXTRA", "identity_int32", _one_raw_more, "binary"),
+    faulty_call("no-contents-at-all", "GRPC-CONTENTS-MISSING", "identity_int32", _no_raw, "binary", fit=ANY),
+    faulty_call(
+        "raw-entry-missing-for-the-last-input",
+        "GRPC-CONTENTS-MISSING",
+        "add_sub",
+        _one_raw_less,
+        "binary",
+        fit=SEVERAL_INPUTS,
+    ),
+    faulty_call("raw-entry-more-than-inputs", "GRPC-RAW-EXTRA", "identity_int32", _one_raw_more, "binary", fit=ANY),
     faulty_call("raw-and-typed-contents", "GRPC-RAW-AND-TYPED", "identity_int32", _both_forms, "binary"),
     faulty_call("raw-for-one-input-and-typed-for-another", "GRPC-RAW-AND-TYPED", "add_sub", _a_form_each, "binary"),
     faulty_call("int8-of-300", "OIP-RANGE/grpc", "identity_int8", set_typed("int_contents", 1, 300, 3)),
@@ -113,15 +144,32 @@ FORMS: tuple[Refusal, ...] = (
 )
 
 
+_STRINGS = Fit(inputs=frozenset({"BYTES"}))
+# What goes to deployed models alone: elements and strings of their own, in the shape that they have.
+SIZES_OF_MODELS: tuple[Refusal, ...] = (
+    faulty_call("own-typed-element-missing", "GRPC-SIZE-WRONG", None, _one_element_less, fit=JSON),
+    faulty_call("own-typed-element-repeated", "GRPC-SIZE-WRONG", None, _one_element_more, fit=JSON),
+    faulty_call("own-last-string-cut", "GRPC-RAW-BYTES-MISFRAMED", None, cut_raw, "binary", fit=_STRINGS),
+    faulty_call("own-byte-behind-the-strings", "GRPC-RAW-BYTES-MISFRAMED", None, lengthen_raw, "binary", fit=_STRINGS),
+)
+FORMS_OF_MODELS: tuple[Refusal, ...] = (
+    faulty_call("own-raw-and-typed-contents", "GRPC-RAW-AND-TYPED", None, _own_in_both_forms, "binary", fit=JSON),
+)
+
+
 @check("grpc.contents-of-a-wrong-size-are-refused", answers="GRPC-SIZE-WRONG", over=(GRPC,))
-@rows(*refusal_rows(SIZES, "GRPC-SIZE-WRONG", "GRPC-RAW-BYTES-MISFRAMED"))
+@rows(*refusal_rows((*SIZES, *SIZES_OF_MODELS), "GRPC-SIZE-WRONG", "GRPC-RAW-BYTES-MISFRAMED"))
 def contents_of_a_wrong_size_are_refused(target: GrpcTarget, model: Model, refusal: Refusal) -> None:
     """Contents that do not fill the shape, or hold more, are refused."""
     expect_refusal(target, model, refusal.message(model), refusal.described)
 
 
 @check("grpc.contents-that-make-no-tensor-are-refused", answers="GRPC-CONTENTS-MISSING", over=(GRPC,))
-@rows(*refusal_rows(FORMS, "GRPC-CONTENTS-MISSING", "GRPC-RAW-EXTRA", "GRPC-RAW-AND-TYPED", "OIP-RANGE/grpc"))
+@rows(
+    *refusal_rows(
+        (*FORMS, *FORMS_OF_MODELS), "GRPC-CONTENTS-MISSING", "GRPC-RAW-EXTRA", "GRPC-RAW-AND-TYPED", "OIP-RANGE/grpc"
+    )
+)
 def contents_that_make_no_tensor_are_refused(target: GrpcTarget, model: Model, refusal: Refusal) -> None:
     """Contents that are missing, too many, in both forms at once, or beyond the datatype are refused."""
     expect_refusal(target, model, refusal.message(model), refusal.described)

@@ -9,7 +9,9 @@ from conformance.checks.headers.asked_answers import (
     _media_type,
 )
 from conformance.checks.support.framing import WRONG_LENGTH, is_cut
+from conformance.checks.support.own_oracle import NO_BINARY_REQUEST, refuses_binary
 from conformance.expect.expectation import expect
+from conformance.expect.unmet import blocked_where
 from conformance.roles.model import Ask, Model
 from conformance.terms.check import Row, check, rows
 from conformance.terms.text import safe
@@ -46,7 +48,8 @@ def answer_header_counts_the_bytes_of_the_json(target: Target, model: Model, ask
 def json_answer_has_no_inference_header(target: Target, model: Model, ask: Ask) -> None:
     """An answer without binary data has no inference header, or one that equals the length of its body."""
     reply = target.infer(ask(model))
-    expectation = expect(reply).answered()
+    with blocked_where(lambda: refuses_binary(target, model), NO_BINARY_REQUEST):
+        expectation = expect(reply).answered()
     header = reply.header(INFERENCE_HEADER)
     if header in (None, str(len(reply.body))) or _has_binary_data(reply):
         return
@@ -68,7 +71,8 @@ def binary_answer_is_an_octet_stream(target: Target, model: Model, ask: Ask) -> 
 def json_answer_is_application_json(target: Target, model: Model, ask: Ask) -> None:
     """An answer without binary data has Content-Type application/json."""
     reply = target.infer(ask(model))
-    expectation = expect(reply).answered()
+    with blocked_where(lambda: refuses_binary(target, model), NO_BINARY_REQUEST):
+        expectation = expect(reply).answered()
     if not _has_binary_data(reply) and _media_type(reply) != JSON:
         raise expectation.unmet(f"Content-Type: {JSON}", _content_type(reply))
 

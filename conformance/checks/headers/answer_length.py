@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 from conformance.checks.headers.asked_answers import BINARY_ANSWERS, _has_binary_data
 from conformance.checks.support.framing import expect_length_fits, expect_length_given, is_cut
+from conformance.checks.support.own_oracle import find_sizes
 from conformance.expect.expectation import expect
 from conformance.roles.model import Ask, Model
 from conformance.terms.check import check, rows
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.request import INFERENCE_HEADER
-from conformance.wire.tensor import Tensor
 
 
 @check("headers.content-length-is-that-of-the-whole-body", answers="BIN-CONTENT-LENGTH")
@@ -23,24 +23,24 @@ def content_length_is_that_of_the_whole_body(target: Target, model: Model, ask: 
     reply = target.infer(request)
     if reply.status is None or reply.status >= 300:
         expect(reply).answered()
-    least = _least_length(reply, model.expected([item.tensor for item in request.inputs]))
+    least = _least_length(reply, find_sizes(model, [item.tensor for item in request.inputs]))
     if least is not None:
         expect_length_fits(reply, least)
 
 
-def _least_length(reply: Reply, expected: Sequence[Tensor]) -> int | None:
+def _least_length(reply: Reply, sizes: Mapping[str, int]) -> int | None:
     """Return how long the body is at least, None for one without binary data.
 
     The declared sizes or those of the right tensors, whichever are smaller: a wrong size is another fault. Of a body
-    that was cut inside its JSON the inference header alone can be judged.
+    that was cut inside its JSON the inference header alone can be judged. Where nobody knows the right tensors, shape
+    and datatype say how many bytes there are.
     """
     header = reply.header(INFERENCE_HEADER) or ""
     if reply.answer.document is None:
         return int(header) if header.isdecimal() else None
-    sizes = {tensor.name: tensor.size for tensor in expected}
     both = {finding.field for finding in reply.answer.of_kind("data-and-size")}  # a size too many has no bytes
     binary = [o for o in reply.answer.outputs if o.binary and f"outputs[{o.index}]" not in both]
-    least = [min(sizes.get(o.name, 0), o.declared_size or 0) for o in binary]
+    least = [min(sizes.get(o.name, o.native_size or 0), o.declared_size or 0) for o in binary]
     return reply.answer.json_end + sum(least) if binary else None
 
 

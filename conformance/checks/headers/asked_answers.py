@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from conformance.checks.headers.request_headers import FAR, LETTERS
+from conformance.checks.support.own_oracle import list_half_binary, require_json
 from conformance.roles.model import Ask, Model
 from conformance.terms.check import Row
 from conformance.terms.extensions import CLASSES
+from conformance.terms.fit import ANY, JSON, SEVERAL_OUTPUTS, Fit
 from conformance.transport.exchange import Reply
 from conformance.wire.request import ABSENT, InferRequest, Output
 from conformance.wire.tensor import Tensor
+
+VARIABLE = Fit(is_variable=True)
 
 # --- answers -----------------------------------------------------------------------------------------------------
 
@@ -27,7 +31,7 @@ def _mixed(*strings: str) -> Ask:
 
 
 def _with_id(letters: str) -> Ask:
-    return lambda model: model.request(send="json", want="binary", request_id=letters)
+    return lambda model: model.request(send=model.sends, want="binary", request_id=letters)
 
 
 def _long_json(count: int) -> Ask:
@@ -45,6 +49,19 @@ def _large(model: Model) -> InferRequest:
     return model.request([model.tensor(list(range(256)) * 64)], want="binary")
 
 
+def _half(model: Model) -> InferRequest:
+    """Ask for every other output as binary data and the rest as JSON, under an id beyond ASCII."""
+    return model.request(send=model.sends, outputs=list_half_binary(model), request_id=FAR)
+
+
+def _many(model: Model) -> InferRequest:
+    """Ask for outputs that are long, where their lengths are those of the inputs: every other one as binary data."""
+    each = max(1, *(tensor.elements for tensor in model.salted(1, model.salt)))
+    tensors = model.salted(-(-4096 // each), model.salt)
+    model.expected(tensors)  # so many may be too many for it
+    return model.request(tensors, send=model.sends, outputs=list_half_binary(model))
+
+
 BINARY_ANSWERS = (
     Row("one-output", (lambda model: model.request(send="json", want="binary"),), role="identity_uint8"),
     Row("bytes-output", (lambda model: model.request(send="json", want="binary"),), role="identity_bytes"),
@@ -52,11 +69,16 @@ BINARY_ANSWERS = (
     Row("beside-json-outputs", (_mixed(FAR, "ß" * 50, "a"),), role="multi"),
     Row("beside-strings-of-four-bytes-a-letter", (_mixed(LETTERS["four-bytes"] * 9, "a"),), role="multi"),
     Row("id-beyond-ascii", (_with_id(FAR),), role="identity_uint8"),
-    *[Row(f"id-of-{size}", (_with_id(letters),), role="identity_uint8") for size, letters in LETTERS.items()],
+    *[
+        Row(f"id-of-{size}", (_with_id(letters),), role="identity_uint8", fit=ANY if size == "every-size" else None)
+        for size, letters in LETTERS.items()
+    ],
     Row("binary-request", (lambda model: model.request(want="binary"),), role="identity_uint8"),
     Row("json-over-1000-bytes", (_long_json(100),), role="multi"),
     Row("json-over-64-KiB", (_long_json(6000),), role="multi", thorough=True),
     Row("16-KiB-output", (_large,), role="identity_uint8"),
+    Row("every-other-output", (_half,), fit=SEVERAL_OUTPUTS),
+    Row("4096-elements", (_many,), fit=VARIABLE),
 )
 
 
@@ -70,16 +92,27 @@ def _overridden(default: Any, *settings: Any) -> Ask:
     return ask
 
 
+def _json_alone(**arguments: Any) -> Ask:
+    """Return what asks a model that answers in JSON for JSON, in one way or another."""
+
+    def ask(model: Model) -> InferRequest:
+        require_json(model)
+        return model.request(**arguments)
+
+    return ask
+
+
 def _classes(model: Model) -> InferRequest:
     return model.request(outputs=[Output(model.role.outputs[0].name, False, classification=2)])
 
 
 JSON_ANSWERS = (
-    Row("json-request", (lambda model: model.request(send="json"),), role="identity_int32"),
+    Row("json-request", (_json_alone(send="json"),), role="identity_int32", fit=JSON),
     Row("binary-request", (lambda model: model.request(),), role="identity_int32"),
     Row("json-asked-for", (lambda model: model.request(send="json", want="json"),), role="multi"),
     Row("json-by-default", (lambda model: model.request(binary_data_output=False),), role="identity_int32"),
     Row("each-output-overridden", (_overridden(True, False, False, False, False),), role="multi"),
+    Row("json-asked-for-by-each", (_json_alone(want="json", binary_data_output=True),), fit=JSON),
     Row("some-outputs-overridden", (_overridden(False, ABSENT, False, ABSENT, False),), role="multi"),
     Row("without-elements", (lambda m: m.request([m.tensor([0, 0])], send="json"),), role="emit"),
     Row("classes", (_classes,), role="scores", needs=CLASSES),

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from conformance.checks.support.own_oracle import require_json
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import is_refused
 from conformance.expect.unmet import about, blocked_where, holds
 from conformance.roles.model import Make, Model
 from conformance.terms.check import Row, check, rows
 from conformance.terms.extensions import BINARY, RAW
+from conformance.terms.fit import ANY, JSON, Fit
 from conformance.transport.target import Target
 from conformance.wire.request import Message
 from conformance.wire.tensor import Tensor
@@ -24,26 +26,29 @@ TYPES: Mapping[str, str | None] = {
     "text": "text/plain; charset=utf-8",
     "none": None,
 }
+OF_ANY_MODEL = ("json-as-multipart-form", "binary-as-form", "json-as-none")
 VALUES = [123, 34, 38, 61, 200]  # `{"&=` and a byte that is no UTF-8
 
 
-def _tensors(model: Model) -> list[Tensor]:
-    return [model.tensor(VALUES)]
+def _as_json(model: Model) -> Message:
+    require_json(model)
+    return model.request(model.fill(VALUES), send="json").message()
 
 
-FORMS: Mapping[str, tuple[Make, tuple[str, ...]]] = {
-    "json": (lambda model: model.request(_tensors(model), send="json").message(), ()),
-    "binary": (lambda model: model.request(_tensors(model)).message(), BINARY),
-    "raw": (lambda model: model.raw(bytes(VALUES)), RAW),
+FORMS: Mapping[str, tuple[Make, tuple[str, ...], Fit | None]] = {
+    "json": (_as_json, (), JSON),
+    "binary": (lambda model: model.request(model.fill(VALUES), outputs=model.listed()).message(), BINARY, ANY),
+    "raw": (lambda model: model.raw(bytes(VALUES)), RAW, None),
 }
 
 
 @check("headers.content-type-of-something-else-alters-nothing", answers="OIP-CONTENT-TYPE-OTHER", role="identity_uint8")
 @rows(
     *[
-        Row(f"{form}-as-{name}", (make, content_type), needs=needs)
+        Row(row, (make, content_type), needs=needs, fit=fit if row in OF_ANY_MODEL else None)
         for name, content_type in TYPES.items()
-        for form, (make, needs) in FORMS.items()
+        for form, (make, needs, fit) in FORMS.items()
+        for row in (f"{form}-as-{name}",)
         if content_type is not None or form == "json"  # the others are advice of their own
     ]
 )
@@ -51,7 +56,7 @@ def content_type_of_something_else_alters_nothing(
     target: Target, model: Model, make: Make, content_type: str | None
 ) -> str:
     """A request under a content type of something else is refused, or answered as under its own."""
-    message, expected = make(model), model.expected(_tensors(model))
+    message, expected = make(model), model.expected(model.fill(VALUES))
     reply = target.send(message.with_header("Content-Type", content_type), fresh=True)
     if is_refused(target, model, reply):
         return f"refused with {reply.status}"

@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from conformance.checks.headers.asked_answers import _media_type
+from conformance.checks.support.own_oracle import require_json
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import is_refused
 from conformance.roles.model import Make, Model
 from conformance.terms.check import Row, check, rows
 from conformance.terms.extensions import RAW
+from conformance.terms.fit import ANY
+from conformance.terms.fit import JSON as JSON_ALONE
 from conformance.terms.text import safe
 from conformance.transport.target import Target
 from conformance.wire.json_text import parse
@@ -24,6 +27,7 @@ def _unknown_model(model: Model) -> Message:
 
 
 def _no_json(model: Model) -> Message:
+    require_json(model)
     message = model.request(send="json").message()
     return message.with_body(message.body[:-1])
 
@@ -49,8 +53,8 @@ def _header_beyond_the_body(model: Model) -> Message:
 # Refused on the way to the model, in its JSON, for its bytes and for its header, whether binary data were asked for or not.
 ERRORS = (
     Row("unknown-model", (_unknown_model,), role="identity_int32"),
-    Row("no-json", (_no_json,), role="identity_int32"),
-    Row("unknown-input-of-a-binary-request", (_unknown_input,), role="identity_int32"),
+    Row("no-json", (_no_json,), role="identity_int32", fit=JSON_ALONE),
+    Row("unknown-input-of-a-binary-request", (_unknown_input,), role="identity_int32", fit=ANY),
     Row("unknown-output-as-binary-data", (_unknown_output,), role="identity_int32"),
     Row("bytes-missing", (_wrong_size,), role="identity_int32"),
     Row("inference-header-beyond-the-body", (_header_beyond_the_body,), role="identity_int32"),

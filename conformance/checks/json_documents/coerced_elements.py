@@ -6,15 +6,20 @@ a number among strings, there is no row.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from conformance.checks.support.datatypes import identity
+from conformance.checks.support.telling import draw_telling
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import is_refused
 from conformance.expect.unmet import Unmet, blocked_where, holds
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
+from conformance.terms.fit import SCORES, Fit
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.tensor import Tensor
@@ -33,25 +38,50 @@ ELEMENTS: tuple[tuple[str, str, Any, Any, tuple[Any, ...]], ...] = (
 )
 
 
+Tensors = Sequence[Tensor]
+# Makes the inputs of a good request, the data to send for the first of them, and what may become of these.
+Coerce = Callable[[Model], tuple[Tensors, list[Any], list[Tensors]]]
+
+
+def _among(own: Any, other: Any, values: tuple[Any, ...]) -> Coerce:
+    """Return what puts an element of another type between two of the datatype's own."""
+
+    def make(model: Model) -> tuple[Tensors, list[Any], list[Tensors]]:
+        plain, *coerced = ([model.tensor([own, value, own])] for value in (own, *values))
+        return plain, [own, other, own], list(coerced)
+
+    return make
+
+
+def _in_strings(model: Model) -> tuple[Tensors, list[Any], list[Tensors]]:
+    """Put every number into a string; whoever does not read it takes all for one, 0 if the model takes that."""
+    tensors = draw_telling(model, lambda drawn: [_alike(drawn[0]), *drawn[1:]])
+    return tensors, list(map(str, tensors[0].to_json())), [tensors]
+
+
+def _alike(tensor: Tensor) -> Tensor:
+    return replace(tensor, array=np.full_like(tensor.array, tensor.array.min()))
+
+
 @check("json.element-of-another-type-is-coerced-or-refused", answers="OIP-COERCE")
 @rows(
     *[
-        Row(f"{kind}-among-{datatype}", (own, other, values), role=identity(datatype))
+        Row(f"{kind}-among-{datatype}", (_among(own, other, values),), role=identity(datatype))
         for kind, datatype, own, other, values in ELEMENTS
-    ]
+    ],
+    Row("numbers-in-strings", (_in_strings,), fit=Fit(inputs=SCORES, is_json=True)),
 )
-def element_of_another_type_is_coerced_or_refused(
-    target: Target, model: Model, own: Any, other: Any, values: tuple[Any, ...]
-) -> str:
+def element_of_another_type_is_coerced_or_refused(target: Target, model: Model, make: Coerce) -> str:
     """An element of JSON data of another type than its datatype's is coerced to that, or the request is refused."""
-    plain = model.request([model.tensor([own, own, own])], send="json")
-    reply = target.send(plain.edited(lambda document: document["inputs"][0].update(data=[own, other, own])), fresh=True)
+    tensors, data, candidates = make(model)
+    plain = model.request(tensors, send="json")
+    reply = target.send(plain.edited(lambda document: document["inputs"][0].update(data=data)), fresh=True)
     if is_refused(target, model, reply):
         return f"refused with {reply.status}"
-    coerced = [model.expected([model.tensor([own, value, own])]) for value in values]
+    coerced = [model.expected(candidate) for candidate in candidates]
 
     def is_wrong_without() -> bool:
-        right = model.expected([model.tensor([own, own, own])])
+        right = model.expected(tensors)
         return not holds(lambda: expect(target.send(plain.message(), fresh=True)).tensors(right))
 
     with blocked_where(is_wrong_without, "elements of its own type are wrong, too"):

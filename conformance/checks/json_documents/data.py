@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from conformance.checks.support.again import blame_what_was_before
 from conformance.checks.support.binary_sides import carries, counted
+from conformance.checks.support.telling import draw_telling
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import Unmet, blocked_where
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
 from conformance.terms.extensions import BINARY
+from conformance.terms.fit import JSON, Fit
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.request import Form
+from conformance.wire.tensor import Tensor
 
 # --- data --------------------------------------------------------------------------------------------------------------
 
@@ -36,10 +40,11 @@ _UNCARRIED = "binary data of these elements are wrong by themselves"
         for role in _SHAPED
         for form in ("flat", "nested")
     ],
+    Row("nested", ("nested", None), fit=Fit(min_rank=2, is_json=True)),
 )
 def data_is_flat_or_nested(target: Target, model: Model, form: str, want: Form | None) -> None:
     """JSON data are read in row-major order, whether they are flat or nested."""
-    tensors = [counted(model, model.sample()[0].shape)]
+    tensors = _tensors(model)
     reply = target.infer(model.request(tensors, send="json", want=want, nested=form == "nested"))
 
     def right(found: Reply) -> None:
@@ -53,14 +58,25 @@ def data_is_flat_or_nested(target: Target, model: Model, form: str, want: Form |
             raise
 
 
+def _tensors(model: Model) -> Sequence[Tensor]:
+    """Return inputs whose answer shows the order in which their elements were read."""
+    if not model.is_own_oracle:
+        return [counted(model, model.sample()[0].shape)]
+    return draw_telling(model, lambda tensors: [_by_columns(tensor) for tensor in tensors])
+
+
+def _by_columns(tensor: Tensor) -> Tensor:
+    return replace(tensor, array=tensor.array.reshape(-1).reshape(tensor.shape, order="F"))
+
+
 @check("json.data-is-returned-flat-or-nested", answers="OIP-DATA")
-@rows(*[Row(role, role=role, needs=BINARY) for role in _SHAPED])
-def data_is_returned_flat_or_nested(target: Target, model: Model) -> None:
+@rows(*[Row(role, role=role, needs=BINARY) for role in _SHAPED], Row("own", ("json",), fit=JSON))
+def data_is_returned_flat_or_nested(target: Target, model: Model, send: Form = "binary") -> None:
     """JSON data in answers are flat, or nested as the shape says, in row-major order."""
-    tensors = [counted(model, model.sample()[0].shape)]
-    reply = target.infer(model.request(tensors))
-    with blocked_where(lambda: not carries(target, model, tensors, "read"), _UNCARRIED):
-        expect(reply).tensors(model.expected(tensors))
+    tensors = model.sample() if model.is_own_oracle else [counted(model, model.sample()[0].shape)]
+    reply = target.infer(model.request(tensors, send=send))
+    with blocked_where(lambda: send == "binary" and not carries(target, model, tensors, "read"), _UNCARRIED):
+        expect(reply).tensors(model.find_outputs(tensors))
     for output in reply.answer.outputs:
         data = (reply.answer.document or {})["outputs"][output.index].get("data")
         flat = isinstance(data, list) and not any(isinstance(item, list) for item in data)

@@ -7,10 +7,12 @@ data too; floats are right when they are near, as everywhere.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 
+from conformance.checks.json_documents.respelled import ESCAPED, WHOLE, WITH_EXPONENTS, Respelled
 from conformance.checks.support.again import blame_what_was_before
 from conformance.checks.support.datatypes import identity
 from conformance.checks.support.json_writing import with_json
@@ -20,25 +22,27 @@ from conformance.expect.refusals import expect_refusal, is_refused
 from conformance.expect.unmet import NotApplicable, Unmet
 from conformance.roles.model import Make, Model
 from conformance.terms.check import Row, check, rows
+from conformance.terms.fit import Fit
 from conformance.terms.text import safe
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.datatypes import INTEGERS, lookup
 from conformance.wire.request import Message
+from conformance.wire.tensor import Tensor
 
-Spelled = Mapping[str, Any]  # the text of an element -> its value
+Texts = Mapping[str, Any]  # the text of an element -> its value
 
 # Beyond this, JSON in the hands of many is a double (RFC 8259, 6).
 EXACT = 2**53 - 1
 
 
-def _limits(datatype: str) -> Spelled:
+def _limits(datatype: str) -> Texts:
     found = np.iinfo(lookup(datatype).dtype)
     low, high = max(int(found.min), -EXACT), min(int(found.max), EXACT)
     return {str(value): value for value in (low, low + 1, 0, 1, high // 2, high - 1, high)}
 
 
-FLOATS: Mapping[str, Spelled] = {
+FLOATS: Mapping[str, Texts] = {
     "small": {"1e-20": 1e-20, "-1E-20": -1e-20, "0.00000000000000000001": 1e-20, "1.5e-7": 1.5e-7, "2e-06": 2e-6},
     "large": {"1e2": 100.0, "1E+20": 1e20, "-2.5e+3": -2500.0, "3e038": 3e38},
     "plain": {"0.1": 0.1, "-0.0": 0.0, "100.0": 100.0, "0e0": 0.0, "0.5": 0.5, "-12.25": -12.25},
@@ -50,7 +54,7 @@ FLOATS: Mapping[str, Spelled] = {
         "-9.87654321098765432e-05": -9.87654321098765432e-05,
     },
 }
-DOUBLES: Spelled = {"1e-300": 1e-300, "-1e300": -1e300, "2.2250738585072014E-308": 2.2250738585072014e-308}
+DOUBLES: Texts = {"1e-300": 1e-300, "-1e300": -1e300, "2.2250738585072014E-308": 2.2250738585072014e-308}
 STRINGS: Mapping[str, Mapping[str, str]] = {
     "nul": {r'"a\u0000b"': "a\0b", r'"\u0000"': "\0", r'"\u0000c"': "\0c", r'"d\u0000"': "d\0", '"e"': "e"},
     "letters-escaped": {r'"\u0049NPUT"': "INPUT", r'"x\u0079z"': "xyz", r'"\u0041\u0042"': "AB"},
@@ -83,22 +87,6 @@ def _bools(count: int, true: Sequence[int] | None) -> list[tuple[str, bool]]:
     return [("true", True) if place in places else ("false", False) for place in range(count)]
 
 
-def _rows_of(datatype: str, groups: Mapping[str, Spelled]) -> list[Row]:
-    return [
-        Row(f"{datatype}-{name}", (list(group.items()), name in LIMITABLE), role=identity(datatype))
-        for name, group in groups.items()
-    ]
-
-
-VALUES: tuple[Row, ...] = (
-    *_rows_of("FP64", {**FLOATS, "doubles": DOUBLES}),
-    *_rows_of("FP32", FLOATS),
-    *[row for datatype in INTEGERS for row in _rows_of(datatype, {"limits": _limits(datatype)})],
-    *_rows_of("BYTES", STRINGS),
-    *[Row(f"BOOL-{name}", (_bools(*truth), False), role="identity_bool") for name, truth in TRUTHS.items()],
-)
-
-
 def spelled(model: Model, elements: Sequence[str]) -> Message:
     """Return a JSON request whose data are elements spelled so."""
     filler = "" if model.role.inputs[0].datatype == "BYTES" else 0
@@ -107,24 +95,68 @@ def spelled(model: Model, elements: Sequence[str]) -> Message:
     return with_json(message, message.body.replace(b'"@"', f"[{','.join(elements)}]".encode()))
 
 
+class Spelling(Protocol):
+    """Elements and the texts that spell them."""
+
+    def sent(self, model: Model) -> tuple[Message, Sequence[Tensor]]:
+        """Return a JSON request, and the inputs that it spells."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spelled:
+    """The elements of the input of a role, each with its text."""
+
+    elements: Sequence[tuple[str, Any]]
+
+    def sent(self, model: Model) -> tuple[Message, Sequence[Tensor]]:
+        """Return a JSON request, and the inputs that it spells."""
+        message = spelled(model, [text for text, _ in self.elements])
+        return message, [model.tensor([value for _, value in self.elements])]
+
+
+def _rows_of(datatype: str, groups: Mapping[str, Texts]) -> list[Row]:
+    return [
+        Row(f"{datatype}-{name}", (Spelled(list(group.items())), name in LIMITABLE), role=identity(datatype))
+        for name, group in groups.items()
+    ]
+
+
+def _own(name: str, spelling: Respelled) -> Row:
+    return Row(name, (spelling, False), fit=Fit(some_input=spelling.datatypes, is_json=True))
+
+
+VALUES: tuple[Row, ...] = (
+    *_rows_of("FP64", {**FLOATS, "doubles": DOUBLES}),
+    *_rows_of("FP32", FLOATS),
+    *[row for datatype in INTEGERS for row in _rows_of(datatype, {"limits": _limits(datatype)})],
+    *_rows_of("BYTES", STRINGS),
+    *[Row(f"BOOL-{name}", (Spelled(_bools(*truth)), False), role="identity_bool") for name, truth in TRUTHS.items()],
+    _own("with-exponents", WITH_EXPONENTS),
+    _own("whole-numbers", WHOLE),
+    _own("escaped", ESCAPED),
+)
+
+
 @check("json.elements-are-what-they-spell", answers="OIP-VALUE")
 @rows(*VALUES)
-def elements_are_what_they_spell(
-    target: Target, model: Model, elements: Sequence[tuple[str, Any]], may_be_limited: bool
-) -> None:
+def elements_are_what_they_spell(target: Target, model: Model, spelling: Spelling, may_be_limited: bool) -> None:
     """Each element of JSON data comes back as the value that its text spells.
 
     Raises:
         NotApplicable: the target refuses more digits than a double holds, which no sentence forbids.
     """
-    reply = target.infer(spelled(model, [text for text, _ in elements]))
+    message, tensors = spelling.sent(model)
+    reply = target.infer(message)
     if may_be_limited and is_refused(target, model, reply):
         raise NotApplicable(f"the target has a limit for such texts: {safe(reply.outcome())}")
-    values = [value for _, value in elements]
+
+    def right(found: Reply) -> None:
+        expect(found).tensors(model.expected(tensors), through_json=True)
+
     try:
-        _expect_values(reply, model, values)
+        right(reply)
     except Unmet as unmet:
-        blame_what_was_before(target, unmet, lambda again: _expect_values(again, model, values))
+        blame_what_was_before(target, unmet, right)
         raise
 
 
@@ -142,7 +174,7 @@ def _expect_values(reply: Reply, model: Model, values: Sequence[Any], requiremen
 
 # --- integers written otherwise, and numbers that do not fit ------------------------------------------------------------
 
-INTEGER_SPELLINGS: Mapping[str, Spelled] = {
+INTEGER_SPELLINGS: Mapping[str, Texts] = {
     "with-a-point": {"100.0": 100, "-7.00": -7, "0.0": 0},
     "with-an-exponent": {"1e2": 100, "-2E1": -20, "3e+0": 3},
     "with-both": {"1.2e1": 12, "120e-1": 12, "-0.5E1": -5},

@@ -10,6 +10,7 @@ from conformance.expect.unmet import Blocked, Unmet
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
 from conformance.terms.extensions import BINARY
+from conformance.terms.fit import ANY, JSON
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.finding import shown
@@ -27,12 +28,21 @@ _IDS = {
     "long": "id-" + "0123456789" * 30,
 }
 
+_FOR_ANY_MODEL = ("digits", "blanks", "escapes", "accents")
+
 
 @check("json.id-comes-back", answers="OIP-ID", role="identity_int32")
 @rows(
-    *[(name, identity, "json", None) for name, identity in _IDS.items()],
     *[
-        Row(f"{name}-{send}-in-{want}-out", (_IDS[name], send, want), needs=BINARY)
+        Row(name, (identity, "json", None), fit=JSON if name in _FOR_ANY_MODEL else None)
+        for name, identity in _IDS.items()
+    ],
+    *[
+        Row(
+            *(f"{name}-{send}-in-{want}-out", (_IDS[name], send, want)),
+            needs=BINARY,
+            fit=ANY if (name, send, want) == ("accents", "binary", "binary") else None,
+        )
         for name in ("letters", "accents")
         for send, want in (("binary", "json"), ("json", "binary"), ("binary", "binary"))
     ],
@@ -46,7 +56,12 @@ def id_comes_back(target: Target, model: Model, identity: str, send: Form, want:
 
 
 @check("json.escaped-id-comes-back", answers="OIP-ID", role="identity_int32")
-@rows(*[(name, _IDS[name]) for name in ("escapes", "accents", "beyond-16-bits")])
+@rows(
+    *[
+        Row(name, (_IDS[name],), fit=JSON if name == "accents" else None)
+        for name in ("escapes", "accents", "beyond-16-bits")
+    ]
+)
 def escaped_id_comes_back(target: Target, model: Model, identity: str) -> None:
     r"""An id written with \u escapes comes back as the text that it stands for."""
     request = model.request(send="json", request_id=identity)

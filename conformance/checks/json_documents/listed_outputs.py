@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from conformance.checks.support.answers import asking, expect_only
 from conformance.expect import attribution
@@ -11,9 +12,12 @@ from conformance.expect.unmet import Unmet
 from conformance.roles.model import Make, Model
 from conformance.terms.check import Row, check, rows
 from conformance.terms.extensions import BINARY
+from conformance.terms.fit import ANY, JSON, Fit
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.finding import shown
+
+Choose = Callable[[Model], Sequence[str]]  # the outputs that a request lists
 
 # --- which outputs -----------------------------------------------------------------------------------------------------
 
@@ -26,18 +30,35 @@ _LISTED: tuple[tuple[str, ...], ...] = (
 )
 
 
-@check("json.listed-outputs-come-alone", answers=("OIP-OUTPUTS-LISTED", "OIP-OUTPUTS-ONLY"), role="multi")
+_BINARY: Mapping[str, Any] = {"want": "binary"}
+_BY_DEFAULT: Mapping[str, Any] = {"binary_data_output": True}
+
+
+def _these(listed: Sequence[str]) -> Choose:
+    return lambda _: listed
+
+
+def _last(model: Model) -> Sequence[str]:
+    return [model.role.outputs[-1].name]
+
+
+def _last_two_backwards(model: Model) -> Sequence[str]:
+    return [spec.name for spec in model.role.outputs[:-3:-1]]
+
+
+@check("json.listed-outputs-come-alone", answers=("OIP-OUTPUTS-LISTED", "OIP-OUTPUTS-ONLY"))
 @rows(
-    *[("-".join(listed), listed, asking(outputs=listed)) for listed in _LISTED],
-    *[Row(f"{'-'.join(o)}-binary", (o, asking(outputs=o, want="binary")), needs=BINARY) for o in _LISTED],
-    *[
-        Row(f"{'-'.join(o)}-binary-by-default", (o, asking(outputs=o, binary_data_output=True)), needs=BINARY)
-        for o in _LISTED
-    ],
+    *[Row("-".join(o), (_these(o), {}), role="multi") for o in _LISTED],
+    *[Row(f"{'-'.join(o)}-binary", (_these(o), _BINARY), role="multi", needs=BINARY) for o in _LISTED],
+    *[Row(f"{'-'.join(o)}-binary-by-default", (_these(o), _BY_DEFAULT), role="multi", needs=BINARY) for o in _LISTED],
+    Row("last", (_last, {}), fit=JSON),
+    Row("last-binary", (_last, {**_BINARY, **_BY_DEFAULT}), needs=BINARY, fit=JSON),
+    Row("last-two-backwards", (_last_two_backwards, {}), fit=Fit(min_outputs=2, is_json=True)),
 )
-def listed_outputs_come_alone(target: Target, multi: Model, listed: tuple[str, ...], make: Make) -> None:
+def listed_outputs_come_alone(target: Target, model: Model, choose: Choose, options: Mapping[str, Any]) -> None:
     """An answer has the outputs that the request lists, and no others."""
-    reply = target.infer(make(multi))
+    listed = choose(model)
+    reply = target.infer(model.request(send="json", outputs=listed, **options))
     _expect_outputs(reply, listed)
     expect_only(reply, listed)
 
@@ -47,10 +68,12 @@ def listed_outputs_come_alone(target: Target, multi: Model, listed: tuple[str, .
     *[Row(role, (asking(),), role=role) for role in ("multi", "add_sub", "raw_two_outputs", "emit")],
     Row("multi-binary-by-default", (asking(binary_data_output=True),), role="multi", needs=BINARY),
     Row("raw_two_outputs-binary-in", (lambda m: m.request(),), role="raw_two_outputs", needs=BINARY),
+    Row("own", (asking(),), fit=JSON),
+    Row("own-binary-by-default", (lambda m: m.request(binary_data_output=True),), needs=BINARY, fit=ANY),
 )
 def all_outputs_come_unasked(target: Target, model: Model, make: Make) -> None:
     """An answer has all outputs of the model when the request lists none."""
-    _expect_outputs(target.infer(make(model)), [spec.name for spec in model.role.outputs])
+    _expect_outputs(target.infer(make(model)), model.declared_outputs)
 
 
 def _expect_outputs(reply: Reply, names: Sequence[str]) -> None:

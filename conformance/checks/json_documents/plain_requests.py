@@ -10,6 +10,7 @@ from conformance.roles.model import Model
 from conformance.roles.roles import load
 from conformance.terms.check import Row, check, rows
 from conformance.terms.extensions import BINARY
+from conformance.terms.fit import ANY
 from conformance.terms.text import safe
 from conformance.transport.broken import UNAVAILABLE
 from conformance.transport.exchange import Reply
@@ -20,10 +21,13 @@ from conformance.wire.json_text import parse
 
 
 @check("json.plain-request-is-answered", answers=("OIP-ENDPOINTS", "OIP-ANSWER", "OIP-ISOLATION"), infers=False)
-@rows(*[Row(name, role=name, needs=() if role.is_json_capable else BINARY) for name, role in load().items()])
+@rows(
+    *[Row(name, role=name, needs=() if role.is_json_capable else BINARY) for name, role in load().items()],
+    Row("own", fit=ANY),
+)
 def plain_request_is_answered(target: Target, model: Model) -> None:
     """A plain inference request is answered with status 200 and the right outputs."""
-    request = model.request(send="json") if model.role.is_json_capable else model.request(want="binary")
+    request = model.request(send="json") if model.is_json_capable else model.request(want="binary")
     reply = target.infer(request)
     if reply.status == UNAVAILABLE:  # a model to load
         reply = target.infer(request)
@@ -39,14 +43,14 @@ def plain_request_is_answered(target: Target, model: Model) -> None:
 
 
 def _expect_outputs(reply: Reply, model: Model) -> None:
-    for tensor in model.expected(model.sample()):
-        if model.role.is_json_capable:
+    for tensor in model.find_outputs(model.sample()):
+        if model.is_json_capable:
             expect(reply, "OIP-ANSWER").tensors([tensor])
         else:  # the values of binary data are judged by datatype
             expect(reply, "OIP-ANSWER").output(tensor.name)
 
 
-@check("json.metadata-have-status-200", answers="OIP-ENDPOINTS", role="identity_int32", infers=False)
+@check("json.metadata-have-status-200", answers="OIP-ENDPOINTS", role="identity_int32", infers=False, fit=ANY)
 @rows("server", "model")
 def metadata_have_status_200(target: Target, model: Model, of: str) -> None:
     """Server metadata are a GET of v2, model metadata of v2/models/NAME, with status 200."""
@@ -58,16 +62,16 @@ def metadata_have_status_200(target: Target, model: Model, of: str) -> None:
 # --- health ------------------------------------------------------------------------------------------------------------
 
 
-@check("json.health-is-told", answers="OIP-HEALTH", role="identity_int32", infers=False)
+@check("json.health-is-told", answers="OIP-HEALTH", role="identity_int32", infers=False, fit=ANY)
 @rows("live", "ready", "model")
 def health_is_told(target: Target, model: Model, of: str) -> str:
     """A server that answers inference requests says that it is live, of their model that it is ready, and something of itself."""
-    if not (plain := target.send(model.request(send="json").message(), fresh=True)).succeeded:
+    if not (plain := target.send(target.good_requests(model)[0].message(), fresh=True)).succeeded:
         raise Blocked(f"{model.name} answers no plain request: {safe(plain.outcome())}")
     return expect_health(target, model, of).outcome()
 
 
-@check("json.unknown-model-is-not-ready", answers="OIP-HEALTH", role="identity_int32", infers=False)
+@check("json.unknown-model-is-not-ready", answers="OIP-HEALTH", role="identity_int32", infers=False, fit=ANY)
 def unknown_model_is_not_ready(target: Target, model: Model) -> None:
     """A model that there is not is refused, or said not to be ready, also right after one that is."""
     target.get(f"{model.path}/ready")

@@ -11,10 +11,12 @@ from conformance.expect.unmet import Blocked, Unmet
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
 from conformance.terms.extensions import BINARY
+from conformance.terms.fit import Fit
 from conformance.terms.text import safe
 from conformance.transport.target import Target
 from conformance.wire.finding import shown
 from conformance.wire.request import Form
+from conformance.wire.tensor import Tensor
 
 # --- the text ----------------------------------------------------------------------------------------------------------
 
@@ -27,6 +29,7 @@ _TEXTS: dict[str, bytes] = {
 }
 
 
+TEXTS = Fit(some_input=frozenset({"BYTES"}), outputs=frozenset({"BYTES"}), is_json=True)
 _NO_TEXTS: dict[str, bytes] = {
     "a-byte-that-is-never-utf-8": b"a\xffb",
     "a-sequence-cut-short": b"a\xe2\x82",
@@ -36,14 +39,22 @@ _NO_TEXTS: dict[str, bytes] = {
 
 @check("json.strings-are-escaped", answers="OIP-JSON", role="identity_bytes")
 @rows(
-    *[Row(name, (text, "json")) for name, text in _TEXTS.items()],
+    *[Row(name, (text, "json"), fit=TEXTS if name == "control-characters" else None) for name, text in _TEXTS.items()],
     *[Row(name, (text, "binary"), needs=BINARY) for name, text in _NO_TEXTS.items()],
 )
 def strings_are_escaped(target: Target, model: Model, text: bytes, send: Form) -> None:
     """An answer with any bytes in a JSON string is valid JSON in UTF-8, or the request is refused."""
-    reply = target.infer(model.request([model.tensor([text])], send=send, want="json" if send == "binary" else None))
+    tensors = [_filled(tensor, text) for tensor in model.sample()] if model.is_own_oracle else [model.tensor([text])]
+    reply = target.infer(model.request(tensors, send=send, want="json" if send == "binary" else None))
     if reply.succeeded:
         expect_json(reply)
+
+
+def _filled(tensor: Tensor, text: bytes) -> Tensor:
+    """Return strings that are all this one; other tensors as they are."""
+    if tensor.datatype != "BYTES":
+        return tensor
+    return Tensor.of(tensor.name, tensor.datatype, [text] * tensor.elements, tensor.shape)
 
 
 @check("json.nan-and-infinities", answers=("OIP-JSON-NAN", "OIP-JSON", "BIN-SAME-AS-JSON-O"))

@@ -6,12 +6,14 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from conformance.checks.support.classes import texts
+from conformance.checks.support.metadata import list_versions
 from conformance.checks.support.versions import default_version, named_version
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import NotApplicable, Unmet, about, blocked_where, holds
 from conformance.roles.model import Make, Model
 from conformance.terms.check import Row, check, rows
 from conformance.terms.extensions import BINARY, CLASSES, RAW
+from conformance.terms.fit import ANY, JSON
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.finding import shown
@@ -63,6 +65,8 @@ ROWS: tuple[Row, ...] = (
     Row("raw", (_raw, _expect_tensors), role="raw_fixed", needs=RAW),
     Row("raw-of-a-batch", (_raw, _expect_tensors), role="raw_batching", needs=RAW),
     Row("classes", (_classes, _expect_classes), role="scores", needs=CLASSES),
+    Row("own-json", (lambda m: m.request(send="json").message(), _expect_tensors), fit=JSON),
+    Row("own-binary", (lambda m: m.request(want="binary").message(), _expect_tensors), needs=BINARY, fit=ANY),
 )
 
 
@@ -94,8 +98,7 @@ def _with_a_version(target: Target, model: Model) -> tuple[Model, list[str]]:
     Raises:
         NotApplicable: nobody says which that is, or a plain request is not answered there: these paths are optional.
     """
-    listed = (target.get(replace(model, version="").path).answer.document or {}).get("versions")
-    versions = [version for version in listed if isinstance(version, str)] if isinstance(listed, list) else []
+    versions = list_versions(target, model)
     own = model.version or default_version(target, model, versions)
     if not own:
         raise NotApplicable(f"by which version {model.name} answers is not said: its metadata list {shown(versions)}")

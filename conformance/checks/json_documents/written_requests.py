@@ -14,6 +14,7 @@ from conformance.expect.unmet import Unmet, about, blocked_where, holds
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
 from conformance.terms.extensions import BINARY, CLASSES
+from conformance.terms.fit import ANY, JSON, Fit
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.request import InferRequest, Message, Output
@@ -27,20 +28,22 @@ class Asked:
     """A kind of request, of which the JSON is to be written in some other way.
 
     Attributes:
-        role: of the model that it goes to.
+        role: of the model that it goes to; None where that is a deployed one.
         needs: extensions that it uses.
         request: makes it.
         expect: raises `Unmet` where the answer is not right.
+        fit: the deployed models that it goes to.
     """
 
-    role: str
+    role: str | None
     needs: tuple[str, ...]
     request: Callable[[Model], InferRequest]
     expect: Callable[[Reply, Model], object]
+    fit: Fit | None = None
 
     def row(self, name: str, *values: Any) -> Row:
         """Return a row with this and other values."""
-        return Row(name, (self, *values), role=self.role, needs=self.needs)
+        return Row(name, (self, *values), role=self.role, needs=self.needs, fit=self.fit)
 
 
 def _tensors(model: Model) -> list[Tensor]:
@@ -55,6 +58,19 @@ def _expect_tensors(reply: Reply, model: Model) -> None:
         raise Unmet('id "in-order"', "another, or none", reply)
 
 
+def _listing(**options: Any) -> Callable[[Model], InferRequest]:
+    """Return what makes a request to a deployed model that lists its outputs."""
+    return lambda m: m.request(outputs=[spec.name for spec in m.role.outputs], request_id="in-order", **options)
+
+
+def _expect_sampled(reply: Reply, model: Model) -> None:
+    expect(reply).tensors(model.expected(model.sample()))
+    if (reply.answer.document or {}).get("id") not in ("in-order", None):  # a lost one is a matter of OIP-ID
+        raise Unmet('id "in-order"', "another", reply)
+
+
+OWN = Asked(None, (), _listing(send="json"), _expect_sampled, JSON)
+OWN_BINARY = Asked(None, BINARY, _listing(want="binary", binary_data_output=True), _expect_sampled, ANY)
 LISTED = ("OUT_BYTES", "OUT_FP32", "OUT_BOOL")
 FORMS: Mapping[str, Asked] = {
     "json": Asked(
@@ -105,10 +121,16 @@ STYLES: Mapping[str, Style] = {
     "blanks-around-every-token": Style(gap=" "),
     "lines-and-tabs-around-every-token": Style(gap="\r\n\t"),
 }
+# Those that deployed models get.
+OWN_STYLES = ("members-backwards", "names-of-members-escaped", "strings-escaped", "lines-and-tabs-around-every-token")
 
 
 @check("json.request-written-otherwise-is-the-same", answers="OIP-WRITTEN")
-@rows(*[asked.row(f"{name}-{form}", style) for name, style in STYLES.items() for form, asked in FORMS.items()])
+@rows(
+    *[asked.row(f"{name}-{form}", style) for name, style in STYLES.items() for form, asked in FORMS.items()],
+    *[OWN.row(name, STYLES[name]) for name in OWN_STYLES],
+    OWN_BINARY.row("members-backwards-of-binary-data", STYLES["members-backwards"]),
+)
 def request_written_otherwise_is_the_same(target: Target, model: Model, asked: Asked, style: Style) -> None:
     """A request means the same in whatever order its members stand, with escapes, and with white space."""
     _expect_like_the_usual(target, model, asked, written(asked.request(model), style))
@@ -173,7 +195,10 @@ LEVELS: Mapping[str, Callable[[dict[str, Any]], list[dict[str, Any]]]] = {
         )
         for form, asked in FORMS.items()
         if form != "mixed"
-    ]
+    ],
+    OWN.row("request-values-last", "request", UNDEFINED, False),
+    OWN.row("inputs-objects-first", "inputs", NESTED, True),
+    OWN.row("inputs-of-other-objects", "inputs", ELSEWHERE["inputs"], True),
 )
 def undefined_members_change_nothing(
     target: Target, model: Model, asked: Asked, level: str, members: Mapping[str, Any], first: bool

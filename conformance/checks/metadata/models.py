@@ -7,27 +7,39 @@ batching model is shown or not.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from conformance.checks.support.metadata import expect_document, fits
-from conformance.expect.unmet import Unmet
+from conformance.expect import attribution
+from conformance.expect.expectation import expect
+from conformance.expect.unmet import NotApplicable, Unmet
 from conformance.roles.model import Model
 from conformance.roles.roles import TensorSpec, load
+from conformance.survey.deployed import Deployed
 from conformance.terms.check import Row, check, rows
+from conformance.terms.fit import ANY
+from conformance.terms.text import safe, shown_shape
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.finding import shown
+from conformance.wire.request import ABSENT
 
 # One of each kind; the other roles are many alike.
 _TYPICAL = frozenset({"identity_int32", "identity_bytes", "multi", "fixed", "batching", "rank4"})
 
 
 @check("metadata.model-metadata-describes-the-model", answers="OIP-MODEL-METADATA", infers=False)
-@rows(*[Row(name, role=name, thorough=name not in _TYPICAL) for name in load()])
-def model_metadata_describes_the_model(target: Target, model: Model) -> None:
+@rows(*[Row(name, role=name, thorough=name not in _TYPICAL) for name in load()], Row("own", (True,), fit=ANY))
+def model_metadata_describes_the_model(target: Target, model: Model, own: bool = False) -> None:
     """Model metadata gives a platform, and name, datatype and shape of each input and output."""
     reply = target.get(model.path)
     document = expect_document(reply, "model_metadata", ("name", "platform", "inputs", "outputs"))
+    if not own:  # of a deployed model nothing is known but this
+        _expect_role_described(reply, document, model)
+
+
+def _expect_role_described(reply: Reply, document: Mapping[str, Any], model: Model) -> None:
     names = model.names
     for member, specs, named in (
         ("inputs", model.role.inputs, names.inputs),
@@ -53,3 +65,45 @@ def _expect_described(reply: Reply, spec: TensorSpec, described: dict[str, Any],
     if not (fits(spec.shape, shape) or (batching and shape and fits(spec.shape, shape[1:]))):
         wanted = f"{list(spec.shape)}" + (f" or {[-1, *spec.shape]}" if batching else "")
         raise Unmet(f"{spec.name} with shape {wanted} in model metadata", f"shape {shown(shape)}", reply)
+
+
+@check("metadata.answer-has-the-declared-outputs", answers=("OIP-MODEL-METADATA", "OIP-OUTPUTS-ALL"))
+@rows(Row("own", fit=ANY))
+def answer_has_the_declared_outputs(target: Target, model: Deployed) -> None:
+    """A request that lists no outputs is answered with those of the model's metadata, in the datatypes given there."""
+    if not model.declared:
+        raise NotApplicable(f"the metadata of {model.name} list no outputs")
+    request = model.request(send=model.sends, binary_data_output=True if model.kept_binary else ABSENT)
+    reply = target.infer(request)
+    expect(reply).answered()
+    shapes = {spec.name: spec.shape for spec in model.role.outputs}
+    for name, datatype in model.declared.items():
+        output = reply.answer.output(name)
+        if output is None:
+            raise _missing(reply, name, model)
+        expected = f"{name} {datatype} {list(shapes.get(name, ()))}, as the model's metadata have it"
+        if output.datatype != datatype:
+            raise Unmet(expected, f"{name} {safe(output.datatype, 40)}", reply)
+        if output.shape is not None and not may_have_shape(shapes.get(name, ()), output.shape):
+            raise Unmet(expected, f"{name} with {shown_shape(output.shape)}", reply)
+
+
+def _missing(reply: Reply, name: str, model: Deployed) -> Unmet:
+    """Return what is unmet where an answer lacks a declared output: the metadata err if it has one that they do not list."""
+    names = reply.answer.names()
+    about = None if set(names) - set(model.declared) else "OIP-OUTPUTS-ALL"
+    requirement = attribution.of_text(reply) or about
+    return Unmet(
+        f"{name}, as the model's metadata have it", f"outputs {shown(list(names))}", reply, requirement=requirement
+    )
+
+
+def may_have_shape(declared: Sequence[int], shape: Sequence[int]) -> bool:
+    """Say whether a declared shape may be that of an output; one of other rank may leave out a batch, or have one more.
+
+    The first dimension of a batch is as large as that of the request, whatever is declared, unless that is nothing.
+    """
+    if len(declared) != len(shape):
+        return True
+    pairs = enumerate(zip(declared, shape, strict=True))
+    return all(wanted in (-1, size) or (place == 0 and wanted > 0) for place, (wanted, size) in pairs)

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import permutations
 
 from conformance.checks.ordering.tensors_and_orders import (
     _ALL_BINARY,
+    CHOICES,
+    MAX_DRAWS,
+    OTHER_ORDERS,
     OUTPUTS,
     Names,
+    Order,
     _alternating,
+    _exactly,
     _label,
     _sample,
     _some,
     _tensors,
 )
-from conformance.checks.support.binary_sides import expect_together, is_right, takes_none
-from conformance.expect.unmet import blocked_where
+from conformance.checks.support.binary_sides import expect_together, takes_none
+from conformance.expect.expectation import expect
+from conformance.expect.unmet import NotApplicable, blocked_where, holds
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
+from conformance.terms.fit import SEVERAL_OUTPUTS, Fit
 from conformance.transport.target import Target
 from conformance.wire.request import Output
 from conformance.wire.tensor import Tensor
@@ -26,27 +34,28 @@ from conformance.wire.tensor import Tensor
 # --- answers -----------------------------------------------------------------------------------------------------------
 
 
-@check("ordering.response-follows-its-json", answers="BIN-ORDER-O", role="multi")
+@check("ordering.response-follows-its-json", answers="BIN-ORDER-O")
 @rows(
-    *[(_label(order), order) for order in permutations(OUTPUTS, 3)],
-    *[Row(_label(order), (order,), thorough=True) for order in permutations(OUTPUTS, 4)],
-    *[Row(_label(order), (order,), thorough=True) for order in permutations(OUTPUTS, 2)],
+    *[Row(_label(order), (_exactly(order),), role="multi") for order in permutations(OUTPUTS, 3)],
+    *[Row(_label(order), (_exactly(order),), role="multi", thorough=True) for order in permutations(OUTPUTS, 4)],
+    *[Row(_label(order), (_exactly(order),), role="multi", thorough=True) for order in permutations(OUTPUTS, 2)],
+    *[Row(name, (order,), fit=SEVERAL_OUTPUTS) for name, order in OTHER_ORDERS.items()],
 )
-def response_follows_its_json(target: Target, multi: Model, order: Names) -> None:
+def response_follows_its_json(target: Target, model: Model, order: Order) -> None:
     """Tensor bytes follow the order in which the answer's own JSON lists the outputs."""
-    tensors = _sample(multi)
-    reply = target.infer(multi.request(tensors, send="json", want="binary", outputs=order))
-    right = [tensor for tensor in multi.expected(tensors) if tensor.name in order]
-    expect_together(reply, target, tensors, right, "written")
+    tensors, names = _sample_of_different_outputs(model), order(_outputs(model))
+    reply = target.infer(model.request(tensors, send=model.sends, want="binary", outputs=names))
+    right = [tensor for tensor in model.expected(tensors) if tensor.name in names]
+    expect_together(reply, target, model, tensors, right, "written")
 
 
 @check("ordering.all-outputs-follow-the-answers-json", answers="BIN-ORDER-O")
-@rows(*[Row(role, role=role) for role in ("multi", "add_sub", "raw_two_outputs")])
+@rows(*[Row(role, role=role) for role in ("multi", "add_sub", "raw_two_outputs")], Row("of-all", fit=SEVERAL_OUTPUTS))
 def all_outputs_follow_the_answers_json(target: Target, model: Model) -> None:
     """Tensor bytes follow the answer's own JSON when the request lists no outputs."""
-    tensors = _sample(model)
-    reply = target.infer(model.request(tensors, send="json", binary_data_output=True))
-    expect_together(reply, target, tensors, model.expected(tensors), "written")
+    tensors = _sample_of_different_outputs(model)
+    reply = target.infer(model.request(tensors, send=model.sends, binary_data_output=True))
+    expect_together(reply, target, model, tensors, model.expected(tensors), "written")
 
 
 @check("ordering.empty-output-takes-no-bytes", answers="BIN-ORDER-O", role="emit")
@@ -61,7 +70,7 @@ def empty_output_takes_no_bytes(target: Target, emit: Model, order: Names, count
     """A binary output without elements takes no bytes from the one beside it."""
     tensors = [emit.tensor(counts)]
     reply = target.infer(emit.request(tensors, send="json", want="binary", outputs=order))
-    expect_together(reply, target, tensors, emit.expected(tensors), "written")
+    expect_together(reply, target, emit, tensors, emit.expected(tensors), "written")
 
 
 @check("ordering.empty-output-between-others-takes-no-bytes", answers="BIN-ORDER-O", role="multi")
@@ -71,28 +80,57 @@ def empty_output_between_others_takes_no_bytes(target: Target, multi: Model, emp
     tensors = [Tensor.of(t.name, t.datatype, [], [0]) if t.name == empty else t for t in _sample(multi)]
     reply = target.infer(multi.request(tensors, send="json", want="binary"))
     if not takes_none(target, multi, tensors, reply):
-        expect_together(reply, target, tensors, multi.expected(tensors), "written")
+        expect_together(reply, target, multi, tensors, multi.expected(tensors), "written")
 
 
-@check("ordering.json-outputs-take-no-bytes", answers="BIN-MIXED-O", role="multi")
+@check("ordering.json-outputs-take-no-bytes", answers="BIN-MIXED-O")
 @rows(
-    *[(_label(OUTPUTS, chosen), OUTPUTS, chosen) for chosen in _some(OUTPUTS)],
+    *[Row(_label(OUTPUTS, some), (_exactly(OUTPUTS), _exactly(some)), role="multi") for some in _some(OUTPUTS)],
     *[
-        Row(label, (order, chosen), thorough=True)
-        for label, order, chosen in map(_alternating, permutations(OUTPUTS))
+        Row(label, (_exactly(order), _exactly(some)), role="multi", thorough=True)
+        for label, order, some in map(_alternating, permutations(OUTPUTS))
         if order != OUTPUTS
     ],
+    *[Row(name, choice, fit=Fit(min_outputs=least)) for name, (least, choice) in CHOICES.items()],
 )
-def json_outputs_take_no_bytes(target: Target, multi: Model, order: Names, binary: Names) -> None:
+def json_outputs_take_no_bytes(target: Target, model: Model, order: Order, choose: Order) -> None:
     """JSON outputs stand between binary ones and take none of the bytes behind the JSON."""
-    tensors = _tensors(multi)
-    wanted = [Output(name, name in binary) for name in order]
-    reply = target.infer(multi.request(tensors, send="json", outputs=wanted))
+    tensors, names = _tensors(model), order(_outputs(model))
+    binary = {*choose(names), *model.kept_binary}
+    if not set(names) - binary:
+        raise NotApplicable("JSON carries no output beside those that are binary data")
+    reply = target.infer(model.request(tensors, send=model.sends, outputs=[Output(n, n in binary) for n in names]))
     doubled = bool(reply.answer.of_kind("data-and-size"))  # which is for the checks of the sizes
-    with blocked_where(lambda: doubled or not _is_right_in_order(target, multi, tensors, order), _ALL_BINARY):
-        expect_together(reply, target, tensors, multi.expected(tensors), "written")
+    with blocked_where(lambda: doubled or not _is_right_in_order(target, model, tensors, names), _ALL_BINARY):
+        expect_together(reply, target, model, tensors, model.expected(tensors), "written")
 
 
-def _is_right_in_order(target: Target, multi: Model, tensors: Sequence[Tensor], order: Names) -> bool:
+def _is_right_in_order(target: Target, model: Model, tensors: Sequence[Tensor], order: Names) -> bool:
     """Say whether the outputs are right where all are binary data, in this order and in the declared one."""
-    return all(is_right(target, multi, tensors, "written", outputs) for outputs in (None, order))
+    right = model.expected(tensors)
+
+    def is_right_in(names: Names | None) -> bool:
+        reply = target.infer(model.request(tensors, send=model.sends, want="binary", outputs=names))
+        return holds(lambda: expect(reply).tensors(right, through_json=True))
+
+    return is_right_in(None) and is_right_in(order)
+
+
+def _sample_of_different_outputs(model: Model) -> list[Tensor]:
+    """Return sample tensors; those of a deployed model, if it has any, to which the outputs differ from each other.
+
+    Raises:
+        NotApplicable: it has none.
+    """
+    if not model.is_own_oracle:
+        return _sample(model)
+    for salt in range(model.salt, model.salt + MAX_DRAWS):
+        tensors = list(replace(model, salt=salt).sample())
+        outputs = model.expected(tensors)
+        if len({bytes(output.to_bytes()) for output in outputs}) > 1:
+            return tensors
+    raise NotApplicable(f"{model.name} has no outputs that differ from each other")
+
+
+def _outputs(model: Model) -> Names:
+    return tuple(spec.name for spec in model.role.outputs)

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import permutations
 
 from conformance.checks.ordering.tensors_and_orders import (
     _ALL_BINARY,
+    CHOICES,
     INPUTS,
+    MAX_DRAWS,
+    OTHER_ORDERS,
     Names,
+    Order,
     _alternating,
+    _exactly,
     _in_order,
     _in_whole_words,
     _label,
@@ -18,21 +24,41 @@ from conformance.checks.ordering.tensors_and_orders import (
     _tensors,
 )
 from conformance.checks.support.binary_sides import expect_together, is_right, takes_none, takes_several
-from conformance.expect.unmet import blocked_where
+from conformance.checks.support.own_oracle import (
+    is_right_sorted,
+    misreads_binary,
+    not_applicable_where,
+    read_in_turn,
+    require_several,
+)
+from conformance.expect.expectation import expect
+from conformance.expect.unmet import NotApplicable, blocked_where, holds
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
+from conformance.terms.fit import SEVERAL_INPUTS, Fit
 from conformance.transport.target import Target
 from conformance.wire.tensor import Tensor
 
 # --- requests ----------------------------------------------------------------------------------------------------------
 
 
-@check("ordering.request-follows-its-json", answers="BIN-ORDER-I", role="multi")
-@rows(*[Row(_label(order), (order,), thorough=index % 5 > 0) for index, order in enumerate(permutations(INPUTS))])
-def request_follows_its_json(target: Target, multi: Model, order: Names) -> None:
+@check("ordering.request-follows-its-json", answers="BIN-ORDER-I")
+@rows(
+    *[
+        Row(_label(order), (_exactly(order),), role="multi", thorough=index % 5 > 0)
+        for index, order in enumerate(permutations(INPUTS))
+    ],
+    Row("as-declared", (lambda names: names,), fit=SEVERAL_INPUTS),
+    *[Row(name, (order,), fit=SEVERAL_INPUTS) for name, order in OTHER_ORDERS.items()],
+)
+def request_follows_its_json(target: Target, model: Model, order: Order) -> None:
     """Binary inputs are read in the order in which the request's JSON lists them."""
-    tensors = _in_order(_sample(multi), order)
-    _expect_apart(target, multi, tensors)
+    tensors = _told_by_order(model, order) if model.is_own_oracle else _in_order(_sample(model), order(INPUTS))
+    with (
+        not_applicable_where(lambda: _goes_by_order(target, model, tensors), _BY_ORDER),
+        blocked_where(lambda: _misreads_any_order(target, model), "in the declared order they are wrong, too"),
+    ):
+        _expect_apart(target, model, tensors)
 
 
 @check("ordering.request-of-equal-sizes-follows-its-json", answers="BIN-ORDER-I", role="multi")
@@ -53,9 +79,47 @@ def inputs_of_one_datatype_keep_apart(target: Target, model: Model, order: Names
 
 def _expect_apart(target: Target, model: Model, tensors: Sequence[Tensor]) -> None:
     """Expect binary inputs right together, unless no request with several of them is answered."""
-    reply = target.infer(model.request(tensors))
+    reply = target.infer(model.request(tensors, outputs=model.listed()))
     with blocked_where(lambda: not takes_several(target), "two inputs that are alike are wrong, too"):
-        expect_together(reply, target, tensors, model.expected(tensors), "read")
+        expect_together(reply, target, model, tensors, model.expected(tensors), "read")
+
+
+# --- the order of a deployed model ---
+
+
+_BY_ORDER = "the model goes by the order of its inputs, not by their names, in plain JSON too"
+
+
+def _told_by_order(model: Model, order: Order) -> list[Tensor]:
+    """Return inputs in that order whose answer shows whether they are read in it, or in the declared one.
+
+    Those in the declared order show whether they are read in it, or in reverse.
+
+    Raises:
+        NotApplicable: a few draws show neither.
+    """
+    for salt in range(model.salt, model.salt + MAX_DRAWS):
+        declared = require_several(replace(model, salt=salt))
+        tensors = _in_order(declared, order(tuple(tensor.name for tensor in declared)))
+        is_declared = tensors == list(declared)
+        misread = read_in_turn(declared, tensors[::-1] if is_declared else tensors)
+        if misread is None or model.tells_apart(declared, misread):
+            return tensors
+    raise NotApplicable(f"the answers of {model.name} do not show which input is which")
+
+
+def _misreads_any_order(target: Target, model: Model) -> bool:
+    """Say whether a deployed model gets binary inputs wrong in the declared order, and in that of their names."""
+    declared = model.sample()
+    return misreads_binary(target, model, declared) and not is_right_sorted(target, model, declared)
+
+
+def _goes_by_order(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
+    """Say whether a deployed model gets inputs in this order wrong as JSON, too; nobody knows where JSON lacks some."""
+    if not model.is_own_oracle:
+        return False
+    request = model.request(tensors, send=model.sends, outputs=model.listed())
+    return bool(model.sends) or not holds(lambda: expect(target.infer(request)).tensors(model.expected(tensors)))
 
 
 @check("ordering.inputs-without-elements-change-no-order", answers="BIN-ORDER-I")
@@ -77,7 +141,7 @@ def inputs_without_elements_change_no_order(target: Target, multi: Model, order:
         lambda: not is_right(target, multi, full, "read"), "the inputs are wrong where all have elements, too"
     ):
         filled = [tensor for tensor in multi.expected(tensors) if tensor.elements]
-        expect_together(reply, target, [tensor for tensor in tensors if tensor.elements], filled, "read")
+        expect_together(reply, target, multi, [tensor for tensor in tensors if tensor.elements], filled, "read")
     return None
 
 
@@ -85,18 +149,33 @@ def _emptied(tensor: Tensor) -> Tensor:
     return Tensor.of(tensor.name, tensor.datatype, tensor.array[:0])
 
 
-@check("ordering.json-inputs-take-no-bytes", answers="BIN-MIXED-I", role="multi")
+@check("ordering.json-inputs-take-no-bytes", answers="BIN-MIXED-I")
 @rows(
-    *[(_label(INPUTS, chosen), INPUTS, chosen) for chosen in _some(INPUTS)],
+    *[Row(_label(INPUTS, some), (_exactly(INPUTS), _exactly(some)), role="multi") for some in _some(INPUTS)],
     *[
-        Row(label, (order, chosen), thorough=True)
-        for label, order, chosen in map(_alternating, permutations(INPUTS))
+        Row(label, (_exactly(order), _exactly(some)), role="multi", thorough=True)
+        for label, order, some in map(_alternating, permutations(INPUTS))
         if order != INPUTS
     ],
+    *[Row(name, choice, fit=Fit(min_inputs=least)) for name, (least, choice) in CHOICES.items()],
 )
-def json_inputs_take_no_bytes(target: Target, multi: Model, order: Names, binary: Names) -> None:
+def json_inputs_take_no_bytes(target: Target, model: Model, order: Order, choose: Order) -> None:
     """JSON inputs stand between binary ones and take none of the bytes behind the JSON."""
-    tensors = _in_order(_tensors(multi), order)
-    reply = target.infer(multi.request(tensors, send=binary))
-    with blocked_where(lambda: not is_right(target, multi, tensors, "read"), _ALL_BINARY):
-        expect_together(reply, target, [t for t in tensors if t.name in binary], multi.expected(tensors), "read")
+    declared = require_several(model) if model.is_own_oracle else _tensors(model)
+    names = order(tuple(tensor.name for tensor in declared))
+    tensors, binary = _in_order(declared, names), {*choose(names), *model.sends}
+    sent = [tensor for tensor in tensors if tensor.name in binary]
+    if len(sent) == len(tensors):
+        raise NotApplicable("JSON carries no input beside those that are binary data")
+    reply = target.infer(model.request(tensors, send=binary, outputs=model.listed()))
+    with (
+        not_applicable_where(lambda: _goes_by_order(target, model, tensors), _BY_ORDER),
+        blocked_where(lambda: not _is_right_as_binary(target, model, tensors), _ALL_BINARY),
+    ):
+        expect_together(reply, target, model, sent, model.expected(tensors), "read")
+
+
+def _is_right_as_binary(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
+    """Say whether inputs are right where all are binary data."""
+    reply = target.infer(model.request(tensors, outputs=model.listed()))
+    return holds(lambda: expect(reply).tensors(model.expected(tensors)))

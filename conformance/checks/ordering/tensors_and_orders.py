@@ -7,7 +7,7 @@ tensors fill whole words, so that a server that aligns them is not blamed here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import combinations
 
 from conformance.roles.model import Model
@@ -20,6 +20,26 @@ OUTPUTS = ("OUT_INT64", "OUT_BOOL", "OUT_FP32", "OUT_BYTES")
 
 
 Names = tuple[str, ...]
+# Puts names in another order, or chooses some of them.
+Order = Callable[[Names], Names]
+
+MAX_DRAWS = 4  # inputs of a deployed model that are tried until its answer shows their order
+# Orders of the tensors of a deployed model that are not the declared one.
+OTHER_ORDERS: Mapping[str, Order] = {
+    "in-reverse": lambda names: names[::-1],
+    "first-one-last": lambda names: (*names[1:], names[0]),
+}
+# Rows of deployed models with JSON and binary tensors: how many there have to be, in which order, and which are binary.
+CHOICES: Mapping[str, tuple[int, tuple[Order, Order]]] = {
+    "first-one-binary": (2, (lambda names: names, lambda names: names[:1])),
+    "last-one-binary": (2, (lambda names: names, lambda names: names[-1:])),
+    "every-other-binary-in-reverse": (3, (lambda names: names[::-1], lambda names: names[::2])),
+}
+
+
+def _exactly(names: Names) -> Order:
+    """Return what puts names in one order, whatever they are."""
+    return lambda _: names
 
 
 _ALL_BINARY = "the tensors are wrong where all are binary data, too"
@@ -58,8 +78,8 @@ def _in_whole_words(tensor: Tensor) -> Tensor:
 
 
 def _sample(model: Model) -> list[Tensor]:
-    """Return sample tensors; those of `multi` differ in size."""
-    if model.role.name != "multi":
+    """Return sample tensors; those of the role `multi` differ in size."""
+    if model.is_own_oracle or model.role.name != "multi":
         return list(model.sample())
     salt = model.salt
     values = {
@@ -72,7 +92,9 @@ def _sample(model: Model) -> list[Tensor]:
 
 
 def _tensors(multi: Model) -> list[Tensor]:
-    """Return tensors of different lengths: eight bytes for each input but BYTES."""
+    """Return tensors of different lengths: eight bytes for each input but BYTES; samples of a deployed model."""
+    if multi.is_own_oracle:
+        return list(multi.sample())
     salt = multi.salt
     values = {
         "IN_INT64": [0x0001020304050607 + salt],

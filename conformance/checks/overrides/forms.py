@@ -6,15 +6,18 @@ without `binary_data` under `binary_data_output` true: there the suite records w
 
 from __future__ import annotations
 
-from itertools import product
+from dataclasses import replace
+from itertools import cycle, product
 from typing import Any
 
 from conformance.checks.support.binary_sides import expect_together, takes_none
 from conformance.checks.support.output_forms import TABLE, UNLISTED
+from conformance.checks.support.own_oracle import NO_BINARY_REQUEST, refuses_binary, require_json_outputs
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import about
+from conformance.expect.unmet import NotApplicable, about, blocked_where
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
+from conformance.terms.fit import ANY, SEVERAL_OUTPUTS
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.request import ABSENT, Output
@@ -55,14 +58,34 @@ def _cells() -> list[Row]:
     ]
 
 
+def _cells_of_any_model() -> list[Row]:
+    """Return each cell for a deployed model; those that say nothing of binary data also behind binary inputs."""
+    return [
+        Row(
+            f"{_word(default)}-{_word(listed)}-{send}-in",
+            (default, listed, send, form),
+            answers=(requirement,),
+            fit=ANY,
+        )
+        for (default, listed), (form, requirement) in TABLE.items()
+        for send in ("json", "binary")
+        if (send == "json" and (default is ABSENT or default is not listed))
+        or (default is ABSENT and listed in (ABSENT, UNLISTED))
+    ]
+
+
 @check("overrides.output-comes-in-its-form")
-@rows(*_cells())
+@rows(*_cells(), *_cells_of_any_model())
 def output_comes_in_its_form(target: Target, model: Model, default: Any, listed: Any, send: Any, form: str) -> None:
     """An output comes as binary data or as JSON as the two parameters say."""
-    names = [spec.name for spec in model.role.outputs]
+    names = require_json_outputs(model) if form == "json" else tuple(spec.name for spec in model.role.outputs)
+    if listed is UNLISTED and len(names) < len(model.role.outputs):
+        raise NotApplicable(f"JSON does not carry {', '.join(model.kept_binary)}")
     outputs = None if listed is UNLISTED else [Output(name, listed) for name in names]
-    reply = target.infer(model.request(send=send, outputs=outputs, binary_data_output=default))
-    expect(reply).forms(dict.fromkeys(names, form), _asked(default, listed))
+    sent = model.sends if send == "json" else send
+    reply = target.infer(model.request(send=sent, outputs=outputs, binary_data_output=default))
+    with blocked_where(lambda: send == "binary" and refuses_binary(target, model), NO_BINARY_REQUEST):
+        expect(reply).forms(dict.fromkeys(names, form), _asked(default, listed))
 
 
 def _mixes() -> list[Row]:
@@ -78,12 +101,30 @@ def _mixes() -> list[Row]:
     ]
 
 
-@check("overrides.each-output-comes-in-its-own-form", role="multi")
-@rows(*_mixes())
-def each_output_comes_in_its_own_form(target: Target, multi: Model, default: Any, mix: tuple[Any, ...]) -> None:
+# Settings of the outputs of a deployed model, one after the other and again: none is said behind true.
+_IN_TURN = (False, True, ABSENT)
+
+
+def _mixes_of_any_model() -> list[Row]:
+    return [
+        Row(
+            f"{_word(default)}-with-each-in-turn",
+            (default, _IN_TURN),
+            answers=tuple(TABLE[default, listed][1] for listed in _IN_TURN if (default, listed) in TABLE),
+            fit=SEVERAL_OUTPUTS,
+        )
+        for default in (ABSENT, False, True)
+    ]
+
+
+@check("overrides.each-output-comes-in-its-own-form")
+@rows(*[replace(row, role="multi") for row in _mixes()], *_mixes_of_any_model())
+def each_output_comes_in_its_own_form(target: Target, model: Model, default: Any, mix: tuple[Any, ...]) -> None:
     """Outputs of one request, listed with different settings, come each in its own form."""
-    outputs = [Output(spec.name, listed) for spec, listed in zip(multi.role.outputs, mix, strict=True)]
-    reply = target.infer(multi.request(send="json", outputs=outputs, binary_data_output=default))
+    kept = model.kept_binary
+    wanted = zip((spec.name for spec in model.role.outputs), cycle(mix), strict=False)
+    outputs = [Output(name, True if name in kept else listed) for name, listed in wanted]
+    reply = target.infer(model.request(send=model.sends, outputs=outputs, binary_data_output=default))
     for output in outputs:
         if (default, output.binary_data) in TABLE:
             form, requirement = TABLE[default, output.binary_data]
@@ -99,23 +140,25 @@ def each_output_comes_in_its_own_form(target: Target, multi: Model, default: Any
     Row("all-of-four", (ABSENT, ABSENT, ABSENT, ABSENT), role="multi"),
     Row("first-of-four", (ABSENT, False, True, False), role="multi"),
     Row("last-of-four", (True, False, True, ABSENT), role="multi"),
+    Row("one-of-any-model", (ABSENT,), fit=ANY),
 )
 def listed_output_under_binary_data_output(target: Target, model: Model, *listed: Any) -> str:
     """An output listed without binary_data under binary_data_output true comes in one of two forms, and is right."""
-    outputs = [Output(spec.name, value) for spec, value in zip(model.role.outputs, listed, strict=True)]
-    reply = target.infer(model.request(send="json", outputs=outputs, binary_data_output=True))
+    outputs = [Output(name, value) for name, value in zip(require_json_outputs(model), listed, strict=False)]
+    reply = target.infer(model.request(send=model.sends, outputs=outputs, binary_data_output=True))
     open_ones = [output.name for output in outputs if output.binary_data is ABSENT]
     forms = {expect(reply, "OIP-OUTPUTS-LISTED").output(name).binary for name in open_ones}
     expect(reply, "BIN-HEADER-O").free_of("inference-header-missing")
     if len(outputs) == 1:  # of several, the order is judged elsewhere
-        _expect_right(target, model, reply)
+        _expect_right(target, model, reply, outputs[0].name)
     return " and ".join("binary data" if binary else "JSON" for binary in sorted(forms))
 
 
-def _expect_right(target: Target, model: Model, reply: Reply) -> None:
+def _expect_right(target: Target, model: Model, reply: Reply, name: str) -> None:
     sample = model.sample()
+    right = [tensor for tensor in model.expected(sample) if tensor.name == name]
     with about("BIN-SAME-AS-JSON-O"):
-        expect_together(reply, target, sample, model.expected(sample), "written")
+        expect_together(reply, target, model, sample, right, "written")
 
 
 @check("overrides.empty-output-comes-in-its-form")

@@ -9,30 +9,34 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from conformance.checks.support.own_oracle import require_json
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import is_refused
 from conformance.expect.unmet import blocked_where, holds
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
+from conformance.terms.fit import JSON
 from conformance.transport.target import Target
 
-Edit = Callable[[dict[str, Any]], object]
+# Changes the JSON of a request; is given the name of an output, too.
+Edit = Callable[[dict[str, Any], str], object]
 ROLE = "cast_int32_fp32"
+OF_ANY_MODEL = ("binary-data-false-on-the-request", "binary-data-output-false-on-an-output")
 
 
 def _on_request(**parameters: Any) -> Edit:
-    return lambda document: document.update(parameters=parameters)
+    return lambda document, _: document.update(parameters=parameters)
 
 
 def _on_input(**parameters: Any) -> Edit:
-    return lambda document: document["inputs"][0].update(parameters=parameters)
+    return lambda document, _: document["inputs"][0].update(parameters=parameters)
 
 
 def _on_output(members: dict[str, Any], **of_request: Any) -> Edit:
     """Return an edit that lists the output with further members, under parameters of the request."""
 
-    def edit(document: dict[str, Any]) -> None:
-        document.update(outputs=[{"name": "OUTPUT", **members}])
+    def edit(document: dict[str, Any], name: str) -> None:
+        document.update(outputs=[{"name": name, **members}])
         if of_request:
             document.update(parameters=of_request)
 
@@ -40,7 +44,7 @@ def _on_output(members: dict[str, Any], **of_request: Any) -> Edit:
 
 
 def _row(name: str, edit: Edit, form: str | None, requirement: str) -> Row:
-    return Row(name, (edit, form), answers=(requirement,))
+    return Row(name, (edit, form), answers=(requirement,), fit=JSON if name in OF_ANY_MODEL else None)
 
 
 ROWS = (
@@ -69,7 +73,7 @@ ROWS = (
     _row("binary-data-beside-the-parameters", _on_output({"binary_data": True}), None, "BIN-OUTPUT-UNSET"),
     _row(
         "binary-data-output-beside-the-parameters",
-        lambda document: document.update(binary_data_output=True),
+        lambda document, _: document.update(binary_data_output=True),
         None,
         "BIN-ALL-UNSET",
     ),
@@ -80,15 +84,15 @@ ROWS = (
 @rows(*ROWS)
 def parameter_at_another_place_changes_no_form(target: Target, model: Model, edit: Edit, form: str | None) -> str:
     """A parameter where no document defines it is refused, or overrides none that is defined and alters no value."""
-    plain = model.request(send="json")
-    reply = target.send(plain.edited(edit), fresh=True)
+    require_json(model)
+    plain, name = model.request(send="json"), model.steady()[0]
+    reply = target.send(plain.edited(lambda document: edit(document, name)), fresh=True)
     if is_refused(target, model, reply):
         return f"refused with {reply.status}"
-    name = model.role.outputs[0].name
     if form is not None:
         expect(reply).forms({name: form})
         return "passed over"
-    expected = model.expected(model.sample())
+    expected = [tensor for tensor in model.expected(model.sample()) if tensor.name == name]
 
     def is_wrong_without() -> bool:
         return not holds(lambda: expect(target.send(plain.message(), fresh=True)).tensors(expected))

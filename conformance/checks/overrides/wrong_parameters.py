@@ -7,8 +7,9 @@ from typing import Any
 
 from conformance.checks.support.refusals import Refusal, refusal_rows
 from conformance.expect.refusals import expect_refusal
-from conformance.roles.model import Model
+from conformance.roles.model import Make, Model
 from conformance.terms.check import check, rows
+from conformance.terms.fit import ANY
 from conformance.transport.target import Target
 from conformance.wire.request import Message, Output
 
@@ -27,27 +28,33 @@ _WRONG: dict[str, Any] = {
 
 def _wrong_output(value: Any) -> Callable[[Model], Message]:
     def message(model: Model) -> Message:
-        return model.request(send="json", outputs=[Output(model.role.outputs[0].name, value)]).message()
+        return model.request(send=model.sends, outputs=[Output(model.role.outputs[0].name, value)]).message()
 
     return message
 
 
 def _wrong_default(value: Any) -> Callable[[Model], Message]:
     def message(model: Model) -> Message:
-        return model.request(send="json", binary_data_output=value).message()
+        return model.request(send=model.sends, binary_data_output=value).message()
 
     return message
 
 
+# Those that go to deployed models, too.
+_OF_ANY_MODEL = (
+    "binary-data-is-the-string-true",
+    "binary-data-is-the-number-1",
+    "binary-data-output-is-the-string-true",
+)
+
+
+def _refusal(fault: str, make: Make) -> Refusal:
+    return Refusal(fault, "BIN-PARAMETER-TYPE", "cast_int32_fp32", make, fit=ANY if fault in _OF_ANY_MODEL else None)
+
+
 REFUSALS: tuple[Refusal, ...] = (
-    *[
-        Refusal(f"binary-data-is-{word}", "BIN-PARAMETER-TYPE", "cast_int32_fp32", _wrong_output(value))
-        for word, value in _WRONG.items()
-    ],
-    *[
-        Refusal(f"binary-data-output-is-{word}", "BIN-PARAMETER-TYPE", "cast_int32_fp32", _wrong_default(value))
-        for word, value in _WRONG.items()
-    ],
+    *[_refusal(f"binary-data-is-{word}", _wrong_output(value)) for word, value in _WRONG.items()],
+    *[_refusal(f"binary-data-output-is-{word}", _wrong_default(value)) for word, value in _WRONG.items()],
 )
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from conformance.checks.raw.deployed_models import expect_own_served
 from conformance.checks.raw.raw_answers import UNTAKEN, sample, takes_any
 from conformance.checks.support.framing import FRAMING, expect_framed
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import Unmet, blocked_where
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
+from conformance.terms.fit import ONE_INPUT
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 
@@ -19,6 +21,7 @@ ANSWERS = (
     Row("two-outputs-alike", role="documented_raw"),
     Row("batching", role="raw_batching"),
     Row("bytes", role="raw_bytes_one"),
+    Row("own", (True,), fit=ONE_INPUT),
 )
 
 
@@ -32,17 +35,23 @@ def _expect_any_raw(target: Target, model: Model) -> Reply:
 
 @check("raw.every-output-is-binary", answers="RAW-OUTPUTS")
 @rows(*ANSWERS)
-def every_output_is_binary(target: Target, model: Model) -> None:
+def every_output_is_binary(target: Target, model: Model, own: bool = False) -> None:
     """The answer to a raw request has every output of the model, as binary data."""
-    expect(_expect_any_raw(target, model)).forms({spec.name: "binary" for spec in model.role.outputs}, "a raw request")
+    reply = expect_own_served(target, model)[0] if own else _expect_any_raw(target, model)
+    expect(reply).forms({spec.name: "binary" for spec in model.role.outputs}, "a raw request")
 
 
 @check("raw.answer-is-framed-like-others", answers=("RAW-OUTPUTS", *FRAMING, "BIN-ORDER-O"))
 @rows(*ANSWERS)
-def answer_is_framed_like_others(target: Target, model: Model) -> None:
+def answer_is_framed_like_others(target: Target, model: Model, own: bool = False) -> None:
     """The answer to a raw request has the header, the sizes and the order of any binary answer."""
-    reply = _expect_any_raw(target, model)
+    reply = expect_own_served(target, model)[0] if own else _expect_any_raw(target, model)
     expect_framed(reply)
+    if not own:
+        _expect_order(reply, model)
+
+
+def _expect_order(reply: Reply, model: Model) -> None:
     data = {tensor.name: bytes(tensor.to_bytes()) for tensor in model.expected([sample(model)])}
     right = [data[name] for name in reply.answer.names() if name in data]
     tail = reply.body[reply.answer.json_end :]

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from conformance.checks.raw.deployed_models import FLOATS, NUMBERS, expect_own_plain_values, expect_own_values
 from conformance.checks.raw.raw_answers import ask, expect_agreement, sample
+from conformance.checks.support.changed_tensors import fill_fractions, fill_lookalike
+from conformance.checks.support.control_sides import Change, large_inputs
 from conformance.expect.expectation import expect
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
+from conformance.terms.fit import ONE_INPUT
 from conformance.transport.target import Target
 from conformance.wire.datatypes import DATATYPES
 
@@ -29,10 +34,20 @@ OPAQUE = (
 )
 
 
-@check("raw.header-0-makes-the-body-data", answers="RAW-HEADER-ZERO", role="identity_uint8")
-@rows(*OPAQUE)
-def header_0_makes_the_body_data(target: Target, model: Model, body: bytes) -> None:
+@check("raw.header-0-makes-the-body-data", answers="RAW-HEADER-ZERO")
+@rows(
+    *[Row(name, (body,), role="identity_uint8") for name, body in OPAQUE],
+    Row("own", ("plain",), fit=ONE_INPUT),
+    *[Row(f"own-{name}", (name,), fit=FLOATS) for name in ("open-brace", "blanks")],
+)
+def header_0_makes_the_body_data(target: Target, model: Model, body: bytes | str) -> None:
     """With an inference header of 0 the whole body is tensor data, whatever it looks like."""
+    if body == "plain":
+        expect_own_plain_values(target, model)
+        return
+    if isinstance(body, str):
+        expect_own_values(target, model, lambda tensors: fill_lookalike(tensors, body))
+        return
     reply = target.infer(model.raw(body))
     expect(reply).answered()
     expect_agreement(target, model, reply, model.tensor(list(body)))
@@ -50,8 +65,16 @@ ENCODED = (
     *[Row(role.replace("_", "-"), (None,), role=role) for role in ENCODED],
     Row("64-kib", ((16384,),), role="cast_int32_fp32"),
     Row("1-mib", ((131072,),), role="identity_int64", thorough=True),
+    Row("own", (None, list), fit=NUMBERS),
+    Row("own-fractions", (None, fill_fractions), fit=FLOATS),
+    Row("own-64-kib", (None, "large"), fit=replace(FLOATS, is_variable=True)),
 )
-def body_is_binary_tensor_data(target: Target, model: Model, shape: Sequence[int] | None) -> None:
+def body_is_binary_tensor_data(
+    target: Target, model: Model, shape: Sequence[int] | None, own: Change | str | None = None
+) -> None:
     """A raw body is little-endian, row by row, each element in its native size."""
+    if own is not None:
+        expect_own_values(target, model, (lambda _: large_inputs(model)) if isinstance(own, str) else own)
+        return
     tensor = sample(model, shape)
     expect_agreement(target, model, ask(target, model, tensor), tensor)

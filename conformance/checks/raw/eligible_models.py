@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from conformance.checks.raw.deployed_models import VARIABLE_NUMBERS, expect_own_served, expect_own_shape
 from conformance.checks.raw.raw_answers import UNTAKEN, ask, expect_agreement, sample, takes_any
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import Unmet, blocked_where
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
+from conformance.terms.fit import ONE_INPUT
 from conformance.terms.text import shown_shape
 from conformance.transport.target import Target
 
@@ -22,9 +24,13 @@ from conformance.transport.target import Target
     Row("two-outputs", role="raw_two_outputs"),
     Row("batching", role="raw_batching"),
     Row("documented", role="documented_raw"),
+    Row("own", (True,), fit=ONE_INPUT),
 )
-def model_of_one_input_is_served(target: Target, model: Model) -> None:
+def model_of_one_input_is_served(target: Target, model: Model, own: bool = False) -> None:
     """A raw request to a model with one input is answered."""
+    if own:
+        expect_own_served(target, model)
+        return
     reply = ask(target, model, sample(model))
     with blocked_where(lambda: not takes_any(target), UNTAKEN):
         expect(reply).answered()
@@ -38,10 +44,14 @@ def model_of_one_input_is_served(target: Target, model: Model) -> None:
     *[Row(f"alone-{size}", ((size,),), role="identity_fp64") for size in (1, 2, 7)],
     Row("alone-one-byte-elements", ((5,),), role="identity_bool"),
     Row("alone-two-byte-elements", ((5,),), role="identity_fp16"),
+    Row("own", (None,), fit=VARIABLE_NUMBERS),
 )
-def variable_dimension_is_deduced(target: Target, model: Model, shape: Sequence[int]) -> None:
+def variable_dimension_is_deduced(target: Target, model: Model, shape: Sequence[int] | None) -> None:
     """The variable dimension is what the number of bytes makes it."""
-    _expect_shape(target, model, shape)
+    if shape is None:
+        expect_own_shape(target, model)
+    else:
+        _expect_shape(target, model, shape)
 
 
 @check("raw.batching-model-gets-one-item", answers=("RAW-BATCH-OF-ONE", "RAW-ONE-VARIABLE", "RAW-ENCODING"))

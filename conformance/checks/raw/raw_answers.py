@@ -29,7 +29,7 @@ def expect_agreement(
     """
     unmet: list[Unmet] = []
     for tensor in candidates:
-        right = model.expected([tensor])
+        right = model.find_outputs([tensor])
         if reply.succeeded and reply.body.endswith(b"".join(bytes(output.to_bytes()) for output in right)):
             return
         try:
@@ -68,5 +68,5 @@ def _gist(reply: Reply) -> Any:
 
 def sample(model: Model, shape: Sequence[int] | None = None) -> Tensor:
     """Return a sample tensor, of the given shape or of the input's own; a batch of one for a batching model."""
-    (tensor,) = model.sample(batch=1)
+    (tensor,) = model.items()
     return tensor if shape is None else sample_tensor(tensor.name, tensor.datatype, shape, model.salt)

@@ -7,7 +7,10 @@ from collections.abc import Callable
 import numpy as np
 
 from conformance.checks.support.refusals import Refusal
+from conformance.expect.unmet import NotApplicable
 from conformance.roles.model import Model
+from conformance.survey.deployed import raw_body
+from conformance.terms.fit import ONE_INPUT, SEVERAL_INPUTS
 from conformance.wire.request import INFERENCE_HEADER, Message
 
 
@@ -77,5 +80,41 @@ REFUSALS: tuple[Refusal, ...] = (
         "raw_bytes_one",
         _headless(b"hello"),
         tensors=lambda model: [model.tensor([b"hello"])],
+    ),
+)
+
+
+# --- of any model ---------------------------------------------------------------------------------------------------
+
+
+def _bytes_of_first(model: Model) -> Message:
+    tensors = model.sample()
+    if len(tensors) < 2:
+        raise NotApplicable(f"one input of {model.name} is sent, and the others need not be")
+    return model.raw(bytes(tensors[0].to_bytes()))
+
+
+def _several_variable(model: Model) -> Message:
+    """Return a raw request to an input that has several variable dimensions beside one that may be the batch."""
+    spec, tensor = model.role.inputs[0], model.items()[0]
+    if spec.datatype == "BYTES" or spec.shape[1:].count(-1) < 2 or tensor.elements < 2:
+        raise NotApplicable(f"metadata do not show that {model.name} has several variable dimensions")
+    return model.raw(raw_body(tensor))
+
+
+def _own_headless(model: Model) -> Message:
+    return model.raw(raw_body(model.items()[0])).with_header(INFERENCE_HEADER, None)
+
+
+OWN_REFUSALS: tuple[Refusal, ...] = (
+    Refusal("own-bytes-of-one", "RAW-SEVERAL-INPUTS", "", _bytes_of_first, fit=SEVERAL_INPUTS),
+    Refusal("own", "RAW-TWO-VARIABLES", "", _several_variable, fit=ONE_INPUT),
+    Refusal(
+        "own-without-its-header",
+        "BIN-HEADER-MISSING",
+        "",
+        _own_headless,
+        tensors=lambda model: model.items()[:1],
+        fit=ONE_INPUT,
     ),
 )

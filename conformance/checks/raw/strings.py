@@ -5,7 +5,9 @@ The documents say that such a body is the one element; whether it has its length
 
 from __future__ import annotations
 
+from conformance.checks.raw.deployed_models import STRINGS, expect_own_values
 from conformance.checks.raw.raw_answers import expect_agreement
+from conformance.checks.support.changed_tensors import fill_texts
 from conformance.expect.refusals import is_refused
 from conformance.expect.unmet import holds
 from conformance.roles.model import Model
@@ -13,24 +15,33 @@ from conformance.terms.check import Row, check, rows
 from conformance.transport.target import Target
 
 PREFIX = 4  # bytes of a length
+ROLE = "raw_bytes_one"
 CONTENTS = (
-    ("text", b"hello"),
-    ("nul", b"a\x00b\x00"),
-    ("not-utf-8", b"\xff\x00\xfe"),
-    ("json", b'{"inputs":[]}'),
-    ("an-empty-line", b"\r\n\r\n"),
-    ("gzip-magic", b"\x1f\x8b\x08\x00"),
-    ("255-bytes", b"x" * 255),
-    ("256-bytes", b"x" * 256),
-    Row("64-kib", (b"0123456789abcdef" * 4096,), thorough=True),
+    Row("text", (b"hello",), role=ROLE),
+    Row("nul", (b"a\x00b\x00",), role=ROLE),
+    Row("not-utf-8", (b"\xff\x00\xfe",), role=ROLE),
+    Row("json", (b'{"inputs":[]}',), role=ROLE),
+    Row("an-empty-line", (b"\r\n\r\n",), role=ROLE),
+    Row("gzip-magic", (b"\x1f\x8b\x08\x00",), role=ROLE),
+    Row("255-bytes", (b"x" * 255,), role=ROLE),
+    Row("256-bytes", (b"x" * 256,), role=ROLE),
+    Row("64-kib", (b"0123456789abcdef" * 4096,), role=ROLE, thorough=True),
 )
 
 
-@check("raw.bytes-of-one-element-are-served", answers="RAW-BYTES", role="raw_bytes_one")
-@rows(*CONTENTS)
-def bytes_of_one_element_are_served(target: Target, model: Model, content: bytes) -> None:
+@check("raw.bytes-of-one-element-are-served", answers="RAW-BYTES")
+@rows(
+    *CONTENTS,
+    Row("own", (None,), fit=STRINGS),
+    Row("own-nul", (None, b"a\x00b\x00"), fit=STRINGS),
+    Row("own-256-bytes", (None, b"x" * 256), fit=STRINGS),
+)
+def bytes_of_one_element_are_served(target: Target, model: Model, content: bytes | None, own: bytes = b"") -> None:
     """A raw request to a BYTES input of shape [1] is answered with the bytes it brings."""
-    _expect_served(target, model, content)
+    if content is None:
+        expect_own_values(target, model, lambda tensors: fill_texts(tensors, [own]) if own else list(tensors))
+    else:
+        _expect_served(target, model, content)
 
 
 def _expect_served(target: Target, model: Model, content: bytes) -> None:
@@ -40,7 +51,7 @@ def _expect_served(target: Target, model: Model, content: bytes) -> None:
     expect_agreement(target, model, target.infer(model.raw(prefixed)), *readings)
 
 
-@check("raw.bytes-body-has-no-prefix", answers=("RAW-BYTES-BODY", "RAW-BYTES"), role="raw_bytes_one")
+@check("raw.bytes-body-has-no-prefix", answers=("RAW-BYTES-BODY", "RAW-BYTES"), role=ROLE)
 @rows(
     *CONTENTS,
     ("three-bytes", b"abc"),

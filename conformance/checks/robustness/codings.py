@@ -6,7 +6,6 @@ import zlib
 from collections.abc import Callable, Mapping
 
 from conformance.checks.robustness.withstanding import is_declined, withstanding
-from conformance.checks.support.salted import salted_tensors
 from conformance.expect.content_coding import gzipped, zlibbed
 from conformance.expect.expectation import expect
 from conformance.roles.model import Model
@@ -50,7 +49,7 @@ def _rows(name: str) -> tuple[Row, Row]:
 def false_coding_alters_no_tensor(target: Target, model: Model, name: str, is_raw: bool) -> None:
     """A body that is not in the coding that it names is refused, or answered as it was meant."""
     coding, spoil = SPOILED[name]
-    tensors = salted_tensors(model, LENGTH, 2)
+    tensors = model.salted(LENGTH, 2)
     message = model.raw(bytes(tensors[0].to_bytes())) if is_raw else model.request(tensors, send="json").message()
     with withstanding(target, model):
         reply = target.send(message.with_body(spoil(message.body)).with_header("Content-Encoding", coding), fresh=True)

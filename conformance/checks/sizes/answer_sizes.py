@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from conformance.checks.support.own_oracle import find_sizes, list_half_binary, require_json_outputs
 from conformance.expect.difference import difference
 from conformance.expect.expectation import Expectation, expect
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
+from conformance.terms.fit import ANY, SEVERAL_OUTPUTS
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.finding import DecodeError
@@ -31,11 +33,11 @@ SIZED_ROLES = (
 
 
 @check("sizes.binary-output-states-its-size", answers="BIN-SIZE-O")
-@rows(*[Row(role, role=role) for role in SIZED_ROLES])
+@rows(*[Row(role, role=role) for role in SIZED_ROLES], Row("every-output", fit=ANY))
 def binary_output_states_its_size(target: Target, model: Model) -> None:
     """An output asked for as binary data states its size as an integer, equal to the number of its bytes."""
-    reply = target.infer(model.request(send="json" if model.role.is_json_capable else "binary", want="binary"))
-    _expect_sizes(reply, model)
+    sends = model.sends if model.is_own_oracle or model.role.is_json_capable else "binary"
+    _expect_sizes(target.infer(model.request(send=sends, want="binary")), model)
 
 
 @check("sizes.output-without-elements-states-its-size", answers="BIN-SIZE-O")
@@ -58,10 +60,14 @@ def output_without_elements_states_its_size(
 
 
 @check("sizes.all-binary-outputs-state-their-sizes", answers="BIN-SIZE-O")
-@rows(Row("four-outputs", role="multi"), Row("two-outputs", role="raw_two_outputs"))
+@rows(
+    Row("four-outputs", role="multi"),
+    Row("two-outputs", role="raw_two_outputs"),
+    Row("every-output", fit=SEVERAL_OUTPUTS),
+)
 def all_binary_outputs_state_their_sizes(target: Target, model: Model) -> None:
     """Outputs that are binary by binary_data_output state their sizes too."""
-    _expect_sizes(target.infer(model.request(send="json", binary_data_output=True)), model)
+    _expect_sizes(target.infer(model.request(send=model.sends, binary_data_output=True)), model)
 
 
 def _expect_sizes(reply: Reply, model: Model) -> None:
@@ -72,7 +78,7 @@ def _expect_sizes(reply: Reply, model: Model) -> None:
     expectation = expect(reply).free_of("data-missing", "size-not-integer", "size-negative")
     binary = [output for output in reply.answer.outputs if output.binary]
     fills = sum(output.declared_size or 0 for output in binary) == len(reply.body) - reply.answer.json_end
-    sizes = {tensor.name: tensor.size for tensor in model.expected(model.sample())}
+    sizes = find_sizes(model, model.sample())
     for output in binary:
         right = sizes.get(output.name) if output.native_size is None else output.native_size
         if output.declared_size != right and not (fills and output.native_size is None):
@@ -96,12 +102,12 @@ FORMS = (
 
 
 @check("sizes.binary-output-has-no-data", answers=("BIN-SIZE-WITHOUT-DATA", "BIN-SAME-AS-JSON-O"))
-@rows(*FORMS)
+@rows(*FORMS, Row("every-other-output", fit=ANY))
 def binary_output_has_no_data(target: Target, model: Model) -> None:
     """An output asked for as binary data comes without `data` in the JSON; data that come as well are the same."""
-    names = [spec.name for spec in model.role.outputs]
-    reply = target.infer(model.request(send="json", outputs=[Wanted(n, k % 2 == 0) for k, n in enumerate(names)]))
-    outputs = [expect(reply).output(name) for name in names[::2]]
+    listed = list_half_binary(model)
+    reply = target.infer(model.request(send=model.sends, outputs=listed))
+    outputs = [expect(reply).output(output.name) for output in listed if output.binary_data]
     for output in outputs:
         _expect_same_data(reply, output)
     for output in outputs:
@@ -129,14 +135,16 @@ def _expect_same_data(reply: Reply, output: Output) -> None:
         Row(f"{row.id}-{how}", (want,), role=row.role)
         for row in FORMS
         for how, want in (("by-default", ABSENT), ("asked-for", False))
-    ]
+    ],
+    Row("every-other-output", (ABSENT,), fit=ANY),
 )
 def json_output_has_data_and_no_size(target: Target, model: Model, want: object) -> None:
     """An output asked for as JSON has `data` and no binary_data_size, also beside binary outputs."""
+    as_json = require_json_outputs(model)[::2]
     names = [spec.name for spec in model.role.outputs]
-    forms = [want, True] * len(names)
-    reply = target.infer(model.request(send="json", outputs=list(map(Wanted, names, forms))))
-    for name in names[::2]:
+    outputs = [Wanted(name, want if name in as_json else True) for name in names]
+    reply = target.infer(model.request(send=model.sends, outputs=outputs))
+    for name in as_json:
         _expect_free(expect(reply), expect(reply).output(name), "data-and-size", "data-missing")
 
 

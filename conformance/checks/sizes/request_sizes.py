@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from conformance.checks.support.binary_sides import is_right_alone, takes_several
+from conformance.checks.support.own_oracle import is_read_alone, is_right_sorted, require_several
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import blocked_where, holds
 from conformance.roles.model import Model
-from conformance.terms.check import check, rows
+from conformance.terms.check import Row, check, rows
+from conformance.terms.fit import SEVERAL_INPUTS
 from conformance.transport.target import Target
 from conformance.wire.tensor import Tensor
 
@@ -26,28 +28,47 @@ EIGHT_BYTES = (
 # --- requests ----------------------------------------------------------------------------------------------------
 
 
-@check("sizes.input-takes-the-bytes-it-declares", answers="BIN-SIZE-I", role="multi")
+@check("sizes.input-takes-the-bytes-it-declares", answers="BIN-SIZE-I")
 @rows(
-    ("behind-numbers", ("IN_INT64", "IN_FP32", "IN_BOOL"), 3),
-    ("behind-strings", ("IN_BYTES", "IN_BOOL"), 3),
-    ("behind-long-strings", ("IN_BYTES", "IN_BOOL"), 300),
-    ("before-strings", ("IN_BOOL", "IN_BYTES"), 3),
+    Row("behind-numbers", (("IN_INT64", "IN_FP32", "IN_BOOL"), 3), role="multi"),
+    Row("behind-strings", (("IN_BYTES", "IN_BOOL"), 3), role="multi"),
+    Row("behind-long-strings", (("IN_BYTES", "IN_BOOL"), 300), role="multi"),
+    Row("before-strings", (("IN_BOOL", "IN_BYTES"), 3), role="multi"),
+    Row("every-input", ((), 0), fit=SEVERAL_INPUTS),
+    Row("every-long-input", ((), 300), fit=SEVERAL_INPUTS),
 )
-def input_takes_the_bytes_it_declares(target: Target, multi: Model, binary: tuple[str, ...], count: int) -> None:
+def input_takes_the_bytes_it_declares(target: Target, model: Model, binary: tuple[str, ...], count: int) -> None:
     """Each binary input takes as many bytes as its binary_data_size says, so that the next one begins right."""
+    if model.is_own_oracle:
+        _expect_all_taken(target, model, model.salted(count, model.salt) if count else require_several(model))
+        return
     strings = Tensor.of("IN_BYTES", "BYTES", [b"s" * (k % 7) for k in range(count)])
-    sample = {tensor.name: tensor for tensor in multi.sample()} | {"IN_BYTES": strings, "IN_BOOL": BOOLEANS}
+    sample = {tensor.name: tensor for tensor in model.sample()} | {"IN_BYTES": strings, "IN_BOOL": BOOLEANS}
 
     def is_wrong_elsewhere() -> bool:
         alone = (sample[name] for name in binary)
         return not (
             takes_several(target)
             and all(is_right_alone(target, tensor, "read") for tensor in alone)
-            and _are_kept_apart(target, multi, binary)
+            and _are_kept_apart(target, model, binary)
         )
 
     with blocked_where(is_wrong_elsewhere, "one of them alone, or two of eight bytes each, are wrong too"):
-        _expect_bools(target, multi, sample, binary)
+        _expect_bools(target, model, sample, binary)
+
+
+def _expect_all_taken(target: Target, model: Model, tensors: Sequence[Tensor]) -> None:
+    """Expect the right outputs where all inputs are binary data, in the declared order."""
+    right = model.expected(tensors)
+
+    def is_wrong_otherwise() -> bool:
+        alone = all(is_read_alone(target, model, tensors, tensor.name) for tensor in tensors)
+        return not alone or is_right_sorted(target, model, tensors)
+
+    with blocked_where(
+        is_wrong_otherwise, "one as the only binary data is wrong, too, or they are right in another order"
+    ):
+        expect(target.infer(model.request(tensors, outputs=model.listed()))).tensors(right)
 
 
 def _expect_bools(target: Target, multi: Model, sample: Mapping[str, Tensor], binary: Sequence[str]) -> None:

@@ -2,18 +2,27 @@
 
 Where a size contradicts the shape, the body holds as many bytes as the size says wherever it can: nothing but the
 contradiction is left to refuse. Sizes that a server with 32 or 64 bits takes for the right ones are among them.
+
+Sizes and bytes are written as changes of good ones, where they can be: so a request goes to a deployed model, too, and
+is right there but for its one fault.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from conformance.checks.support.own_oracle import require_several, to_json
 from conformance.checks.support.refusals import Refusal
+from conformance.expect.unmet import NotApplicable
 from conformance.roles.model import Make, Model
-from conformance.wire.request import INFERENCE_HEADER, OCTET_STREAM, Form, Message
+from conformance.roles.roles import TensorSpec
+from conformance.terms.fit import ANY, SEVERAL_INPUTS, Fit
+from conformance.wire.datatypes import DATATYPES
+from conformance.wire.request import ABSENT, INFERENCE_HEADER, OCTET_STREAM, Form, Message
 from conformance.wire.tensor import Tensor
 
 Entry = tuple[str, Make, str]
@@ -26,20 +35,82 @@ NUMBERS = bytes(range(1, 13))
 STRINGS = bytes.fromhex("03000000 6f6e65 05000000 7468726565")
 
 
-def claims(size: Any, data: bytes = NUMBERS, shape: Sequence[int] = (3,)) -> Make:
-    """Return what makes a request with one input of that shape and `binary_data_size`, and with that binary data."""
+@dataclass(frozen=True, slots=True)
+class Own:
+    """The bytes of a good input, and those of its first and last element."""
+
+    data: bytes
+    first: bytes
+    last: bytes
+
+    @property
+    def size(self) -> int:
+        """The right size."""
+        return len(self.data)
+
+
+def own(tensor: Tensor) -> Own:
+    """Return the bytes of a tensor.
+
+    Raises:
+        NotApplicable: it has none.
+    """
+    flat = tensor.array.reshape(-1)
+    if not flat.size:
+        raise NotApplicable(f"{tensor.name} has no elements")
+    ends = (bytes(Tensor.of(tensor.name, tensor.datatype, part).to_bytes()) for part in (flat[:1], flat[-1:]))
+    return Own(bytes(tensor.to_bytes()), *ends)
+
+
+def carried(model: Model) -> list[Tensor]:
+    """Return good inputs, the bytes of which `changes` sends under any size."""
+    strings = model.role.inputs[0].datatype == "BYTES"
+    return model.fill([b"one", b"three"] if strings else np.frombuffer(NUMBERS, "<i4").tolist())
+
+
+def changes(size: Callable[[Own], Any], data: Callable[[Own], bytes] = lambda good: good.data) -> Make:
+    """Return what makes a request that is good but for the size of its first input, and the bytes."""
 
     def make(model: Model) -> Message:
-        octets = Tensor.of(model.role.inputs[0].name, "UINT8", list(data))
+        tensor, *others = carried(model)
+        good = own(tensor)
+        return _stating(model, tensor, tensor.shape, size(good), data(good), others)
 
-        def edit(document: dict[str, Any]) -> None:
-            document["inputs"][0] |= {
-                "datatype": model.role.inputs[0].datatype,
-                "shape": list(shape),
-                "parameters": {"binary_data_size": size},
-            }
+    return make
 
-        return model.request([octets]).edited(edit)
+
+def claims(size: Any, data: bytes = NUMBERS, shape: Sequence[int] = (3,)) -> Make:
+    """Return what makes a request with one input of that shape and `binary_data_size`, and with that binary data."""
+    return lambda model: _stating(model, model.role.inputs[0], shape, size, data)
+
+
+def _stating(
+    model: Model,
+    first: TensorSpec | Tensor,
+    shape: Sequence[int],
+    size: Any,
+    data: bytes,
+    others: Sequence[Tensor] = (),
+) -> Message:
+    """Return a request whose first input has that shape and size and those bytes, and whose other inputs are good."""
+    octets = Tensor.of(first.name, "UINT8", np.frombuffer(data, "u1"))
+
+    def edit(document: dict[str, Any]) -> None:
+        document["inputs"][0] |= {
+            "datatype": first.datatype,
+            "shape": list(shape),
+            "parameters": {"binary_data_size": size},
+        }
+
+    return model.request([octets, *others], outputs=model.listed()).edited(edit)
+
+
+def lacks(count: int | None) -> Make:
+    """Return what makes a good request that lacks its last `count` bytes, or all binary data."""
+
+    def make(model: Model) -> Message:
+        message = model.request(carried(model), outputs=model.listed()).message()
+        return message.with_body(message.body[: message.json_length if count is None else -count])
 
     return make
 
@@ -84,7 +155,7 @@ def with_input(change: Mapping[str, Any], *, keep: int | None = None) -> Make:
             item = document["inputs"][0] | dict(change)
             document["inputs"][0] = {name: value for name, value in item.items() if value is not None}
 
-        message = model.request().edited(edit)
+        message = model.request(outputs=model.listed()).edited(edit)
         return message if keep is None else message.with_body(message.body[: message.json_length + keep])
 
     return make
@@ -106,24 +177,33 @@ def without_last_tensor(model: Model) -> Message:
     return message.with_body(message.body[: message.spans[-1][2]])
 
 
+def with_data(values: Sequence[Any]) -> Make:
+    """Return what makes a good binary request whose first input has `data`, too; a deployed model's own ones."""
+
+    def make(model: Model) -> Message:
+        data = to_json(model, model.fill(values)[0])
+        return model.request(outputs=model.listed()).edited(lambda document: document["inputs"][0].update(data=data))
+
+    return make
+
+
 def without_tail_and_header(model: Model) -> Message:
     """Return a request of JSON alone in which an input declares binary data."""
-    message = claims(12, b"")(model)
-    return message.with_header(INFERENCE_HEADER, None)
+    return lacks(None)(model).with_header(INFERENCE_HEADER, None)
 
 
 def _in_ascii(model: Model) -> list[Tensor]:
     """Return sample inputs whose JSON is as long in characters as in bytes, which is another matter."""
-    names = {spec.name for spec in model.role.inputs if spec.datatype == "BYTES"}
-    texts = [f"{model.salt}a", "", "bc"]
-    return [Tensor.of(t.name, "BYTES", texts) if t.name in names else t for t in model.sample()]
+    names = [spec.name for spec in model.role.inputs if spec.datatype == "BYTES"]
+    texts = (f"{model.salt}a", "", "bc")
+    return model.fill(dict.fromkeys(names, texts))
 
 
 def followed_by(extra: bytes, send: Form | Collection[str] = "binary") -> Callable[[Model], tuple[Message, Message]]:
     """Return what makes a good request, and the same with bytes after it; `send` names the inputs that are binary."""
 
     def make(model: Model) -> tuple[Message, Message]:
-        message = model.request(_in_ascii(model), send=send).message()
+        message = model.request(_in_ascii(model), send=send, outputs=model.listed()).message()
         headed = message.with_header(INFERENCE_HEADER, str(message.json_length))
         return message, headed.with_header("Content-Type", OCTET_STREAM).with_body(message.body + extra)
 
@@ -131,16 +211,24 @@ def followed_by(extra: bytes, send: Form | Collection[str] = "binary") -> Callab
 
 
 SHORT: tuple[Entry, ...] = (
-    ("last-byte-missing", claims(12, NUMBERS[:-1]), "identity_int32"),
-    ("all-bytes-missing", claims(12, b""), "identity_int32"),
+    ("last-byte-missing", lacks(1), "identity_int32"),
+    ("all-bytes-missing", lacks(None), "identity_int32"),
     ("all-bytes-and-the-header-missing", without_tail_and_header, "identity_int32"),
     ("last-byte-of-four-tensors-missing", cut_short(1), "multi"),
     ("last-of-four-tensors-missing", without_last_tensor, "multi"),
     ("last-byte-of-strings-missing", claims(len(STRINGS), STRINGS[:-1], [2]), "identity_bytes"),
 )
 SHAPE: tuple[Entry, ...] = (
-    ("one-element-short", claims(8, NUMBERS[:8]), "identity_int32"),
-    ("one-element-over", claims(16, NUMBERS + b"\1\2\3\4"), "identity_int32"),
+    (
+        "one-element-short",
+        changes(lambda good: good.size - len(good.last), lambda good: good.data[: -len(good.last)]),
+        "identity_int32",
+    ),
+    (
+        "one-element-over",
+        changes(lambda good: good.size + len(good.first), lambda good: good.data + good.first),
+        "identity_int32",
+    ),
     ("one-byte-short", claims(11, NUMBERS[:-1]), "identity_int32"),
     ("one-byte-over", claims(13, NUMBERS + b"\1"), "identity_int32"),
     ("size-zero", claims(0, b""), "identity_int32"),
@@ -160,15 +248,15 @@ FALSE: tuple[Entry, ...] = (
     *[sized(*place) for place in (("IN_BOOL", 0), ("IN_FP32", 2**63), ("A", 0, "add_sub"))],
 )
 FALSE_ALONE: tuple[Entry, ...] = (
-    ("fraction-of-a-byte", claims(12.5), "identity_int32"),
+    ("fraction-of-a-byte", changes(lambda good: good.size + 0.5), "identity_int32"),
     ("true-for-twelve-bytes", claims(True), "identity_int32"),
     ("2-to-the-31", claims(2**31), "identity_int32"),
-    ("right-in-32-bits", claims(2**32 + 12), "identity_int32"),
+    ("right-in-32-bits", changes(lambda good: good.size + 2**32), "identity_int32"),
     ("2-to-the-63-less-1", claims(2**63 - 1), "identity_int32"),
     ("2-to-the-63", claims(2**63), "identity_int32"),
-    ("right-in-64-bits", claims(2**64 + 12), "identity_int32"),
-    ("minus-one", claims(-1), "identity_int32"),
-    ("minus-the-size", claims(-12), "identity_int32"),
+    ("right-in-64-bits", changes(lambda good: good.size + 2**64), "identity_int32"),
+    ("minus-one", changes(lambda _: -1), "identity_int32"),
+    ("minus-the-size", changes(lambda good: -good.size), "identity_int32"),
     ("negative-and-right-in-32-bits", claims(12 - 2**32), "identity_int32"),
     ("least-int64", claims(-(2**63)), "identity_int32"),
     ("strings-of-minus-one", claims(-1, STRINGS, [2]), "identity_bytes"),
@@ -178,12 +266,12 @@ FALSE_ALONE: tuple[Entry, ...] = (
     ("strings-right-in-64-bits", claims(2**64 + len(STRINGS), STRINGS, [2]), "identity_bytes"),
 )
 TYPE: tuple[Entry, ...] = (
-    ("size-as-a-string", claims("12"), "identity_int32"),
-    ("size-as-letters", claims("twelve"), "identity_int32"),
+    ("size-as-a-string", changes(lambda good: str(good.size)), "identity_int32"),
+    ("size-as-letters", changes(lambda _: "twelve"), "identity_int32"),
     ("true-for-one-byte", claims(True, b"\7", [1]), "identity_uint8"),
 )
 BOTH: tuple[Entry, ...] = (
-    ("data-beside-its-bytes", with_input({"data": [1, 2, 3]}), "identity_int32"),
+    ("data-beside-its-bytes", with_data([1, 2, 3]), "identity_int32"),
     (
         "data-beside-size-zero",
         with_input({"data": [1, 2, 3], "parameters": {"binary_data_size": 0}}, keep=0),
@@ -225,25 +313,74 @@ def _extra(make: Callable[[Model], tuple[Message, Message]]) -> Make:
 EXTRA: tuple[Entry, ...] = tuple((fault, _extra(make), role) for fault, make, role in LEFT_OVER)
 
 
+# Those that go to deployed models, too: a few of each requirement. Strings have no size by their shape.
+_OF_A_SIZE = Fit(inputs=frozenset(DATATYPES) - {"BYTES"})
+FITS: Mapping[str, Fit] = {
+    **dict.fromkeys(("last-byte-missing", "all-bytes-missing", "all-bytes-and-the-header-missing"), ANY),
+    **dict.fromkeys(("one-element-short", "one-element-over"), _OF_A_SIZE),
+    **dict.fromkeys(("fraction-of-a-byte", "right-in-32-bits", "right-in-64-bits", "minus-one", "minus-the-size"), ANY),
+    **dict.fromkeys(("size-as-a-string", "size-as-letters", "data-beside-its-bytes", "bytes-without-a-size"), ANY),
+    **dict.fromkeys(("one-byte", "one-element"), ANY),
+}
+
+
 def _refusals(requirement: str, entries: Sequence[Entry], tensors: Carried | None = None) -> list[Refusal]:
-    return [Refusal(fault, requirement, role, make, tensors=tensors) for fault, make, role in entries]
+    return [
+        Refusal(fault, requirement, role, make, tensors=tensors, fit=FITS.get(fault)) for fault, make, role in entries
+    ]
 
 
-def _claimed(model: Model) -> list[Tensor]:
-    """Return the tensor whose bytes `claims` sends under any size."""
-    if model.role.inputs[0].datatype == "BYTES":
-        return [model.tensor([b"one", b"three"])]
-    return [model.tensor(np.frombuffer(NUMBERS, "<i4").tolist())]
+def _sample(model: Model) -> Sequence[Tensor]:
+    return model.sample()
 
 
 REFUSALS: tuple[Refusal, ...] = (
     *_refusals("BIN-BODY-SHORT", SHORT),
     *_refusals("BIN-SIZE-WRONG", SHAPE),
-    *_refusals("BIN-SIZE-FALSE", FALSE, Model.sample),
-    *_refusals("BIN-SIZE-FALSE", FALSE_ALONE, _claimed),
+    *_refusals("BIN-SIZE-FALSE", FALSE, _sample),
+    *_refusals("BIN-SIZE-FALSE", FALSE_ALONE, carried),
     *_refusals("BIN-SIZE-TYPE", TYPE),
     *_refusals("BIN-BODY-LONG", EXTRA),
     *_refusals("BIN-DATA-AND-SIZE", BOTH),
     *_refusals("BIN-SIZE-MISSING", NEITHER),
     *[refusal for requirement, entries in BESIDE.items() for refusal in _refusals(requirement, entries)],
+)
+
+
+# --- several inputs of a deployed model ------------------------------------------------------------------------------
+
+Resize = Callable[[list[dict[str, Any]], Sequence[Tensor]], object]
+
+
+def _among_several(fault: str, requirement: str, resize: Resize, tensors: Carried | None = None) -> Refusal:
+    """Return a request that is good but for sizes, which `resize` sets in the inputs of its JSON."""
+
+    def make(model: Model) -> Message:
+        sent = require_several(model)
+        request = model.request(sent, outputs=model.listed())
+        return request.edited(lambda document: resize(document["inputs"], sent))
+
+    return Refusal(fault, requirement, "", make, tensors=tensors, fit=SEVERAL_INPUTS)
+
+
+def _move(inputs: list[dict[str, Any]], sent: Sequence[Tensor]) -> None:
+    """Count the last element of the first input among those of the second."""
+    count = len(own(sent[0]).last)
+    for place, change in ((0, -count), (1, count)):
+        inputs[place]["parameters"]["binary_data_size"] += change
+
+
+def _size(place: int, size: Any) -> Resize:
+    return lambda inputs, _: inputs[place].update(parameters={} if size is ABSENT else {"binary_data_size": size})
+
+
+def _write_out(inputs: list[dict[str, Any]], sent: Sequence[Tensor]) -> None:
+    inputs[-1]["parameters"]["binary_data_size"] = str(sent[-1].size)
+
+
+OF_SEVERAL: tuple[Refusal, ...] = (
+    _among_several("size-moved-to-the-next-input", "BIN-SIZE-FALSE", _move, _sample),
+    _among_several("second-input-of-minus-one", "BIN-SIZE-FALSE", _size(1, -1), _sample),
+    _among_several("last-input-of-a-size-in-a-string", "BIN-SIZE-TYPE", _write_out),
+    _among_several("last-input-without-a-size", "BIN-SIZE-MISSING", _size(-1, ABSENT)),
 )

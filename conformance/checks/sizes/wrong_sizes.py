@@ -6,17 +6,28 @@ same request without the fault.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from conformance.checks.sizes.request_sizes import BOOLEANS
-from conformance.checks.sizes.wrong_size_requests import LEFT_OVER, NUMERIC, REFUSALS, claims
+from conformance.checks.sizes.wrong_size_requests import (
+    FITS,
+    LEFT_OVER,
+    NUMERIC,
+    OF_SEVERAL,
+    REFUSALS,
+    carried,
+    changes,
+)
+from conformance.checks.support.own_oracle import require_several, to_json
 from conformance.checks.support.refusals import Refusal, expect_refused, refusal_rows
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive
-from conformance.expect.unmet import Blocked
+from conformance.expect.unmet import Blocked, holds
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
+from conformance.terms.fit import ANY, SEVERAL_INPUTS
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.outputs import Output
@@ -30,7 +41,7 @@ ASCII = Tensor.of("IN_BYTES", "BYTES", ["one", "", "three"])
 # --- wrong sizes -------------------------------------------------------------------------------------------------
 
 
-_ROWS = refusal_rows(REFUSALS)
+_ROWS = refusal_rows((*REFUSALS, *OF_SEVERAL))
 
 
 @check("sizes.wrong-size-is-refused", answers=tuple({identity: None for row in _ROWS for identity in row.answers}))
@@ -41,7 +52,7 @@ def wrong_size_is_refused(target: Target, model: Model, refusal: Refusal) -> Non
 
 
 @check("sizes.bytes-left-over-alter-no-tensor", answers="BIN-BODY-LONG-SAFE")
-@rows(*[Row(fault, (make,), role=role) for fault, make, role in LEFT_OVER])
+@rows(*[Row(fault, (make,), role=role, fit=FITS.get(fault)) for fault, make, role in LEFT_OVER])
 def bytes_left_over_alter_no_tensor(
     target: Target, model: Model, make: Callable[[Model], tuple[Message, Message]]
 ) -> None:
@@ -56,17 +67,41 @@ def bytes_left_over_alter_no_tensor(
     Row("integers-before-booleans", ("IN_INT64", "IN_BOOL", [7, 8, 9]), role="multi"),
     Row("floats-before-integers", ("IN_FP32", "IN_INT64", [0.5, 0.25, 8.0]), role="multi"),
     Row("strings-before-booleans", ("IN_BYTES", "IN_BOOL", ["a", "b", "c"]), role="multi"),
+    Row("first-of-several", ("", "", []), fit=SEVERAL_INPUTS),
 )
 def data_beside_a_size_shifts_no_tensor(
     target: Target, model: Model, both: str, other: str, data: list[object]
 ) -> None:
     """An input with both `data` and binary_data_size is refused, or the input that follows keeps its bytes."""
+    if model.is_own_oracle:
+        _expect_either_first(target, model)
+        return
     sample = {tensor.name: tensor for tensor in model.sample()}
     sample |= {tensor.name: tensor for tensor in (BOOLEANS, ASCII) if tensor.name in sample}
     request = model.request(sorted(sample.values(), key=lambda tensor: tensor.name != both), send={both, other})
     bad = request.edited(lambda document: document["inputs"][0].update(data=data))
     outputs = {given.name: output.name for given, output in zip(model.role.inputs, model.role.outputs, strict=True)}
     _expect_refused_or_as(target, model, request.message(), bad, only=outputs[other])
+
+
+def _expect_either_first(target: Target, model: Model) -> None:
+    """Expect what the bytes of the first input are answered, or the other elements in its `data`; or a refusal."""
+    first, *others = require_several(model)
+    other_first = replace(model, salt=model.salt + 1).sample()[0]
+    request = model.request([first, *others], outputs=model.listed())
+    bad = request.edited(lambda document: document["inputs"][0].update(data=to_json(model, other_first)))
+    _expect_refused_or_as(target, model, request.message(), bad, also=model.expected([other_first, *others]))
+
+
+def _size_at(place: int, size: object) -> Callable[[Model], tuple[Message, Message]]:
+    """Return what makes a good request with binary data, and the same with another size for one of its inputs."""
+
+    def make(model: Model) -> tuple[Message, Message]:
+        request = model.request(require_several(model), outputs=model.listed())
+        parameters = {} if size is ABSENT else {"binary_data_size": size}
+        return request.message(), request.edited(lambda found: found["inputs"][place].update(parameters=parameters))
+
+    return make
 
 
 def _sized_otherwise(name: str, size: object, *binary: str) -> Callable[[Model], tuple[Message, Message]]:
@@ -101,6 +136,8 @@ def _sized_otherwise(name: str, size: object, *binary: str) -> Callable[[Model],
     Row("third-of-three-in-a-string", (_sized_otherwise("IN_FP32", "12", *NUMERIC),), role="multi"),
     Row("strings-behind-numbers-without", (_sized_otherwise("IN_BYTES", ABSENT, *NUMERIC, "IN_BYTES"),), role="multi"),
     Row("strings-before-numbers-without", (_sized_otherwise("IN_BYTES", ABSENT, "IN_BYTES", *NUMERIC),), role="multi"),
+    Row("first-of-several-without", (_size_at(0, ABSENT),), fit=SEVERAL_INPUTS),
+    Row("last-of-several-null", (_size_at(-1, None),), fit=SEVERAL_INPUTS),
 )
 def size_missing_or_of_another_type_alters_no_tensor(
     target: Target, model: Model, make: Callable[[Model], tuple[Message, Message]]
@@ -110,17 +147,28 @@ def size_missing_or_of_another_type_alters_no_tensor(
     return "taken, with the same tensors" if reply.succeeded else "refused"
 
 
-@check("sizes.size-written-with-a-point", answers=("BIN-SIZE-AS-FLOAT", "BIN-SIZE-I"), role="identity_int32")
+@check("sizes.size-written-with-a-point", answers=("BIN-SIZE-AS-FLOAT", "BIN-SIZE-I"), role="identity_int32", fit=ANY)
 def size_written_with_a_point(target: Target, model: Model) -> str:
     """A binary_data_size of 12.0 is taken for 12, or refused."""
-    reply = _expect_refused_or_as(target, model, claims(12)(model), claims(12.0)(model), requirement="BIN-SIZE-I")
-    return "taken for 12" if reply.succeeded else f"refused: {reply.outcome()}"
+    plain, with_point = changes(lambda good: good.size)(model), changes(lambda good: float(good.size))(model)
+    reply = _expect_refused_or_as(target, model, plain, with_point, requirement="BIN-SIZE-I")
+    return f"taken for {carried(model)[0].size}" if reply.succeeded else f"refused: {reply.outcome()}"
 
 
 def _expect_refused_or_as(
-    target: Target, model: Model, good: Message, bad: Message, *, only: str = "", requirement: str | None = None
+    target: Target,
+    model: Model,
+    good: Message,
+    bad: Message,
+    *,
+    only: str = "",
+    also: Sequence[Tensor] = (),
+    requirement: str | None = None,
 ) -> Reply:
-    """Expect a message to be refused, or to be answered with the outputs that a good one gets, or one of them."""
+    """Expect a message to be refused, or to be answered with the outputs that a good one gets, or one of them.
+
+    The outputs `also` are right, too.
+    """
     right = target.infer(good)
     if not right.succeeded:
         raise Blocked("the same request without the fault is not answered")
@@ -129,8 +177,11 @@ def _expect_refused_or_as(
         expect(reply, requirement).refused()
         expect_alive(target, model)
         return reply
-    tensors = [_tensor(output) for output in right.answer.outputs if output.array is not None]
-    expect(reply, requirement).tensors([tensor for tensor in tensors if tensor.name == (only or tensor.name)])
+    changing = {spec.name for spec in model.role.outputs} - set(model.steady())
+    outputs = [output for output in right.answer.outputs if output.name not in changing]
+    tensors = [_tensor(output) for output in outputs if output.array is not None]
+    if not (also and holds(lambda: expect(reply).tensors(also))):
+        expect(reply, requirement).tensors([tensor for tensor in tensors if tensor.name == (only or tensor.name)])
     expect(target.send(good, fresh=True), requirement).tensors(tensors)  # what was dropped has not been kept
     return reply
 

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from conformance.checks.state.own_answers import expect_own, salted_request
+from conformance.checks.state.own_answers import expect_own, salted_request, salted_tensors
+from conformance.checks.support.telling import require_telling
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import Blocked
 from conformance.roles.model import Make, Model
 from conformance.terms.check import Row, check, rows
 from conformance.terms.extensions import BINARY
+from conformance.terms.fit import ANY, JSON
 from conformance.terms.text import safe
 from conformance.transport.exchange import FailureKind, Reply
 from conformance.transport.target import Target
@@ -48,9 +50,9 @@ def _header_past_the_end(model: Model) -> Message:
 
 # Refused by any server; the answer to the next request shows whether it knew where the refused one ended.
 BAD: tuple[Row, ...] = (
-    Row("unknown-model", (_unknown_model, "json")),
-    Row("broken-json", (_broken_json, "json")),
-    Row("missing-bytes", (_missing_bytes, "binary"), needs=BINARY),
+    Row("unknown-model", (_unknown_model, "json"), fit=JSON),
+    Row("broken-json", (_broken_json, "json"), fit=JSON),
+    Row("missing-bytes", (_missing_bytes, "binary"), needs=BINARY, fit=ANY),
     Row("inference-header-past-the-end", (_header_past_the_end, "binary"), needs=BINARY),
 )
 
@@ -71,9 +73,10 @@ AFTER_POST = "HTTP-PIPELINE-AFTER-POST"
 
 
 @check("state.pipelined-requests-are-answered-in-order", answers=("HTTP-PIPELINE", AFTER_POST), role="identity_int32")
-@rows(Row("all-good", (None, "json")), *BAD)
+@rows(Row("all-good", (None, "json"), fit=JSON), *BAD)
 def pipelined_requests_are_answered_in_order(target: Target, model: Model, bad: Make | None, form: Form) -> None:
     """Requests sent without waiting are answered in their order, as long as the connection is kept."""
+    require_telling(model, *(salted_tensors(model, 3 + salt, salt) for salt in (0, 1, 2)))
     middle = bad(model) if bad else _good(model, form, 1)
     replies = target.send_on_one_connection([_good(model, form, 0), middle, _good(model, form, 2)], pipelined=True)
     for place, reply in enumerate(replies):
@@ -88,7 +91,7 @@ def pipelined_requests_are_answered_in_order(target: Target, model: Model, bad: 
 
 
 @check("state.pipelined-reads-are-answered-in-order", answers="HTTP-PIPELINE", role="identity_int32")
-@rows(Row("metadata", (False,)), Row("an-inference-behind-them", (True,)))
+@rows(Row("metadata", (False,), fit=ANY), Row("an-inference-behind-them", (True,), fit=JSON))
 def pipelined_reads_are_answered_in_order(target: Target, model: Model, infers: bool) -> None:
     """Metadata asked for without waiting come in order, as long as the connection is kept, and so does an inference."""
     reads = [Message(path, method="GET") for path in (model.path, "/v2", UNKNOWN_MODEL, model.path, "/v2")]

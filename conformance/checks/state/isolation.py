@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from conformance.checks.state.own_answers import expect_own, salted_request, salted_tensors
+from conformance.checks.support.telling import require_telling
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import Blocked, Unmet
+from conformance.expect.unmet import Blocked, NotApplicable, Unmet
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
 from conformance.terms.extensions import BINARY, GRPC
+from conformance.terms.fit import ANY, JSON
 from conformance.transport.peer import Peer
 from conformance.transport.target import Target
 from conformance.wire.request import Form
@@ -21,6 +23,7 @@ FEW = 3
 
 
 IN_FLIGHT = 32
+OTHERS = (2, 3, 4, 5)  # salts of inputs, until some are answered otherwise than those of 1
 SHRINKING = (1000, 999, 100, 2, 1)
 BOTH: tuple[Form, ...] = ("json", "binary")
 
@@ -46,7 +49,10 @@ BOTH: tuple[Form, ...] = ("json", "binary")
             "growing": SHRINKING[::-1],
         }.items()
         for form in ("json", "binary")
-    ]
+    ],
+    Row("shrinking-json", (SHRINKING, "json"), fit=JSON),
+    Row("growing-json", (SHRINKING[::-1], "json"), fit=JSON),
+    Row("shrinking-binary", (SHRINKING, "binary"), needs=BINARY, fit=ANY),
 )
 @check("grpc.answers-in-turn-are-their-own", answers="OIP-ISOLATION/grpc", over=(GRPC,))
 @rows(
@@ -56,10 +62,13 @@ BOTH: tuple[Form, ...] = ("json", "binary")
         for name, lengths in {"big-small": (BIG, 1), "shrinking": SHRINKING, "growing": SHRINKING[::-1]}.items()
         for form in BOTH
         if (role, name, form) != ("identity_bytes", "big-small", "json")
-    ]
+    ],
+    Row("shrinking-json", (SHRINKING, "json"), fit=JSON),
+    Row("shrinking-binary", (SHRINKING, "binary"), fit=ANY),
 )
 def answers_in_turn_are_their_own(target: Peer, model: Model, lengths: Sequence[int], form: Form) -> None:
     """An answer holds nothing of the longer or shorter one before it."""
+    require_telling(model, *(salted_tensors(model, length, salt) for salt, length in enumerate(lengths)))
     for salt, length in enumerate(lengths):
         expect_own(
             target, target.infer(salted_request(model, form, length, salt)), model, length, salt, "OIP-ISOLATION"
@@ -67,18 +76,22 @@ def answers_in_turn_are_their_own(target: Peer, model: Model, lengths: Sequence[
 
 
 @check("state.forms-in-turn-keep-apart", answers="OIP-ISOLATION")
-@rows(*[Row(role, role=role, needs=BINARY) for role in ("identity_int32", "identity_bytes")])
+@rows(
+    *[Row(role, role=role, needs=BINARY) for role in ("identity_int32", "identity_bytes")],
+    Row("own", needs=BINARY, fit=JSON),
+)
 @check("grpc.forms-in-turn-keep-apart", answers="OIP-ISOLATION/grpc", over=(GRPC,))
-@rows(*[Row(role, role=role) for role in ("identity_int32", "identity_bytes")])
+@rows(*[Row(role, role=role) for role in ("identity_int32", "identity_bytes")], Row("own", fit=JSON))
 def forms_in_turn_keep_apart(target: Peer, model: Model) -> None:
     """JSON and binary requests follow each other on one connection without a trace of the one before."""
     forms: tuple[Form, ...] = ("json", "binary", "json", "binary", "binary", "json")
+    require_telling(model, *(salted_tensors(model, 5 + salt, salt) for salt in range(len(forms))))
     for salt, form in enumerate(forms):
         reply = target.infer(salted_request(model, form, 5 + salt, salt))
         expect_own(target, reply, model, 5 + salt, salt, "OIP-ISOLATION")
 
 
-@check("state.id-is-not-left-over", answers="OIP-ISOLATION", role="identity_int32")
+@check("state.id-is-not-left-over", answers="OIP-ISOLATION", role="identity_int32", fit=JSON)
 def id_is_not_left_over(target: Target, model: Model) -> None:
     """A request without an id is not answered with the id of the one before."""
     target.infer(model.request(send="json", request_id="the-one-before"))
@@ -87,21 +100,28 @@ def id_is_not_left_over(target: Target, model: Model) -> None:
         raise Unmet("no id, or one of its own", 'id "the-one-before"', reply)
 
 
-@check("state.like-requests-have-answers-of-their-own", answers="OIP-ISOLATION", role="identity_int32")
+@check("state.like-requests-have-answers-of-their-own", answers="OIP-ISOLATION")
 @rows(
-    "json",
-    Row("binary", ("binary",), needs=BINARY),
-    ("json-40KB", "json", 10_000),
-    Row("binary-40KB", ("binary", 10_000), needs=BINARY),
+    Row("json", ("json",), role="identity_int32", fit=JSON),
+    Row("binary", ("binary",), role="identity_int32", needs=BINARY, fit=ANY),
+    Row("json-40KB", ("json", 10_000), role="identity_int32"),
+    Row("binary-40KB", ("binary", 10_000), role="identity_int32", needs=BINARY),
+    Row("json-between-blanks", ("json", FEW, b" " * 8192), fit=JSON),
 )
 @check("grpc.like-calls-have-answers-of-their-own", answers="OIP-ISOLATION/grpc", role="identity_int32", over=(GRPC,))
-@rows("json", "binary", ("json-40KB", "json", 10_000), ("binary-40KB", "binary", 10_000))
-def like_requests_have_answers_of_their_own(target: Peer, model: Model, form: Form, length: int = 3) -> None:
+@rows(Row("json", ("json",), fit=JSON), "binary", ("json-40KB", "json", 10_000), ("binary-40KB", "binary", 10_000))
+def like_requests_have_answers_of_their_own(
+    target: Peer, model: Model, form: Form, length: int = FEW, padding: bytes = b""
+) -> None:
     """A request that differs in its elements alone from the one before, with the same id, is not answered like it."""
-    first, second = (_alike(model, length, last) for last in (1, 2))
+    first, second = _two_alike(model, length)
     want: Form | None = "binary" if form == "binary" else None
+    messages = [
+        target.message(model.request(tensors, send=form, want=want, request_id="the-same"))
+        for tensors in (first, second)
+    ]
     before, reply = (
-        target.infer(model.request(tensors, send=form, want=want, request_id="the-same")) for tensors in (first, second)
+        target.send(message.with_body(padding + message.body + padding) if padding else message) for message in messages
     )
     try:
         expect(reply).tensors(model.expected(second))
@@ -112,10 +132,23 @@ def like_requests_have_answers_of_their_own(target: Peer, model: Model, form: Fo
         raise Blocked("the second request is answered wrongly, and unlike the first", unmet) from None
 
 
+def _two_alike(model: Model, length: int) -> tuple[list[Tensor], list[Tensor]]:
+    """Return inputs, and others like them that are answered otherwise.
+
+    Raises:
+        NotApplicable: the model answers all alike.
+    """
+    first = _alike(model, length, 1)
+    for last in OTHERS:
+        if model.tells_apart(first, second := _alike(model, length, last)):
+            return first, second
+    raise NotApplicable(f"{model.name} answers inputs of this kind alike")
+
+
 def _alike(model: Model, length: int, last: int) -> list[Tensor]:
     """Return inputs that are the same for each `last` but for the last element; a short one has no other."""
     if length <= FEW:
-        return salted_tensors(model, length, last)
+        return model.salted(length, last)
     return [model.tensor([k * 7919 % 65_521 for k in range(length - 1)] + [last])]
 
 
@@ -127,6 +160,8 @@ def _alike(model: Model, length: int, last: int) -> list[Tensor]:
         for form in ("json", "binary")
     ],
     Row("multi-json", ("json",), role="multi"),
+    Row("json", ("json",), fit=JSON),
+    Row("binary", ("binary",), needs=BINARY, fit=ANY),
 )
 @check("grpc.answers-in-flight-are-their-own", answers="OIP-ISOLATION/grpc", over=(GRPC,))
 @rows(
@@ -134,11 +169,14 @@ def _alike(model: Model, length: int, last: int) -> list[Tensor]:
         Row(f"{role}-{form}", (form,), role=role)
         for role in ("identity_int32", "identity_bytes", "batching", "multi")
         for form in BOTH
-    ]
+    ],
+    Row("json", ("json",), fit=JSON),
+    Row("binary", ("binary",), fit=ANY),
 )
 def answers_in_flight_are_their_own(target: Peer, model: Model, form: Form) -> None:
     """Each of 32 requests in flight together gets its own id and tensors."""
     lengths = [1 + k % 4 if model.role.batching else 1 + 3 * k for k in range(IN_FLIGHT)]
+    require_telling(model, *(salted_tensors(model, length, k) for k, length in enumerate(lengths)))
     messages = [target.message(salted_request(model, form, length, k)) for k, length in enumerate(lengths)]
     for k, reply in enumerate(target.send_together(messages)):
         expect_own(target, reply, model, lengths[k], k, "OIP-ISOLATION")

@@ -11,6 +11,7 @@ from conformance.expect.unmet import Unmet, about, blocked_where
 from conformance.roles.model import Ask, Model
 from conformance.terms.check import Row, check, rows
 from conformance.terms.extensions import BINARY, CLASSES
+from conformance.terms.fit import JSON, Fit
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.request import InferRequest, Message, Output
@@ -20,7 +21,7 @@ LEFT = "left-over"
 # What a request may ask for, with what it needs.
 OPTIONS: Mapping[str, tuple[Ask, tuple[str, ...]]] = {
     "id": (lambda model: model.request(send="json", request_id=LEFT), ()),
-    "listed-output": (lambda model: model.request(send="json", outputs=["RANKS"]), ()),
+    "listed-output": (lambda model: model.request(send="json", outputs=[model.role.outputs[-1].name]), ()),
     "binary-data-output": (lambda model: model.request(send="json", binary_data_output=True), BINARY),
     "binary-data": (lambda model: model.request(send="json", want="binary"), BINARY),
     "binary-inputs": (lambda model: model.request(), BINARY),
@@ -65,12 +66,18 @@ FATES: Mapping[str, Callable[[InferRequest], Message]] = {
     "refused-for-a-missing-input": _missing_input,
     "refused-for-its-end": _cut_short,
 }
+# Those that deployed models get.
+FITS: Mapping[str, Fit] = {
+    **dict.fromkeys(("id-answered", "id-refused-for-its-end", "binary-data-output-answered"), JSON),
+    "binary-data-refused-for-an-output": JSON,
+    "listed-output-answered": Fit(min_outputs=2, is_json=True),
+}
 
 
 @check("state.options-end-with-their-request", answers="OIP-ISOLATION", role="scores_two_outputs")
 @rows(
     *[
-        Row(f"{option}-{fate}", (ask, change), needs=needs)
+        Row(f"{option}-{fate}", (ask, change), needs=needs, fit=FITS.get(f"{option}-{fate}"))
         for option, (ask, needs) in OPTIONS.items()
         for fate, change in FATES.items()
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from conformance.checks.support.framing import WRONG_LENGTH
-from conformance.checks.support.salted import DECLINED, salted_tensors
+from conformance.checks.support.refusals import DECLINED
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import Blocked, Unmet
 from conformance.roles.model import Model
@@ -15,13 +15,16 @@ from conformance.wire.finding import shown
 from conformance.wire.request import INFERENCE_HEADER, Form, InferRequest
 from conformance.wire.tensor import Tensor
 
-__all__ = ["DECLINED", "expect_own", "expect_right", "salted_request", "salted_tensors"]
-
 
 def salted_request(model: Model, form: Form, length: int, salt: int) -> InferRequest:
     """Return a request with tensors and an id that no other salt has."""
     want: Form | None = "binary" if form == "binary" else None
     return model.request(salted_tensors(model, length, salt), send=form, want=want, request_id=f"request-{salt}")
+
+
+def salted_tensors(model: Model, length: int, salt: int) -> list[Tensor]:
+    """Return inputs of so many elements, or of as many as a deployed model takes; other ones for each salt."""
+    return model.salted(model.limit_length(length), salt)
 
 
 def expect_own(target: Peer, reply: Reply, model: Model, length: int, salt: int, requirement: str) -> None:

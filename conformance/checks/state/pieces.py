@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from conformance.checks.state.three_forms import NEEDS, AnyForm, Sent, salted
 from conformance.roles.model import Model
 from conformance.terms.check import Row
+from conformance.terms.fit import ANY, JSON, Fit
 from conformance.wire.request import Message
 from conformance.wire.tensor import Tensor
 
@@ -18,22 +19,25 @@ class Cut:
 
     Attributes:
         name: the row's id.
+        role: of the model that it goes to; None where that is a deployed one alone.
         sent: the request, and its inputs.
         places: offsets in the body.
         form: in which the inputs travel.
         slow: there are many pieces, sent with a pause after each.
+        fit: the deployed models that it can be sent to.
     """
 
     name: str
-    role: str
+    role: str | None
     sent: Callable[[Model], Sent]
     places: Callable[[Message], Sequence[int]]
     form: AnyForm = "binary"
     slow: bool = False
+    fit: Fit | None = None
 
     def row(self) -> Row:
         """Return the row of a check that sends it."""
-        return Row(self.name, (self,), role=self.role, thorough=self.slow, needs=NEEDS[self.form])
+        return Row(self.name, (self,), role=self.role, thorough=self.slow, needs=NEEDS[self.form], fit=self.fit)
 
 
 def cut_rows(cuts: Iterable[Cut]) -> list[Row]:
@@ -47,7 +51,7 @@ def _as_json(model: Model, tensors: Sequence[Tensor] | None = None) -> Sent:
 
 
 def _as_binary(model: Model, tensors: Sequence[Tensor] | None = None) -> Sent:
-    request = model.request(tensors)
+    request = model.request(tensors, want=model.plain_want)
     return request.message(), [item.tensor for item in request.inputs]
 
 
@@ -65,16 +69,17 @@ def _nowhere(message: Message) -> Sequence[int]:  # noqa: ARG001
 
 
 WHOLE: tuple[Cut, ...] = (
-    Cut("whole-json", "identity_int32", _as_json, _nowhere, form="json"),
-    Cut("whole", "cast_int32_fp32", _as_binary, _nowhere),
+    Cut("whole-json", "identity_int32", _as_json, _nowhere, form="json", fit=JSON),
+    Cut("whole", "cast_int32_fp32", _as_binary, _nowhere, fit=ANY),
     Cut("whole-raw", "identity_uint8", _as_raw, _nowhere, form="raw"),
 )
 CUTS: tuple[Cut, ...] = (
     Cut("inside-the-json", "identity_int32", _as_json, lambda m: (m.json_length // 2,), form="json"),
+    Cut("behind-the-first-byte", None, _as_json, lambda m: (1, m.json_length // 2), form="json", fit=JSON),
     Cut("every-16-bytes-of-json", "multi", _as_json, lambda m: range(16, m.json_length, 16), form="json"),
     Cut("inside-a-character", "identity_bytes", _as_json, lambda m: (m.body.index(b"\xc3") + 1,), form="json"),
     Cut("inside-the-json-before-binary-data", "cast_int32_fp32", _as_binary, lambda m: (m.json_length // 2,)),
-    Cut("at-the-end-of-the-json", "cast_int32_fp32", _as_binary, lambda m: (m.json_length,)),
+    Cut("at-the-end-of-the-json", "cast_int32_fp32", _as_binary, lambda m: (m.json_length,), fit=ANY),
     Cut("around-the-end-of-the-json", "string_length", _as_binary, lambda m: (_first(m) - 1, _first(m) + 1)),
     Cut("inside-a-length-prefix", "string_length", _as_binary, lambda m: (_first(m) + 2,)),
     Cut("after-a-length-prefix", "string_length", _as_binary, lambda m: (_first(m) + 4,)),

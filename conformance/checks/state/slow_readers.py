@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from conformance.checks.state.own_answers import DECLINED
 from conformance.checks.state.three_forms import NEEDS, AnyForm
+from conformance.checks.support.refusals import DECLINED
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import NotApplicable, about, blocked_where, holds
 from conformance.roles.model import Model

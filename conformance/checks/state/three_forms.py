@@ -12,6 +12,7 @@ from conformance.expect.unmet import NotApplicable, blocked_where
 from conformance.roles.model import Model
 from conformance.terms.check import Row
 from conformance.terms.extensions import BINARY
+from conformance.terms.fit import ANY, JSON, Fit
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.request import Form, Message
@@ -27,11 +28,14 @@ LENGTH_REQUIRED = 411
 FORMS: tuple[AnyForm, ...] = ("json", "binary", "raw")
 NEEDS: Mapping[AnyForm, tuple[str, ...]] = {"json": (), "binary": BINARY, "raw": ("raw",)}
 _ROLES: Mapping[AnyForm, str] = {"json": "identity_int32", "binary": "identity_int32", "raw": "identity_uint8"}
+# A raw request to a deployed model is a matter of its own: not every model takes one.
+_FITS: Mapping[AnyForm, Fit | None] = {"json": JSON, "binary": ANY, "raw": None}
 
 
-def form_row(name: str, form: AnyForm, *values: Any, thorough: bool = False) -> Row:
-    """Return a row for one form, which its body gets in front of the values."""
-    return Row(name, (form, *values), role=_ROLES[form], needs=NEEDS[form], thorough=thorough)
+def form_row(name: str, form: AnyForm, *values: Any, thorough: bool = False, fits: bool = False) -> Row:
+    """Return a row for one form, which its body gets in front of the values; `fits`: for deployed models, too."""
+    fit = _FITS[form] if fits else None
+    return Row(name, (form, *values), role=_ROLES[form], needs=NEEDS[form], thorough=thorough, fit=fit)
 
 
 def salted(model: Model, form: AnyForm, length: int, salt: int) -> Sent:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from conformance.checks.state.own_answers import expect_own, salted_request
+from conformance.checks.state.own_answers import expect_own, salted_request, salted_tensors
+from conformance.checks.support.telling import require_telling
 from conformance.expect.unmet import blocked_where, holds
 from conformance.roles.model import Make, Model
 from conformance.terms.check import Row, check, rows
+from conformance.terms.fit import JSON as JSON_ALONE
 from conformance.transport.exchange import FailureKind, Reply
 from conformance.transport.target import Target
 from conformance.wire.request import INFERENCE_HEADER, JSON, Message
@@ -57,12 +59,18 @@ BY_THE_HEAD: Mapping[str, Make] = {
 }
 # Beyond what servers read of a body before they give up on it; empty lines are passed over in front of a request.
 FAR = b"\r\n" * 200_000
+# Those that deployed models get.
+FITTING = ("unknown-model", "unknown-model-in-chunks", "put", "go-ahead-not-waited-for", "no-json")
 PADDED = ("unknown-model", "unknown-path", "no-json")
 
 
 def _rows() -> list[Row]:
     framings = (("", False), ("-in-chunks", True))
-    short = [Row(name + tail, (make, b"", chunked)) for name, make in BY_THE_HEAD.items() for tail, chunked in framings]
+    short = [
+        Row(name + tail, (make, b"", chunked), fit=JSON_ALONE if name + tail in FITTING else None)
+        for name, make in BY_THE_HEAD.items()
+        for tail, chunked in framings
+    ]
     return [*short, *[Row(f"{name}-400-KB-before-it", (BY_THE_HEAD[name], FAR, False)) for name in PADDED]]
 
 
@@ -70,6 +78,7 @@ def _rows() -> list[Row]:
 @rows(*_rows())
 def body_is_never_the_next_request(target: Target, model: Model, refused: Make, padding: bytes, chunked: bool) -> str:
     """A request that stands in the body of a refused one is not carried out, and the next one is answered."""
+    require_telling(model, *(salted_tensors(model, LENGTH, salt) for salt in (HIDDEN, 1, 2)))
     body = padding + target.as_text(_good(model, HIDDEN))
     message = refused(model).with_body(body)
     with blocked_where(

@@ -13,7 +13,7 @@
     a server that has to go on afterwards      expect.refusals.expect_alive
     classes                                    classes.Classified.of(...).expect_rule(...)
     tensors over gRPC                          over_grpc.expect_right, grpc_edits.faulty_call for faulty ones
-    a deployed model, whatever it computes     relations.plain_answer.expect_same
+    binary data of any deployed model          control_sides.expect_read and expect_written, by changed_tensors
     what a client sends, reads or refuses      client_rows for the row, clients.expectations for the body
     tensors that Hypothesis draws              exploring.explore(strategy, expectation)
     one row for each datatype                  datatypes.per_datatype

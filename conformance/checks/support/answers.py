@@ -15,6 +15,7 @@ from conformance.expect.unmet import Unmet
 from conformance.roles.model import Ask, Model
 from conformance.terms.check import Row
 from conformance.terms.extensions import BINARY
+from conformance.terms.fit import JSON
 from conformance.terms.text import safe
 from conformance.transport.exchange import Reply
 from conformance.wire.finding import shown
@@ -33,13 +34,13 @@ def _raw(model: Model) -> Message:
 
 
 ANSWERS: tuple[Row, ...] = (
-    Row("json", (asking(),), role="multi"),
+    Row("json", (asking(),), role="multi", fit=JSON),
     Row("json-of-one-output", (asking(outputs=["OUT_BOOL"]),), role="multi"),
     Row("json-with-id", (asking(request_id="42"),), role="multi"),
     Row("json-of-a-batch", (asking(),), role="batching"),
     Row("json-of-rank-3", (asking(),), role="rank3"),
     Row("json-without-elements", (lambda m: m.request([m.tensor([0, 0])], send="json"),), role="emit"),
-    Row("binary", (asking(want="binary"),), role="multi", needs=BINARY),
+    Row("binary", (asking(want="binary"),), role="multi", needs=BINARY, fit=JSON),
     Row("binary-by-default", (asking(binary_data_output=True),), role="multi", needs=BINARY),
     Row(
         "binary-without-elements",

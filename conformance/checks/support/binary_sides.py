@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from conformance.checks.support.own_oracle import is_written_alone
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import Blocked, Unmet, blocked_where, holds
 from conformance.roles.corner_values import PALINDROMES
@@ -19,6 +20,7 @@ from conformance.wire.datatypes import DATATYPES
 from conformance.wire.tensor import Tensor
 
 Side = Literal["read", "written", "both", "neither"]
+MAX_ALONE = 8  # outputs that are asked for alone: some models have very many
 
 # How a request shows one side of binary data alone, both where JSON cannot carry the values, or JSON on both sides.
 SIDES: dict[Side, dict[str, Any]] = {
@@ -41,9 +43,12 @@ def expect_side(
 ) -> None:
     """Expect the right outputs where one side is binary data and the other JSON, or both are binary data.
 
-    `outputs` are all of them, where their order matters.
+    `outputs` are all of them, where their order matters. What JSON does not carry is binary data in any case.
     """
-    reply = target.infer(model.request(tensors, **SIDES[side], outputs=outputs))
+    arguments = SIDES[side]
+    send = model.sends if arguments["send"] == "json" else "binary"
+    listed = model.listed() if outputs is None and "want" not in arguments else outputs
+    reply = target.infer(model.request(tensors, send=send, want=arguments.get("want"), outputs=listed))
     expect_values(reply, model, tensors, through_json=True if side == "written" else None)
 
 
@@ -126,13 +131,20 @@ def expect_beyond(target: Target, model: Model, tensors: Sequence[Tensor], side:
 
 
 def expect_together(
-    reply: Reply, target: Target, inputs: Sequence[Tensor], outputs: Sequence[Tensor], side: Side
+    reply: Reply,
+    target: Target,
+    model: Model,
+    inputs: Sequence[Tensor],
+    outputs: Sequence[Tensor],
+    side: Literal["read", "written"],
 ) -> None:
-    """Expect several tensors of one message, each of which a model of its own reads or writes right.
+    """Expect several tensors of one message, each of which is read or written right alone.
 
     Args:
         reply: to the message.
         target: for the tensors alone.
+        model: that they are of; they are alone in another one, unless it is its own oracle. The inputs of that are
+            alone in no request, so that its binary data in the declared order have to be looked at before.
         inputs: what was sent.
         outputs: what is right.
         side: whether the inputs are binary data, or the outputs.
@@ -144,12 +156,28 @@ def expect_together(
         expect(reply).tensors(outputs)
     except Unmet as unmet:
         parts = inputs if side == "read" else outputs
+        if model.is_own_oracle:
+            _expect_written_alone(target, model, inputs, outputs if side == "written" else (), unmet)
+            raise
         wrong = {part.datatype for part in parts if not is_right_alone(target, part, side)}
         if not wrong:
             raise
         if reply.succeeded:
             expect(reply).tensors([output for output in outputs if output.datatype not in wrong])
         raise Blocked(f"{', '.join(sorted(wrong))} alone is wrong too", unmet) from None
+
+
+def _expect_written_alone(
+    target: Target, model: Model, inputs: Sequence[Tensor], outputs: Sequence[Tensor], unmet: Unmet
+) -> None:
+    """Expect each of the first outputs right where it is the only binary one.
+
+    Raises:
+        Blocked: one is not; `unmet` is the cause.
+    """
+    wrong = [tensor.name for tensor in outputs[:MAX_ALONE] if not is_written_alone(target, model, inputs, tensor)]
+    if wrong:
+        raise Blocked(f"{', '.join(wrong)} as the only binary output is wrong, too", unmet)
 
 
 def is_right_alone(target: Target, tensor: Tensor, side: Side) -> bool:

@@ -13,12 +13,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from conformance.checks.support.ranked_inputs import choose_inputs, find_output, is_telling
 from conformance.expect import class_texts
 from conformance.expect.class_texts import ClassText, Item, Scores
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import Blocked, Unmet
+from conformance.expect.unmet import Blocked, NotApplicable, Unmet
 from conformance.roles.model import Model
+from conformance.survey.deployed import has_classes
 from conformance.terms.check import Row
+from conformance.terms.fit import SCORED
 from conformance.terms.text import safe, shown_shape
 from conformance.transport.exchange import Reply
 from conformance.transport.peer import Peer
@@ -56,9 +59,20 @@ def both_forms(*cases: Row) -> list[Row]:
     ]
 
 
+# What is asked of a deployed model with scores, whatever it computes: values of its own.
+OWN = Row("own", fit=SCORED)
+SEVERAL_SCORED = replace(SCORED, min_outputs=2)
+
+
 def scored(model: Model) -> str:
-    """Return the name of the model's first output."""
-    return model.role.outputs[0].name
+    """Return the name of the output that is classified: the model's first, or the most telling of a deployed one."""
+    return model.find_rankable()[0]
+
+
+def list_all(model: Model, name: str, *, is_first: bool) -> list[str]:
+    """Return the names of all outputs, this one in front or at the end."""
+    others = [spec.name for spec in model.role.outputs if spec.name != name]
+    return [name, *others] if is_first else [*others, name]
 
 
 def ask(target: Peer, model: Model, tensors: Sequence[Tensor], *outputs: Output, send: Form = "json") -> Reply:
@@ -113,18 +127,23 @@ def entries(reply: Reply, name: str) -> list[ClassText]:
     return found
 
 
-def expect_each_once(reply: Reply, model: Model, name: str, tensor: Tensor) -> None:
+def expect_each_once(reply: Reply, model: Model, right: Tensor) -> None:
     """Expect each class of an output once, under a shape of as many: more were asked for than there are."""
-    batch = tensor.shape[0] if model.role.batching else 1
-    there = tensor.elements // batch
-    listed = entries(reply, name)
-    shape = expect(reply).output(name).shape or ()
+    listed = entries(reply, right.name)
+    items = right.shape[0] if model.may_have_rankings(right) else 1
+    batch = items if model.role.batching or (items > 1 and _repeats(listed)) else 1  # an item's indices count within it
+    there = right.elements // batch
+    shape = expect(reply).output(right.name).shape or ()
     if len(listed) != there * batch or math.prod(shape) != len(listed):
-        expected = f"a refusal, or {classes_of(there)}" + (f" for each of {batch} items" if model.role.batching else "")
+        expected = f"a refusal, or {classes_of(there)}" + (f" for each of {batch} items" if batch > 1 else "")
         raise Unmet(expected, f"{classes_of(len(listed))} under {shown_shape(shape)}", reply)
     for part in (listed[k * there : (k + 1) * there] for k in range(batch)):
-        if len({entry.index for entry in part}) != there:
+        if _repeats(part):
             raise Unmet(f"{there} different indices", shown(part), reply)
+
+
+def _repeats(listed: Sequence[ClassText]) -> bool:
+    return len({entry.index for entry in listed}) < len(listed)
 
 
 def classes_of(count: int) -> str:
@@ -165,8 +184,8 @@ class Classified:
 
     Attributes:
         name: of the output.
-        scores: the output as it should be, were it not classified.
-        listed: the classes, in the order of the answer.
+        count: how many classes were asked for.
+        right: the output as it should be, were it not classified.
     """
 
     target: Peer
@@ -174,9 +193,9 @@ class Classified:
     tensors: tuple[Tensor, ...]
     send: Form
     name: str
+    count: int
     reply: Reply
-    scores: Scores
-    listed: tuple[ClassText, ...]
+    right: Tensor
 
     @classmethod
     def of(
@@ -188,23 +207,87 @@ class Classified:
         *,
         send: Form = "json",
         name: str | None = None,
+        tensors: Sequence[Tensor] | None = None,
     ) -> Classified:
         """Ask for classes of an output, the first by default; for all classes where no count is given.
 
-        `values` are those of the model's first input; sample values by default.
+        `values` are those of the model's first input, `tensors` all inputs; by default they are sample values, or of
+        several the first whose scores stand in another order than that of their indices. A deployed model is asked for no more classes than there
+        are, whether it batches or not.
+
+        Raises:
+            NotApplicable: there are no elements to classify, or a refusal may be right, because each of them may be
+                the only class of an item.
         """
-        tensors = model.sample() if values is None else (model.tensor(values), *model.sample()[1:])
         name = name or scored(model)
-        scores = next(tensor.array for tensor in model.expected(tensors) if tensor.name == name)
-        if count is None:
-            count = int(scores.size // scores.shape[0] if model.role.batching else scores.size)
+        if tensors is None:
+            tensors, right = choose_inputs(model, name, values)
+        else:
+            right = find_output(model, tensors, name)
+        if values is None and not has_classes(right):
+            raise NotApplicable(f"{name} of {model.name} has no elements to classify")
+        count = model.limit_classes(right, count)
         reply = ask(target, model, tensors, Output(name, classification=count), send=send)
-        return cls(target, model, tensors, send, name, reply, scores, tuple(entries(reply, name)))
+        if reply.is_refusal and count > 1 and len(right.shape) == 1 and model.may_batch(right):
+            raise NotApplicable(f"each element of {name} may be the only class of an item of a batch")
+        return cls(target, model, tuple(tensors), send, name, count, reply, right)
 
     @property
-    def labels(self) -> Sequence[str]:
-        """The labels of the output, by index; empty where it has none."""
-        return self.model.role.labels.get(self.name, ())
+    def scores(self) -> Scores:
+        """The elements of the output."""
+        return self.right.array
+
+    @property
+    def listed(self) -> Sequence[ClassText]:
+        """The classes, in the order of the answer.
+
+        Raises:
+            Unmet: see `entries`.
+        """
+        return entries(self.reply, self.name)
+
+    @property
+    def labels(self) -> Sequence[str] | None:
+        """The labels of the output, by index; empty where it has none, None where nobody knows them."""
+        return self.model.labels_of(self.name)
+
+    @property
+    def batch(self) -> int:
+        """How many items the classes are shared out to: 1 for a model that does not batch.
+
+        Metadata do not always say whether a deployed model batches; then the number of classes does. As many as there
+        are elements are one ranking, unless each is the first class of its own item, and the shape says so.
+        """
+        items = self.right.shape[0] if self.right.shape else 1
+        if not self.model.may_have_rankings(self.right):
+            return 1
+        if self.model.role.batching:
+            return items
+        listed = self.listed
+        if len(listed) != items * min(self.count, self.right.elements // items):
+            return 1
+        is_apart = {entry.index for entry in listed} == {0}
+        shape = expect(self.reply).output(self.name).shape
+        return items if len(listed) != self.count or (is_apart and shape == (items, 1)) else 1
+
+    @property
+    def is_batch(self) -> bool:
+        """Whether the classes have a batch dimension."""
+        return self.model.role.batching or self.batch > 1
+
+    @property
+    def right_count(self) -> int:
+        """How many classes there have to be of each item."""
+        return self.count if self.model.role.batching else min(self.count, self.right.elements // self.batch)
+
+    def require_order(self) -> None:
+        """Keep scores from being judged of which a ranking and none would be the same.
+
+        Raises:
+            NotApplicable: they stand in their order.
+        """
+        if not any(is_telling(row) for row in self.scores.reshape(self.batch, -1)):
+            raise NotApplicable(f"the scores of {self.name} stand in their order: classes would not show a wrong one")
 
     def items(self, scores: Scores | None = None) -> list[Item]:
         """Return classes and scores of each item of the batch; of the whole output for a model that does not batch.
@@ -212,9 +295,9 @@ class Classified:
         The classes are shared out evenly, by their number and not by the shape that the answer claims.
         """
         scores = self.scores if scores is None else scores
-        batch = scores.shape[0] if self.model.role.batching else 1
-        size = -(-len(self.listed) // batch)
-        parts = [self.listed[k * size : (k + 1) * size] for k in range(batch)]
+        listed, batch = self.listed, self.batch
+        size = -(-len(listed) // batch)
+        parts = [listed[k * size : (k + 1) * size] for k in range(batch)]
         return list(zip(parts, scores.reshape(batch, -1), strict=True))
 
     def expect_rule(self, rule: Rule, expected: str | None = None, requirement: str | None = None) -> None:

@@ -5,43 +5,55 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from conformance.checks.support.classes import scored
+from conformance.checks.support.ranked_inputs import choose_inputs
 from conformance.checks.support.refusals import Refusal
 from conformance.roles.model import Model
 from conformance.terms.extensions import CLASSES_OVER_GRPC
+from conformance.terms.fit import Fit
+from conformance.wire.datatypes import DATATYPES
 from conformance.wire.grpc_request import Edit, Pb, infer_message
 from conformance.wire.request import Form, Message, Output
+
+# Deployed models whose first input is of elements of one size.
+NUMBERS = Fit(inputs=frozenset(DATATYPES) - {"BYTES"})
 
 
 def faulty_call(
     fault: str,
     requirement: str,
-    role: str,
+    role: str | None,
     edit: Edit,
     send: Form = "json",
     *,
     classes: int | None = None,
     body: Callable[[bytes], bytes] = bytes,
     unknown: bool = False,
+    fit: Fit | None = None,
 ) -> Refusal:
     """Return a call with one fault, which has to be refused.
 
     Args:
         fault: names the fault, in words joined by hyphens; the row's id.
         requirement: the ledger id under which it has to be refused.
-        role: of the model that it goes to.
+        role: of the model that it goes to; None where that is a deployed one alone.
         edit: puts the fault into the message of a good request.
         send: the form of the inputs of that request.
         classes: of the first output, asked for in that request.
         body: makes the bytes of the message something else.
         unknown: see `Refusal.unknown`.
+        fit: see `Refusal.fit`.
     """
 
     def message(model: Model) -> Message:
-        wanted = None if classes is None else [Output(model.role.outputs[0].name, classification=classes)]
-        made = infer_message(model.request(send=send, outputs=wanted), edit)
+        tensors, wanted = None, None
+        if classes is not None:
+            name = scored(model)
+            tensors, wanted = choose_inputs(model, name)[0], [Output(name, classification=classes)]
+        made = infer_message(model.request(tensors, send=send, outputs=wanted), edit)
         return made.with_body(body(made.body))
 
-    return Refusal(fault, requirement, role, message, CLASSES_OVER_GRPC if classes else (), unknown)
+    return Refusal(fault, requirement, role, message, CLASSES_OVER_GRPC if classes else (), unknown, fit=fit)
 
 
 # --- edits: changes of a ModelInferRequest -----------------------------------------------------------------------------
@@ -64,6 +76,16 @@ def set_shape(*shape: int) -> Edit:
         request.inputs[0].shape[:] = shape
 
     return edit
+
+
+def cut_raw(request: Pb) -> None:
+    """Take the last byte off the raw contents of the first input."""
+    request.raw_input_contents[0] = request.raw_input_contents[0][:-1]
+
+
+def lengthen_raw(request: Pb) -> None:
+    """Put a byte behind the raw contents of the first input."""
+    request.raw_input_contents[0] += b"\0"
 
 
 def set_raw(*entries: bytes) -> Edit:

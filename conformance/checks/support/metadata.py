@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from conformance.checks.support.schemas import faults
@@ -40,6 +41,12 @@ def expect_health(target: Target, model: Model, of: str) -> Reply:
     if of != "ready" or reply.status is None or reply.status in NOT_THERE:
         expect(reply).answered()
     return reply
+
+
+def list_versions(target: Target, model: Model) -> list[str]:
+    """Return the versions that a model's metadata list; none where they do not."""
+    listed = (target.get(replace(model, version="").path).answer.document or {}).get("versions")
+    return [version for version in listed if isinstance(version, str)] if isinstance(listed, list) else []
 
 
 def fits(declared: tuple[int, ...], shape: list[Any]) -> bool:

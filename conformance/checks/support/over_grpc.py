@@ -6,15 +6,19 @@ taken apart into the same outputs, so the helpers that are about HTTP serve here
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import Blocked, Unmet, blocked_where, holds
+from conformance.expect.unmet import Blocked, NotApplicable, Unmet, blocked_where, holds
 from conformance.roles.model import Model
+from conformance.survey.control import as_tensor
+from conformance.terms.extensions import HTTP
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
+from conformance.wire.datatypes import INTEGERS
 from conformance.wire.request import Form
 from conformance.wire.tensor import Tensor
 
@@ -35,10 +39,84 @@ _OTHER_FORM = "the answer is in the other form, and tensors in that are wrong by
 
 
 def expect_right(reply: Reply, model: Model, tensors: Sequence[Tensor]) -> None:
-    """Expect the outputs that the model computes; floats are exact over gRPC, in either form."""
+    """Expect the outputs that the model computes; floats are exact over gRPC, in either form, but for a deployed model.
+
+    Whether its outputs tell what was read is for `require_reading`.
+    """
     with np.errstate(all="ignore"):  # a cast may meet NaN or overflow to infinity: that is the right output then
-        expected = model.expected(tensors)
+        expected = model.find_outputs(tensors)
     expect(reply).tensors(expected, through_json=False)
+
+
+def require_reading(
+    model: Model, misread: Callable[[Sequence[Tensor]], Sequence[Tensor]] | None = None
+) -> Sequence[Tensor]:
+    """Return inputs to which the answer of a deployed model shows whether they were read; samples of a role.
+
+    Args:
+        model: the model.
+        misread: makes of inputs what a server would read that is wrong; other inputs of the model where it is left out.
+
+    Raises:
+        NotApplicable: of the inputs that it takes none are told from what they are misread as.
+    """
+    others = replace(model, salt=model.salt + 97).sample() if misread is None else ()
+    for tensors in model.draw_several():
+        if model.tells_apart(tensors, misread(tensors) if misread else others):
+            return tensors
+    raise NotApplicable(f"the answers of {model.name} do not show what was read")
+
+
+def expect_form_right(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], send: Form) -> Reply:
+    """Expect a deployed model to answer contents of one form as it answers the same tensors over HTTP; return the reply.
+
+    Raises:
+        Unmet: it does not; or there is no HTTP, and the call is refused.
+        Blocked: there is no HTTP, and contents of the other form are answered otherwise: nobody knows which are right.
+    """
+    reply = target.infer(model.request(tensors, send=send))
+    over_http = _outputs_over_http(target, model, tensors)
+    if over_http:
+        expect(reply).tensors(over_http, through_json=True)
+        return reply
+    expect(reply).answered()
+    other = target.infer(model.request(tensors, send="json" if send == "binary" else "binary"))
+    with blocked_where(lambda: True, "contents of the other form are answered otherwise"):
+        expect(reply).tensors(_steady_outputs(model, other), through_json=True)
+    return reply
+
+
+def is_right_by_name(target: GrpcTarget, model: Model, tensors: Sequence[Tensor]) -> bool:
+    """Say whether raw contents are right where inputs and their names are in one order: a server may sort them."""
+    ordered = sorted(tensors, key=lambda tensor: tensor.name)
+    return holds(lambda: expect_right(target.infer(model.request(ordered)), model, tensors))
+
+
+def _outputs_over_http(target: GrpcTarget, model: Model, tensors: Sequence[Tensor]) -> list[Tensor]:
+    """Return the outputs for a plain request over HTTP; none where that is not judged, or does not answer."""
+    if HTTP not in target.over_http.settings.transports:
+        return []
+    return _steady_outputs(model, target.over_http.infer(model.request(tensors, send=(), outputs=model.listed())))
+
+
+def _steady_outputs(model: Model, reply: Reply) -> list[Tensor]:
+    outputs = [output for output in reply.answer.outputs if output.name in model.steady()] if reply.succeeded else []
+    return [tensor for output in outputs if (tensor := as_tensor(output))]
+
+
+def exchange_alike(tensors: Sequence[Tensor]) -> Sequence[Tensor]:
+    """Return inputs as a server reads them that takes those of one datatype and shape in the opposite order.
+
+    An input that nothing stands for stays as it is, and so does one of integers that would get others than its own:
+    integers beyond those that a model takes have ended servers.
+    """
+    read = []
+    for tensor in tensors:
+        alike = [one for one in tensors if (one.datatype, one.shape) == (tensor.datatype, tensor.shape)]
+        other = alike[::-1][[one is tensor for one in alike].index(True)]
+        is_safe = tensor.datatype not in INTEGERS or set(np.unique(other.array)) <= set(np.unique(tensor.array))
+        read.append(replace(tensor, array=other.array) if is_safe else tensor)
+    return read
 
 
 def _other_form_is_wrong(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], send: Form, reply: Reply) -> bool:

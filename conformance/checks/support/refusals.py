@@ -9,8 +9,12 @@ from dataclasses import dataclass
 from conformance.expect.refusals import expect_refusal, expect_refusal_or_right
 from conformance.roles.model import Make, Model
 from conformance.terms.check import Row
+from conformance.terms.fit import Fit
 from conformance.transport.peer import Peer
 from conformance.wire.tensor import Tensor
+
+# Statuses of a server that has too much to do, or takes no large bodies; it keeps requests apart nevertheless.
+DECLINED = (413, 429, 503)
 
 # What a request is refused for, by requirement; names of faults say no more than what is wrong with it.
 SUBJECTS: Mapping[str, str] = {
@@ -44,21 +48,23 @@ class Refusal:
     Attributes:
         fault: names the fault, in words joined by hyphens; the row's id.
         requirement: the ledger id under which it has to be refused.
-        role: of the model that it goes to.
+        role: of the model that it goes to; None where that is a deployed one alone.
         message: makes it.
         needs: extensions without which it cannot be told what is refused.
         tensors: what it carries, where a server that answers nevertheless has to have understood it: to refuse it is
             advice then, and the requirement of its name with -SAFE is what has to be met.
         unknown: it names what does not exist, or is no message: over gRPC codes other than INVALID_ARGUMENT fit, too.
+        fit: the deployed models that it can be sent to; None: to none.
     """
 
     fault: str
     requirement: str
-    role: str
+    role: str | None
     message: Make
     needs: tuple[str, ...] = ()
     unknown: bool = False
     tensors: Callable[[Model], Sequence[Tensor]] | None = None
+    fit: Fit | None = None
 
     @property
     def described(self) -> str:
@@ -75,7 +81,7 @@ class Refusal:
     def row(self) -> Row:
         """Return the row of a check that sends it."""
         answers = (f"{self.requirement}-SAFE", self.requirement) if self.tensors else (self.requirement,)
-        return Row(self.fault, (self,), role=self.role, answers=answers)
+        return Row(self.fault, (self,), role=self.role, answers=answers, fit=self.fit)
 
 
 def expect_refused(target: Peer, model: Model, refusal: Refusal) -> None:

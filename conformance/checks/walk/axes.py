@@ -8,7 +8,6 @@ message travels) and `company` (what comes before it and beside it).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 
 from conformance.checks.walk.covering import Step
 from conformance.roles.roles import Role, load
@@ -109,22 +108,35 @@ ALONE: Step = {"beside": NEUTRAL["beside"]}
 AXES = tuple(dict.fromkeys(("beside", "before", *WAYS, *WRITING, *NUMBERS, "id", *CONTENTS, "classes", "want", "send")))
 
 
-@cache
-def is_excluded(kind: str, a: str, v: str, b: str, w: str) -> bool:
-    """Whether two values of two axes never meet in a kind of request."""
-    both = {a: v, b: w}
-    return any(rule(kind, both) for rule in _RULES) or _is_invalid_pair(a, v, b, w)
+class Rules:
+    """Which values of the axes never meet, for steps with some roles."""
 
+    def __init__(self, roles: Mapping[str, Role]) -> None:
+        """Put the rules together; `roles` are those that steps name."""
+        self._roles = roles
+        self._known: dict[tuple[str, ...], bool] = {}
 
-@cache
-def _is_invalid_pair(a: str, v: str, b: str, w: str) -> bool:
-    """Whether two values never meet in any kind of request."""
-    return is_invalid({a: v, b: w})
+    def is_excluded(self, kind: str, a: str, v: str, b: str, w: str) -> bool:
+        """Whether two values of two axes never meet in a kind of request."""
+        known = kind, a, v, b, w
+        if known not in self._known:
+            both = {a: v, b: w}
+            role = self._role(both)
+            self._known[known] = any(rule(kind, both, role) for rule in _RULES) or self.is_invalid(both)
+        return self._known[known]
 
+    def is_invalid(self, step: Step) -> bool:
+        """Whether values make no request that a server has to answer; axes that are not given are as they have to be."""
+        role = self._role(step)
+        return _invalid(step) or (role is not None and _invalid_by_role(role, step))
 
-def is_invalid(step: Step) -> bool:
-    """Whether values make no request that a server has to answer; axes that are not given are as they have to be."""
-    return _invalid(step) or ("role" in step and _invalid_by_role(load()[step["role"]], step))
+    def has_no_typed_answer(self, step: Step) -> bool:
+        """Whether typed inputs have an FP16 output, for which a server that answers in the form of the request has none."""
+        role = self._role(step)
+        return step.get("send") == "json" and role is not None and not is_json_capable(role.outputs)
+
+    def _role(self, step: Step) -> Role | None:
+        return self._roles[step["role"]] if "role" in step else None
 
 
 def is_heavy(axis: str, value: str) -> bool:
@@ -189,12 +201,12 @@ def is_json_capable(tensors: Sequence[object]) -> bool:
     return not any(getattr(spec, "datatype", "") in ("FP16", "BF16") for spec in tensors)
 
 
-def _is_of_another_kind(kind: str, step: Step) -> bool:
+def _is_of_another_kind(kind: str, step: Step, _: Role | None) -> bool:
     """Whether a step has nothing binary in it, and yet stands among those that do."""
     return kind == "binary" and _is(step, send=["json"], want=["nothing", "json", "no-binary"])
 
 
-def _is_without_classes(kind: str, step: Step) -> bool:
+def _is_without_classes(kind: str, step: Step, _: Role | None) -> bool:
     """Whether a step among those with classes asks for more of them than there are, or for classes of nothing."""
     return kind == "classes" and (
         _is(step, count=["0"])
@@ -203,26 +215,29 @@ def _is_without_classes(kind: str, step: Step) -> bool:
     )
 
 
-def _is_a_binary_size(kind: str, step: Step) -> bool:
+def _is_a_binary_size(kind: str, step: Step, _: Role | None) -> bool:
     """Whether the request before has a wrong size in it, which takes binary data."""
     return kind == "json" and _is(step, before=["wrong-size", "all-binary-asked", "other-form", "refused-option"])
 
 
-def _is_a_raw_batch(kind: str, step: Step) -> bool:
+def _is_a_raw_batch(kind: str, step: Step, role: Role | None) -> bool:
     """Whether a raw request has a batch of its own, where it can be one item alone."""
-    role = load()[step["role"]] if "role" in step else None
     return kind == "raw" and role is not None and role.batching and step.get("count", "own") != "own"
 
 
-def _is_slow_json(kind: str, step: Step) -> bool:
+def _is_slow_json(kind: str, step: Step, _: Role | None) -> bool:
     """Whether that many elements travel as numbers of many digits, which is no more than slow."""
     is_text = kind == "json" or _is(step, send=["json", "mixed"])
     return is_text and _count(step) >= HUGE and step.get("role", "identity_bool") not in _SHORT_IN_JSON
 
 
-def _is_a_class(kind: str, step: Step) -> bool:
+def _is_a_class(kind: str, step: Step, _: Role | None) -> bool:
     """Whether the request before asks for classes, which is a matter of that extension."""
     return kind != "classes" and _is(step, before=["classes-asked"])
 
 
 _RULES = (_is_of_another_kind, _is_without_classes, _is_a_binary_size, _is_a_raw_batch, _is_slow_json, _is_a_class)
+
+# Those of the roles, by which the arrays of the walk are made.
+OF_ROLES = Rules(load())
+is_excluded, is_invalid = OF_ROLES.is_excluded, OF_ROLES.is_invalid

@@ -11,13 +11,11 @@ from conformance.checks.walk.axes import (
     CONTENTS,
     KINDS,
     NEUTRAL,
-    is_excluded,
-    is_invalid,
-    is_json_capable,
+    OF_ROLES,
+    Rules,
 )
 from conformance.checks.walk.covering import Step
 from conformance.checks.walk.shrinking import Axes
-from conformance.roles.roles import load
 
 BEFORE = (
     *("nothing", "near", "larger", "smaller", "other-form", "with-id", "classes-asked"),
@@ -43,6 +41,23 @@ CALLS: Mapping[str, Mapping[str, Sequence[str]]] = {
 }
 # Outputs come in the form that the server chooses.
 PLAIN_CALL: Step = {**NEUTRAL, "want": "raw"}
+
+
+def is_excluded_call(kind: str, a: str, v: str, b: str, w: str, rules: Rules = OF_ROLES) -> bool:
+    """Whether two values of two axes never meet in a kind of call."""
+    both = {a: v, b: w}
+    if both.get("before") == "classes-asked" and kind == "calls":
+        return True
+    if rules.has_no_typed_answer(both):
+        return True
+    return rules.is_excluded("classes" if kind == "classified-calls" else "", a, v, b, w)
+
+
+def is_invalid_call(step: Step, rules: Rules = OF_ROLES) -> bool:
+    """Whether values make no call that a server has to answer."""
+    return rules.is_invalid(step) or rules.has_no_typed_answer(step)
+
+
 SHRINKING = Axes(
     order=[axis for axis in AXES if axis not in ("send", "want", "classes")],
     neutral=PLAIN_CALL,
@@ -54,20 +69,5 @@ SHRINKING = Axes(
         {"send": "json"},
         {"send": "binary"},
     ),
-    is_invalid=lambda step: is_invalid(step) or _has_no_typed_answer(step),
+    is_invalid=is_invalid_call,
 )
-
-
-def is_excluded_call(kind: str, a: str, v: str, b: str, w: str) -> bool:
-    """Whether two values of two axes never meet in a kind of call."""
-    both = {a: v, b: w}
-    if both.get("before") == "classes-asked" and kind == "calls":
-        return True
-    if _has_no_typed_answer(both):
-        return True
-    return is_excluded("classes" if kind == "classified-calls" else "", a, v, b, w)
-
-
-def _has_no_typed_answer(step: Step) -> bool:
-    """Whether typed inputs have an FP16 output, for which a server that answers in the form of the request has none."""
-    return step.get("send") == "json" and "role" in step and not is_json_capable(load()[step["role"]].outputs)

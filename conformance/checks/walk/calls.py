@@ -8,16 +8,19 @@ from functools import cache, partial
 from typing import Any
 
 from conformance.checks.support.versions import default_version
-from conformance.checks.walk import blame_over_grpc, company
+from conformance.checks.walk import blame_over_grpc, company, own_steps
 from conformance.checks.walk.alone import FORM_AXES, Lead, single_values, with_plain_ones
 from conformance.checks.walk.axes import is_heavy
 from conformance.checks.walk.axes_over_grpc import CALLS, PLAIN_CALL, SHRINKING, is_excluded_call
 from conformance.checks.walk.covering import Space, Step
 from conformance.checks.walk.exchanges import BRIEF, PARTS, other_model
 from conformance.checks.walk.expected import EARLIER_IDS, expect_own
+from conformance.checks.walk.own_steps import OwnSteps
 from conformance.checks.walk.requests import Asked, asked_over_grpc
 from conformance.checks.walk.walking import Walk, observed, taken
+from conformance.expect.unmet import NotApplicable
 from conformance.roles.model import Model
+from conformance.survey.deployed import Deployed
 from conformance.terms.check import Row, check, rows
 from conformance.terms.extensions import CLASSES_OVER_GRPC, GRPC
 from conformance.transport.grpc_target import GrpcTarget
@@ -25,6 +28,7 @@ from conformance.wire.grpc_answer import response
 from conformance.wire.grpc_request import infer_message
 from conformance.wire.request import InferRequest, Message, Output
 
+_NEEDS: Mapping[str, tuple[str, ...]] = {"calls": (), "classified-calls": CLASSES_OVER_GRPC}
 _ANSWERS = {"calls": "GRPC-RAW-AS-TYPED", "classified-calls": "CLS-HIGHEST/grpc"}
 # Kind -> the plainest role, and the plainest forms of its tensors.
 LEADS: Mapping[str, tuple[str, Sequence[Step]]] = {
@@ -42,22 +46,24 @@ def steps_of(kind: str) -> tuple[Step, ...]:
 
 def _rows() -> Iterator[Row]:
     for kind, axes in CALLS.items():
+        common: dict[str, Any] = {"answers": (_ANSWERS[kind],), "needs": _NEEDS[kind]}
         for role in axes["role"]:
             for part in PARTS:
-                values, answers = (kind, role, part), (_ANSWERS[kind],)
-                needs = CLASSES_OVER_GRPC if kind == "classified-calls" else ()
-                name = "-".join(values)
-                yield Row(name, values, role=role, thorough=True, answers=answers, needs=needs)
+                yield Row(f"{kind}-{role}-{part}", (kind, part), role=role, thorough=True, **common)
+        for number in range(own_steps.PARTS):
+            yield Row(
+                f"{kind}-{number + 1}", (kind, str(number)), fit=own_steps.FITS[kind], thorough=number > 0, **common
+            )
 
 
 def _single_rows() -> Iterator[Row]:
     for kind, (role, _) in LEADS.items():
-        needs = CLASSES_OVER_GRPC if kind == "classified-calls" else ()
+        common: dict[str, Any] = {"answers": (_ANSWERS[kind],), "needs": _NEEDS[kind]}
         for axis in CALLS[kind]:
             if axis not in ("role", *FORM_AXES):
                 for value in dict.fromkeys(step[axis] for step in _single_steps(kind, axis)):
-                    values = (kind, axis, value)
-                    yield Row("-".join(values), values, role=role, answers=(_ANSWERS[kind],), needs=needs)
+                    values, fit = (kind, axis, value), own_steps.FITS[kind]
+                    yield Row("-".join(values), values, role=role, fit=fit, **common)
 
 
 @cache
@@ -72,20 +78,46 @@ def _single_steps(kind: str, axis: str) -> tuple[Step, ...]:
 @rows(*_single_rows())
 def each_value_is_right_alone(target: GrpcTarget, model: Model, kind: str, axis: str, value: str) -> str:
     """A call that is plain but for one thing is answered right, whatever that is."""
-    steps = with_plain_ones((step for step in _single_steps(kind, axis) if step[axis] == value), PLAIN_CALL)
-    walk = Walk(_caller(target, model), SHRINKING, blame_over_grpc.requirement)
+    if isinstance(model, Deployed):
+        own = OwnSteps(kind, model)
+        single, walk = own.single(axis, LEADS[kind][1]), _own_walk(target, own)
+    else:
+        single, walk = _single_steps(kind, axis), Walk(_caller(target, model), SHRINKING, blame_over_grpc.requirement)
+    steps = with_plain_ones((step for step in single if step[axis] == value), PLAIN_CALL)
+    if not steps:
+        raise NotApplicable(f"{model.name} has no such call")
     return observed(len(steps), walk.along(taken(steps, model.salt)))
 
 
 @check("grpc.every-call-is-right", answers="GRPC-RAW-AS-TYPED", over=(GRPC,))
 @rows(*_rows())
-def every_call_is_right(target: GrpcTarget, model: Model, kind: str, role: str, part: str) -> str:
+def every_call_is_right(target: GrpcTarget, model: Model, kind: str, part: str) -> str:
     """Calls of every kind are answered right, one after the other and at once."""
+    if isinstance(model, Deployed):
+        own = OwnSteps(kind, model)
+        chosen, walk = own.part(int(part)), _own_walk(target, own, with_lead=True)
+    else:
+        chosen = _steps_of_row(kind, model.role.name, part)
+        walk = Walk(_caller(target, model), SHRINKING, blame_over_grpc.requirement, _lead(target, model, kind))
+    return observed(len(chosen), walk.along(taken(chosen, model.salt)))
+
+
+def _steps_of_row(kind: str, role: str, part: str) -> tuple[Step, ...]:
     steps = steps_of(kind)
     brief = len(steps) // BRIEF
-    chosen = [step for step in (steps[:brief] if part == "brief" else steps[brief:]) if step["role"] == role]
-    walk = Walk(_caller(target, model), SHRINKING, blame_over_grpc.requirement, _lead(target, model, kind))
-    return observed(len(chosen), walk.along(taken(chosen, model.salt)))
+    return tuple(step for step in (steps[:brief] if part == "brief" else steps[brief:]) if step["role"] == role)
+
+
+def _own_walk(target: GrpcTarget, own: OwnSteps, *, with_lead: bool = False) -> Walk:
+    """Return a walk with a deployed model, which leads itself."""
+    caller, forms = _caller(target, own.model), LEADS[own.kind][1]
+    lead = Lead(caller, lambda axis: own.single(axis, forms), PLAIN_CALL, _once(target)) if with_lead else None
+    return Walk(caller, own.shrinking(SHRINKING), blame_over_grpc.requirement, lead)
+
+
+def _once(target: GrpcTarget) -> Callable[[str, Callable[[], bool]], bool]:
+    """Return what asks a named question one time over gRPC."""
+    return lambda name, ask: target.over_http.once(f"{name} over gRPC", ask)
 
 
 def _lead(target: GrpcTarget, model: Model, kind: str) -> Lead | None:
@@ -93,12 +125,7 @@ def _lead(target: GrpcTarget, model: Model, kind: str) -> Lead | None:
     if plainest is None:
         return None
     caller = _caller(target, plainest)
-    return Lead(
-        caller,
-        lambda axis: _single_steps(kind, axis),
-        PLAIN_CALL,
-        lambda name, ask: target.over_http.once(f"{name} over gRPC", ask),
-    )
+    return Lead(caller, lambda axis: _single_steps(kind, axis), PLAIN_CALL, _once(target))
 
 
 def _caller(target: GrpcTarget, model: Model) -> Caller:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from conformance.checks.walk.axes import is_json_capable
 from conformance.checks.walk.covering import Step
 from conformance.checks.walk.expected import EARLIER_IDS
 from conformance.checks.walk.requests import Asked, asked
@@ -50,8 +49,7 @@ def like(step: Step, main: Asked, kind: str, ask: Ask = asked) -> Message:
 def good(main: Asked) -> InferRequest:
     """Return the plainest request to the same model, with tensors of its own."""
     model = replace(main.model, salt=(main.model.salt + 59) % 256)
-    sent = "json" if is_json_capable(model.role.inputs) else "binary"
-    return model.request(send=sent, want=None if is_json_capable(model.role.outputs) else "binary")
+    return model.request(send=model.plain_send, want=model.plain_want)
 
 
 def _other_form(main: Asked) -> Message:

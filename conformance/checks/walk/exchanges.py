@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
+from typing import Any
 
 from conformance.checks.support.versions import default_version
+from conformance.checks.walk import own_steps
 from conformance.checks.walk.alone import FORM_AXES, Lead, single_values, with_plain_ones
 from conformance.checks.walk.axes import KINDS, NEUTRAL, is_excluded, is_heavy
 from conformance.checks.walk.covering import Space, Step
+from conformance.checks.walk.own_steps import OwnSteps
 from conformance.checks.walk.sending import Sender
-from conformance.checks.walk.walking import Walk, observed, taken
+from conformance.checks.walk.walking import SHRINKING, Walk, observed, taken
+from conformance.expect.unmet import NotApplicable
 from conformance.roles.model import Model
+from conformance.survey.deployed import Deployed, raw_body
 from conformance.terms.check import Row, check, rows
 from conformance.terms.extensions import BINARY
 from conformance.transport.target import Target
@@ -57,21 +62,24 @@ def steps_of_row(kind: str, role: str, part: str) -> tuple[Step, ...]:
 
 def _rows() -> Iterator[Row]:
     for kind in ANSWERS:
+        common: dict[str, Any] = {"answers": (ANSWERS[kind],), "needs": NEEDS.get(kind, ())}
         for role in KINDS[kind]["role"]:
             for part in PARTS:
-                values, answers = (kind, role, part), (ANSWERS[kind],)
-                yield Row(
-                    "-".join(values), values, role=role, thorough=True, answers=answers, needs=NEEDS.get(kind, ())
-                )
+                yield Row(f"{kind}-{role}-{part}", (kind, part), role=role, thorough=True, **common)
+        for number in range(own_steps.PARTS):
+            yield Row(
+                f"{kind}-{number + 1}", (kind, str(number)), fit=own_steps.FITS[kind], thorough=number > 0, **common
+            )
 
 
 def _single_rows() -> Iterator[Row]:
     for kind, (role, _) in LEADS.items():
+        common: dict[str, Any] = {"answers": (ANSWERS[kind],), "needs": NEEDS.get(kind, ())}
         for axis in KINDS[kind]:
             if axis not in ("role", *FORM_AXES):
                 for value in dict.fromkeys(step[axis] for step in _single_steps(kind, axis)):
-                    values, needs = (kind, axis, value), NEEDS.get(kind, ())
-                    yield Row("-".join(values), values, role=role, answers=(ANSWERS[kind],), needs=needs)
+                    values, fit = (kind, axis, value), own_steps.FITS[kind]
+                    yield Row("-".join(values), values, role=role, fit=fit, **common)
 
 
 @cache
@@ -86,26 +94,50 @@ def _single_steps(kind: str, axis: str) -> tuple[Step, ...]:
 @rows(*_single_rows())
 def each_value_is_right_alone(target: Target, model: Model, kind: str, axis: str, value: str) -> str:
     """A request that is plain but for one thing is answered right, whatever that is."""
-    steps = with_plain_ones((step for step in _single_steps(kind, axis) if step[axis] == value), NEUTRAL)
-    return observed(len(steps), Walk(_sender(target, model)).along(taken(steps, model.salt)))
+    if isinstance(model, Deployed):
+        own = OwnSteps(kind, model)
+        single, walk = own.single(axis, LEADS[kind][1]), _own_walk(target, own)
+    else:
+        single, walk = _single_steps(kind, axis), Walk(_sender(target, model))
+    steps = with_plain_ones((step for step in single if step[axis] == value), NEUTRAL)
+    if not steps:
+        raise NotApplicable(f"{model.name} has no such request")
+    return observed(len(steps), walk.along(taken(steps, model.salt)))
 
 
 @check("walk.every-exchange-is-right", answers="OIP-ANSWER")
 @rows(*_rows())
-def every_exchange_is_right(target: Target, model: Model, kind: str, role: str, part: str) -> str:
+def every_exchange_is_right(target: Target, model: Model, kind: str, part: str) -> str:
     """Requests of every kind, in every spelling and on every way, are answered right, one after the other and at once."""
-    steps = steps_of_row(kind, role, part)
-    return observed(len(steps), walk_over_http(target, model, kind).along(taken(steps, model.salt)))
+    if isinstance(model, Deployed):
+        own = OwnSteps(kind, model)
+        steps, walk = own.part(int(part)), _own_walk(target, own, with_lead=True)
+    else:
+        steps, walk = steps_of_row(kind, model.role.name, part), walk_over_http(target, model, kind)
+    return observed(len(steps), walk.along(taken(steps, model.salt)))
 
 
 def walk_over_http(target: Target, model: Model, kind: str) -> Walk:
-    """Return a walk with a model, along whatever steps of a kind."""
+    """Return a walk with a role, along whatever steps of a kind."""
     sender = _sender(target, model)
     plainest = target.model(LEADS[kind][0], model.salt)
     if plainest is None:
         return Walk(sender)
     leading = replace(_sender(target, plainest), answers=sender.answers)
     return Walk(sender, lead=Lead(leading, lambda axis: _single_steps(kind, axis), NEUTRAL, target.once))
+
+
+def _own_walk(target: Target, own: OwnSteps, *, with_lead: bool = False) -> Walk:
+    """Return a walk with a deployed model, which leads itself.
+
+    Raises:
+        NotApplicable: a raw request to it is refused; whether rightly, the checks of raw requests say.
+    """
+    if own.kind == "raw" and not target.send(own.model.raw(raw_body(own.model.items()[0])), fresh=True).succeeded:
+        raise NotApplicable(f"a raw request to {own.model.name} is refused")
+    sender, forms = _sender(target, own.model), LEADS[own.kind][1]
+    lead = Lead(sender, lambda axis: own.single(axis, forms), NEUTRAL, target.once) if with_lead else None
+    return Walk(sender, own.shrinking(SHRINKING), lead=lead)
 
 
 def _sender(target: Target, model: Model) -> Sender:

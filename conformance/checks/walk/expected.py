@@ -138,7 +138,7 @@ def _expect_classes(reply: Reply, asked: Asked, wanted: Output, scores: Tensor) 
     if output.array is None:
         raise Unmet("classes", "elements that cannot be read", reply, requirement="CLS-COUNT")
     texts = [bytes(element).decode("utf-8", "replace") for element in output.array.reshape(-1)]
-    labels = asked.model.role.labels.get(scores.name, ())
+    labels = asked.model.labels_of(scores.name)
     rows = list(scores.array.reshape(items, -1))
     for item, row in enumerate(rows):
         others = [other for other in rows if other is not row]
@@ -160,15 +160,18 @@ def _readings(scores: Tensor, count: int, *, batching: bool) -> Mapping[tuple[in
 
 
 def _expect_ranking(
-    reply: Reply, texts: Sequence[str], scores: Scores, labels: Sequence[str], others: Sequence[Scores]
+    reply: Reply, texts: Sequence[str], scores: Scores, labels: Sequence[str] | None, others: Sequence[Scores]
 ) -> None:
-    """Expect the highest scores of an item, highest first, each with index and label; `others` are of other items."""
+    """Expect the highest scores of an item, highest first, each with index and label; `others` are of other items.
+
+    `labels` is None where nobody knows them.
+    """
     try:
         listed = [class_texts.parse(text) for text in texts]
     except class_texts.ClassTextError as error:
         raise Unmet("value:index or value:index:label", str(error), reply, requirement="CLS-FORMAT") from None
     for entry in listed:
-        label = labels[entry.index] if entry.index < len(labels) else None
+        label = _label(labels, entry)
         if entry.label != label:
             named = "CLS-NO-LABEL" if label is None else "CLS-LABEL"
             actual = "no label" if entry.label is None else shown(entry.label)
@@ -177,6 +180,13 @@ def _expect_ranking(
     if not ranked:
         named = _of_ranking(listed, scores, others)
         raise Unmet(_right(scores, len(listed)), _shown(listed), reply, requirement=named)
+
+
+def _label(labels: Sequence[str] | None, entry: ClassText) -> str | None:
+    """Return the label that a class has to have: its own, where nobody knows them."""
+    if labels is None:
+        return entry.label
+    return labels[entry.index] if entry.index < len(labels) else None
 
 
 def _of_ranking(listed: Sequence[ClassText], scores: Scores, others: Sequence[Scores]) -> str:

@@ -120,8 +120,7 @@ def _classified(step: Step, model: Model, name: str, place: int) -> Output:
 
 def class_count(step: Step, model: Model) -> int:
     """Return how many classes a step asks for."""
-    shape = tensors_of(step, model, 0)[0].shape
-    there = int(np.prod(shape[1:] if model.role.batching else shape))
+    there = model.count_classes(tensors_of(step, model, 0))
     return there if step["classes"] == "all" else min(int(step["classes"]), there)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -14,13 +15,14 @@ from conformance.roles.compute import objects
 from conformance.roles.corner_values import INTEGER_CORNERS, OCTETS, TEXTS, bits_of, from_bits
 from conformance.roles.model import Model
 from conformance.roles.roles import TensorSpec
-from conformance.roles.sample_values import PERIOD, sample_shape
+from conformance.roles.sample_values import sample_shape
 from conformance.wire.datatypes import DATATYPES
 from conformance.wire.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
+Ramp = Callable[..., Array]  # of so many elements, for one input of a step
 
-MOST_ITEMS = 8  # of a batch, by roles.toml
+MAX_ITEMS = 8  # of a batch, by roles.toml
 # Floating-point numbers whose JSON form every reader and writer of doubles has right, and that are none too ordinary.
 _JSON_FLOATS: Mapping[str, Sequence[float]] = {
     "FP16": (0.5, -2.0, 1024.0, -0.125),
@@ -34,7 +36,13 @@ def tensors_of(step: Step, model: Model, salt: int, *, over_grpc: bool = False) 
     """Return the inputs of a step, in declared order; `salt` makes them differ from those of every step near it."""
     in_json = step["classes"] != "none" if over_grpc else is_in_json(step)
     return tuple(
-        _tensor(spec, _shape(step, spec, place, model), step, salt + 31 * place, in_json=in_json)
+        _tensor(
+            spec,
+            _shape(step, spec, place, model),
+            step,
+            partial(model.ramp, place, salt=salt + 31 * place),
+            in_json=in_json,
+        )
         for place, spec in enumerate(model.role.inputs)
     )
 
@@ -74,17 +82,11 @@ def _with_another_end(tensor: Tensor) -> Tensor:
 def _shape(step: Step, spec: TensorSpec, place: int, model: Model) -> tuple[int, ...]:
     """Return the shape of an input: the step's count is its first variable dimension, or its batch."""
     if step["count"] == "own":
-        items = 1 if step["send"] == "raw" else 2  # a raw request is a batch of one
-        return sample_shape(spec.shape, items if model.role.batching else None)
+        return model.own_shape(place, is_raw=step["send"] == "raw")
     count = _count_at(step, place, len(model.role.inputs))
     if model.role.batching:
-        return sample_shape(spec.shape, max(1, min(count, MOST_ITEMS)))
-    variable = [index for index, size in enumerate(spec.shape) if size < 0]
-    others = 2 if count < 1000 else 1
-    filled = [others if size < 0 else size for size in spec.shape]
-    if variable:
-        filled[variable[count % len(variable)]] = count
-    return tuple(filled)
+        return sample_shape(spec.shape, max(1, min(count, MAX_ITEMS)))
+    return model.shape_of_count(place, count)
 
 
 def _count_at(step: Step, place: int, inputs: int) -> int:
@@ -96,13 +98,13 @@ def _count_at(step: Step, place: int, inputs: int) -> int:
 # --- values ---------------------------------------------------------------------------------------------------------
 
 
-def _tensor(spec: TensorSpec, shape: tuple[int, ...], step: Step, salt: int, *, in_json: bool) -> Tensor:
+def _tensor(spec: TensorSpec, shape: tuple[int, ...], step: Step, ramp: Ramp, *, in_json: bool) -> Tensor:
     values, count = step["values"], prod(shape)
-    array = _ramp(spec.datatype, count, salt)
+    array = ramp(count=count)
     # Which of the corners comes first is the step's, not the salt's: it has to be the same when the step is taken again.
     special = np.roll(_special(spec.datatype, in_json=in_json), int(step["corner"]))
     if values == "equal":
-        array = np.resize(_ramp(spec.datatype, 1, salt), count)
+        array = np.resize(ramp(count=1), count)
     elif values == "ones":
         array = np.resize(_ones(spec.datatype, in_json=in_json), count)
     elif values == "corners":
@@ -111,22 +113,6 @@ def _tensor(spec: TensorSpec, shape: tuple[int, ...], step: Step, salt: int, *, 
         at = {"first": 0, "middle": count // 2, "ninth": min(8, count - 1), "last": count - 1}[values[7:]]
         array[at : at + 1] = special[:1]
     return Tensor(spec.name, spec.datatype, shape, array.reshape(shape))
-
-
-def _ramp(datatype: str, count: int, salt: int) -> Array:
-    """Return elements of which near ones differ, in every byte where they are integers."""
-    k = np.arange(count, dtype=np.int64) % PERIOD
-    if datatype == "BOOL":
-        return np.asarray((k * k + salt) % 3 == 0)
-    if datatype == "BYTES":
-        return objects([b"%d\xc3\xa9%b" % (salt, b"x" * (n % 23)) for n in range(count)])
-    dtype = DATATYPES[datatype].dtype
-    if dtype.kind == "f":
-        return np.asarray((1.5 + k * 0.25 + salt % 16 / 8).astype(dtype))
-    bits = 8 * dtype.itemsize
-    first, step = {8: (3, 5), 16: (0x0102, 0x25), 32: (0x00010203, 0x1111), 64: (2**53 + 1, 0x10001)}[bits]
-    numbers = (first + k * step + salt * (0x101 if bits > 16 else 1)) & (2 ** (bits - 1) - 1)
-    return np.asarray(np.where((k % 2 == 1) & (dtype.kind == "i"), -numbers, numbers).astype(dtype))
 
 
 def _ones(datatype: str, *, in_json: bool) -> Array:

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable, Sequence
 
 from conformance.checks.walk import blame
 from conformance.checks.walk.alone import FORM_AXES, Lead, Walker
-from conformance.checks.walk.axes import ALONE, AXES, COUNTS, NEUTRAL, is_invalid
+from conformance.checks.walk.axes import ALONE, AXES, COUNTS, NEUTRAL, OF_ROLES
 from conformance.checks.walk.covering import Step
 from conformance.checks.walk.shrinking import Axes, Shrunk, Taken, shrunk
-from conformance.expect.unmet import Unmet
-from conformance.roles.roles import Role, load
+from conformance.expect.unmet import NotApplicable, Unmet
+from conformance.roles.roles import Role
+from conformance.survey.control import DeclinedError
 
 SHRINKING = Axes(
     order=[axis for axis in AXES if axis not in ("send", "want", "classes")],
@@ -25,7 +26,7 @@ SHRINKING = Axes(
         {"send": "json", "want": "nothing"},
         {"send": "binary", "want": "nothing"},
     ),
-    is_invalid=is_invalid,
+    is_invalid=OF_ROLES.is_invalid,
 )
 
 # Axes whose values may leave a connection without another answer, which takes the whole timeout to find out each time:
@@ -61,7 +62,7 @@ class Walk:
         self._axes = axes
         self._blamed = blamed
         self._lead = lead
-        self._role = load()[walker.model.role.name]
+        self._role = walker.model.role
         self._avoided: dict[str, set[str]] = {}
 
     def along(self, sequence: Sequence[Taken]) -> int:
@@ -69,8 +70,9 @@ class Walk:
 
         Raises:
             Unmet: a step is answered wrongly.
+            NotApplicable: no step could be taken: the model takes no such inputs.
         """
-        passed_over = 0
+        passed_over = declined = 0
         before: list[Taken] = []
         for step, _ in sequence:
             self._avoid_known(step, ASKED_FIRST)
@@ -78,6 +80,9 @@ class Walk:
             before.append((self._without_avoided(step), salt))
             try:
                 self._walker.take(*before[-1], anew=len(before) == 1)
+            except DeclinedError:
+                before.pop()
+                declined += 1
             except Unmet as unmet:
                 left = self._unmet_without_known(before, unmet)
                 if left is not None:
@@ -85,7 +90,9 @@ class Walk:
                     if not (self._is_own_affair(found, salt) or self._is_said_elsewhere(found, salt)):
                         raise self._named(found) from None
                 passed_over += 1
-        return passed_over
+        if declined and declined == len(sequence):
+            raise NotApplicable(f"{self._walker.model.name} takes none of the inputs")
+        return passed_over + declined
 
     def _unmet_without_known(self, sequence: list[Taken], unmet: Unmet) -> Unmet | None:
         """Take the last step once more without the values that go wrong alone; return what is unmet then, or None.
@@ -181,6 +188,8 @@ def _taken(walker: Walker, sequence: Sequence[Taken]) -> Unmet | None:
         unmet = None
         try:
             walker.take(step, salt, anew=k == 0)
+        except DeclinedError:
+            continue
         except Unmet as found:
             unmet = found
             unmet.since = washed + 1

@@ -1,0 +1,168 @@
+"""Raw requests to a deployed model, which to a model of one input are binary requests without the JSON.
+
+Which models are eligible, metadata say only in part: a variable dimension in front may be a batch or a length. Where
+that decides, a refusal says nothing. The body holds one item of a batch, which is right either way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+
+from conformance.checks.raw.raw_answers import expect_agreement
+from conformance.checks.support.changed_tensors import WIDE_FLOATS, differ, fill_either_order, fill_texts, halve_texts
+from conformance.checks.support.control_sides import Change, expect_told, find_draw, is_wrong, unless_unsteady
+from conformance.expect.expectation import expect
+from conformance.expect.unmet import NotApplicable, Unmet, blocked_where, holds
+from conformance.roles.model import Model
+from conformance.survey.deployed import raw_body
+from conformance.terms.fit import Fit
+from conformance.terms.text import safe, shown_shape
+from conformance.transport.exchange import Reply
+from conformance.transport.target import Target
+from conformance.wire import strings
+from conformance.wire.datatypes import DATATYPES
+from conformance.wire.tensor import Tensor
+
+NUMBERS = Fit(max_inputs=1, inputs=frozenset(DATATYPES) - {"BYTES"})
+VARIABLE_NUMBERS = replace(NUMBERS, is_variable=True)
+FLOATS = Fit(max_inputs=1, inputs=WIDE_FLOATS)
+STRINGS = Fit(max_inputs=1, inputs=frozenset({"BYTES"}))
+
+
+def served_by(model: Model) -> str | None:
+    """Return the requirement that wants a raw request to a model of one input served; None where metadata do not decide.
+
+    Raises:
+        NotApplicable: no requirement does.
+    """
+    (spec,), tensor = model.role.inputs, model.items()[0]
+    if not tensor.elements:
+        raise NotApplicable(f"the input of {model.name} is empty")
+    if spec.datatype == "BYTES":
+        if spec.shape not in ((1,), (-1, 1)):
+            raise NotApplicable(f"a BYTES input of shape {list(spec.shape)} is not for raw requests")
+        return "RAW-BYTES" if spec.shape == (1,) else None
+    if _variable_of_item(spec.shape) > 1:
+        raise NotApplicable(f"the input of {model.name} has {spec.shape.count(-1)} variable dimensions")
+    return {0: "RAW-ONE-INPUT", 1: "RAW-ONE-VARIABLE"}.get(spec.shape.count(-1))
+
+
+def _variable_of_item(shape: tuple[int, ...]) -> int:
+    """Return how many dimensions are variable at the least: one in front may be that of a batch, and count for none."""
+    return shape[1:].count(-1) if len(shape) > 1 else shape.count(-1)
+
+
+def ask_own(target: Target, model: Model) -> tuple[Reply, Tensor]:
+    """Return the answer to a raw request, and the input that its body held; of several the first that is served."""
+    for tensor in model.items():
+        reply = target.send(model.raw(raw_body(tensor)), fresh=True)
+        if tensor.datatype == "BYTES" and not reply.succeeded:
+            reply = _ask_with_length(target, model, tensor)
+        if reply.succeeded:
+            break
+    return reply, tensor
+
+
+def _ask_with_length(target: Target, model: Model, tensor: Tensor) -> Reply:
+    """Ask with the length of the string in front of it, as RAW-BYTES-BODY leaves open."""
+    return target.send(model.raw(strings.encode([raw_body(tensor)])), fresh=True)
+
+
+def expect_own_served(target: Target, model: Model) -> tuple[Reply, Tensor]:
+    """Expect that a raw request is answered; return the answer, and the input that its body held.
+
+    Raises:
+        NotApplicable: it is refused, and metadata do not tell whether it may be.
+    """
+    served = served_by(model)
+    reply, tensor = ask_own(target, model)
+    if not reply.succeeded and served is None:
+        raise NotApplicable(f"metadata do not tell whether {model.name} has to be served: {safe(reply.outcome())}")
+    expect(reply, served).answered()
+    return reply, tensor
+
+
+def expect_own_values(target: Target, model: Model, change: Change) -> None:
+    """Expect that a raw body is read right, as the answers of the model tell.
+
+    Args:
+        target: the server.
+        model: a deployed one.
+        change: makes what is sent of an input that the model takes.
+
+    Raises:
+        Blocked: plain elements are wrong, too, or those that nothing has changed.
+    """
+    model = find_draw(model, fill_either_order)
+    _, taken = _expect_told_served(target, model)
+    (changed,) = change([taken])
+
+    def is_wrong_anyway() -> bool:
+        if is_wrong(lambda: _expect_plain(target, model, taken)):
+            return True
+        return differ([taken], [changed]) and is_wrong(lambda: _expect_sent_right(target, model, taken))
+
+    with blocked_where(is_wrong_anyway, "plain elements are wrong, too"):
+        _expect_sent_right(target, model, changed)
+
+
+def expect_own_plain_values(target: Target, model: Model) -> None:
+    """Expect that a raw body is the input, for elements that are the same in any order of bytes and of dimensions."""
+    _expect_plain(target, model, _expect_told_served(target, model)[1])
+
+
+def _expect_told_served(target: Target, model: Model) -> tuple[Reply, Tensor]:
+    reply, tensor = expect_own_served(target, model)
+    others = replace(model, salt=(model.salt + 1) % 256).items()
+    expect_told(model, [tensor], halve_texts([other for other in others if other.shape == tensor.shape]))
+    return reply, tensor
+
+
+def _expect_plain(target: Target, model: Model, tensor: Tensor) -> None:
+    """Expect elements right that are the same in any order of bytes and of dimensions; of strings, ASCII."""
+    (plain,) = fill_texts(fill_either_order([tensor]), [b"plain"])
+    _expect_sent_right(target, model, plain)
+
+
+def _expect_sent_right(target: Target, model: Model, tensor: Tensor) -> None:
+    model.find_outputs([tensor])  # what the model does not take is not sent
+    reply = target.send(model.raw(raw_body(tensor)), fresh=True)
+    if tensor.datatype == "BYTES" and not reply.succeeded:
+        reply = _ask_with_length(target, model, tensor)
+    expect_right(target, model, reply, tensor)
+
+
+def expect_right(target: Target, model: Model, reply: Reply, tensor: Tensor, requirement: str | None = None) -> None:
+    """Expect the answer that belongs to an input; a string may have been read as a length and a string."""
+    try:
+        with unless_unsteady(target, model.find_outputs([tensor])):
+            expect_agreement(target, model, reply, tensor, requirement=requirement)
+    except Unmet:
+        if tensor.datatype != "BYTES":
+            raise
+        with_length = _ask_with_length(target, model, tensor)
+        if not holds(lambda: expect_agreement(target, model, with_length, tensor)):
+            raise
+
+
+def expect_own_shape(target: Target, model: Model) -> None:
+    """Expect outputs in the shapes that belong to the input, then with its values, which are a matter of RAW-ENCODING."""
+    reply, tensor = expect_own_served(target, model)
+    for right in model.expected([tensor]):
+        output = expect(reply, "RAW-OUTPUTS").output(right.name)
+        if output.shape != right.shape:
+            raise Unmet(f"{right.name} with {shown_shape(right.shape)}", shown_shape(output.shape), reply)
+    expect_right(target, model, reply, tensor, "RAW-ENCODING")
+
+
+def expect_length_counts(model: Model, tensor: Tensor) -> None:
+    """Expect that a body of one byte more or less fills no input of a model.
+
+    Raises:
+        NotApplicable: it may.
+    """
+    spec = model.role.inputs[0]
+    step = prod(size for size in spec.shape if size > 0) * tensor.size // tensor.elements  # of a variable dimension
+    if tensor.datatype == "BYTES" or (-1 in spec.shape and step == 1):
+        raise NotApplicable(f"a raw request of any length fills the input of {model.name}")

@@ -1,1 +1,0 @@
-"""Relations: what holds of any deployed model, whatever it computes."""

@@ -1,0 +1,225 @@
+"""Binary data held against the control requests of a deployed model: one side, and a few datatypes, at a time.
+
+The inputs of other datatypes travel as JSON, and each output is asked for alone, so that a server which errs in one
+datatype fails for that. Where the control request itself has binary data, because JSON does not carry a tensor, nothing
+is held against it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from conformance.checks.support.changed_tensors import differ, halve_texts
+from conformance.expect.difference import difference
+from conformance.expect.expectation import expect
+from conformance.expect.unmet import Blocked, NotApplicable, Unmet, blocked_where, holds
+from conformance.roles.model import Model
+from conformance.survey.control import differing
+from conformance.survey.deployed import unsteadiness
+from conformance.transport.exchange import Reply
+from conformance.transport.target import Target
+from conformance.wire.datatypes import DATATYPES
+from conformance.wire.request import Output
+from conformance.wire.tensor import Tensor
+
+Array = NDArray[Any]
+Turn = Callable[[Array], Array]
+Change = Callable[[Sequence[Tensor]], Sequence[Tensor]]
+
+LARGE = 16_385  # elements of four bytes or more: above 64 KiB
+MAX_DRAWS = 8  # of inputs, until one shows what is judged
+FEW = 4  # outputs that are asked for alone: some models have very many
+ANY_DATATYPE = frozenset(DATATYPES)
+
+
+def expect_read(
+    target: Target,
+    model: Model,
+    tensors: Sequence[Tensor],
+    misread: Sequence[Tensor],
+    plain: Sequence[Tensor] | None = None,
+    of: Collection[str] = ANY_DATATYPE,
+) -> None:
+    """Expect inputs of some datatypes right as binary data, as the answers of the model tell.
+
+    Args:
+        target: the server.
+        model: a deployed one.
+        tensors: all inputs.
+        misread: what a server that errs takes them for.
+        plain: inputs that it reads right nevertheless; None where there are none.
+        of: datatypes of the inputs that travel as binary data.
+
+    Raises:
+        NotApplicable: JSON carries no such input, or both get the same answer.
+        Blocked: plain inputs are wrong too, or those of other datatypes.
+    """
+    names = [tensor.name for tensor in tensors if tensor.datatype in of and tensor.name not in model.sends]
+    if not names:
+        raise NotApplicable(f"JSON carries no such input of {model.name}, so that nothing shows how it is read")
+    expect_told(model, tensors, misread)
+    with blocked_where(lambda: _is_wrong_anyway(target, model, tensors, plain, names), "other inputs are wrong, too"):
+        _expect_right(target, model, tensors, names)
+
+
+def large_inputs(model: Model) -> Sequence[Tensor]:
+    """Return inputs of a deployed model of more than 64 KiB, where each is a row of elements: items may cost it much.
+
+    Raises:
+        NotApplicable: it takes none, or has an input of more than one dimension.
+    """
+    if any(len(tensor.shape) != 1 for tensor in model.sample()):
+        raise NotApplicable(f"{model.name} has an input of more than one dimension")
+    return model.salted(LARGE, model.salt)
+
+
+def is_read_right(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
+    """Say whether inputs that all travel as binary data are read right; no where the model takes none like them."""
+    try:
+        return holds(lambda: _expect_right(target, model, tensors, [tensor.name for tensor in tensors]))
+    except NotApplicable:
+        return False
+
+
+def other_inputs(model: Model) -> list[Tensor]:
+    """Return inputs other than `model.sample()`, of the same shapes; strings are others in length, too."""
+    return halve_texts(replace(model, salt=(model.salt + 1) % 256).sample())
+
+
+def find_draw(model: Model, change: Change, length: int | None = None) -> Model:
+    """Return the model with a salt for which a change alters its inputs; see `find_inputs`."""
+    models = [replace(model, salt=(model.salt + step) % 256) for step in range(MAX_DRAWS)]
+    draws = ((drawn, drawn.sample() if length is None else drawn.salted(length, drawn.salt)) for drawn in models)
+    return next((drawn for drawn, tensors in draws if differ(tensors, change(tensors))), model)
+
+
+def find_inputs(model: Model, change: Change, length: int | None = None) -> Sequence[Tensor]:
+    """Return inputs that a change alters, out of a few draws; the first of these where it alters none.
+
+    Args:
+        model: a deployed one.
+        change: what alters them.
+        length: how many elements or items they have; None leaves it to the model.
+    """
+    drawn = find_draw(model, change, length)
+    return drawn.sample() if length is None else drawn.salted(length, drawn.salt)
+
+
+def expect_told(model: Model, tensors: Sequence[Tensor], misread: Sequence[Tensor]) -> None:
+    """Expect that a model tells its inputs from what a server that errs takes them for.
+
+    Raises:
+        NotApplicable: it answers both alike, so that a right answer would show nothing.
+    """
+    if not model.tells_apart(tensors, misread):
+        raise NotApplicable(f"{model.name} answers inputs alike that are read right and wrong")
+
+
+def _expect_right(target: Target, model: Model, tensors: Sequence[Tensor], names: Collection[str]) -> None:
+    """Expect the right answer where the inputs of these names are binary data, and no others that JSON carries."""
+    rights = model.expected(tensors)
+    reply = target.infer(model.request(tensors, send={*names, *model.sends}, outputs=model.listed()))
+    with unless_unsteady(target, rights):
+        expect(reply).tensors(rights)
+
+
+@contextmanager
+def unless_unsteady(target: Target, rights: Sequence[Tensor]) -> Iterator[None]:
+    """Judge what is inside, unless the server answers the same request otherwise when it is sent once more.
+
+    For claims about one request alone: where others go before it or beside it, the difference may be theirs.
+
+    Raises:
+        NotApplicable: it does, and the model is not deterministic.
+    """
+    try:
+        yield
+    except Unmet as unmet:
+        names = [right.name for right in rights]
+        if unmet.reply is not None and unmet.reply.succeeded:
+            again = target.send(unmet.reply.exchange.message, fresh=True)
+            if again.succeeded and (found := differing(unmet.reply, again, names)):
+                raise NotApplicable(unsteadiness(found)) from None
+        raise
+
+
+def _is_wrong_anyway(
+    target: Target, model: Model, tensors: Sequence[Tensor], plain: Sequence[Tensor] | None, names: Collection[str]
+) -> bool:
+    """Say whether plain inputs are wrong as well, or those of other names."""
+    others = [tensor.name for tensor in tensors if tensor.name not in (*names, *model.sends)]
+    if others and not holds(lambda: _expect_right(target, model, tensors, others)):
+        return True
+    return plain is not None and is_wrong(lambda: _expect_right(target, model, plain, names))
+
+
+def is_wrong(expectation: Callable[[], object]) -> bool:
+    """Say whether an expectation is unmet; one of inputs that the model does not take is not."""
+    try:
+        return not holds(expectation)
+    except NotApplicable:
+        return False
+
+
+def expect_written(
+    target: Target,
+    model: Model,
+    tensors: Sequence[Tensor],
+    turn: Turn | None = None,
+    of: Collection[str] = ANY_DATATYPE,
+    free_of: Sequence[str] = (),
+) -> None:
+    """Expect outputs of some datatypes right as binary data.
+
+    Args:
+        target: the server.
+        model: a deployed one.
+        tensors: all inputs.
+        turn: makes right elements of those that a server which errs writes, and wrong ones of right ones; None where
+            any output that differs is meant.
+        of: datatypes of the outputs.
+        free_of: findings that no answer may show.
+
+    Raises:
+        NotApplicable: JSON carries no such output, or `turn` changes none.
+        Blocked: an output is wrong, and not as `turn` has it.
+    """
+    for right in _outputs(model, tensors, turn, of):
+        reply = ask_alone(target, model, tensors, right.name)
+        try:
+            with unless_unsteady(target, [right]):
+                expect(reply).free_of(*free_of).tensors([right])
+        except Unmet as unmet:
+            if turn is not None and not _is_turned(right, reply, turn):
+                raise Blocked(f"{right.name} is wrong in another way", unmet) from None
+            raise
+
+
+def ask_alone(target: Target, model: Model, tensors: Sequence[Tensor], name: str) -> Reply:
+    """Ask for one output as binary data, and for no other; the inputs travel as in a plain request."""
+    return target.infer(model.request(tensors, send=model.sends, outputs=[Output(name, True)]))
+
+
+def _outputs(model: Model, tensors: Sequence[Tensor], turn: Turn | None, of: Collection[str]) -> list[Tensor]:
+    """Return a few right outputs that show what is judged."""
+    rights = model.find_outputs(tensors)
+    found = [right for right in rights if right.datatype in of and right.name not in model.kept_binary]
+    if not found:
+        raise NotApplicable(f"JSON carries no such output of {model.name}, so that nothing shows what is right")
+    told = [right for right in found if turn is None or not np.array_equal(turn(right.array), right.array)]
+    if not told:
+        raise NotApplicable(f"the outputs of {model.name} are the same, rightly written or not")
+    return told[:FEW]
+
+
+def _is_turned(right: Tensor, reply: Reply, turn: Turn) -> bool:
+    output = reply.answer.output(right.name) if reply.succeeded else None
+    if output is None or output.array is None or output.array.shape != right.shape:
+        return False
+    return difference(right, replace(output, array=turn(output.array)), reply.body) is None

@@ -1,0 +1,117 @@
+"""Inputs for classification: those of a role, or of a deployed model those whose scores show the most.
+
+A ranking is told from none where some score is higher than one before it, and an index from another where all scores
+differ. Where the first dimension of an output may be that of a batch, one item is asked for, whose ranking is the same
+in either reading; the checks of the batch ask for several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from conformance.expect import class_texts
+from conformance.expect.class_texts import Scores
+from conformance.expect.unmet import NotApplicable
+from conformance.roles.model import Model
+from conformance.survey.control import DeclinedError
+from conformance.survey.deployed import has_classes
+from conformance.wire.tensor import Tensor
+
+Case = tuple[tuple[Tensor, ...], Tensor]  # inputs, and the output that is classified
+
+
+def choose_inputs(model: Model, name: str, values: Any = None, *, items: int = 1) -> Case:
+    """Return inputs and the output of that name: with these values, or with scores that show a wrong order.
+
+    Of the inputs that a deployed model takes, those come first whose scores all differ; the first, where none show an
+    order. Where they may be a batch they are so many items, as far as the model takes them.
+
+    Raises:
+        NotApplicable: of none the output has elements that can be ranked.
+    """
+    if values is not None:
+        tensors = (model.tensor(values), *model.sample()[1:])
+        return tensors, find_output(model, tensors, name)
+    drawn = [(tensors, find_output(model, tensors, name)) for tensors in model.draw_several()]
+    drawn = [_with_items(model, case, items) for case in drawn if has_classes(case[1])]
+    if not drawn:
+        raise NotApplicable(f"{name} of {model.name} has no elements to classify")
+    return max(drawn, key=lambda case: (_is_told(case[1]), not _has_ties(case[1])))
+
+
+def _with_items(model: Model, case: Case, items: int) -> Case:
+    """Return the same with so many items, where the output has one for each; else, or if they are refused, itself."""
+    tensors, right = case
+    given = model.with_items(tensors, items)
+    if given is tensors or len(right.shape) < 2:
+        return case
+    try:
+        found = find_output(model, given, right.name)
+    except DeclinedError:
+        return case
+    return (given, found) if found.shape == (items, *right.shape[1:]) else case
+
+
+def find_count(model: Model, right: Tensor) -> int:
+    """Return a number of classes that an output has: 2, or less where it has fewer, or each element may be an item."""
+    return 1 if len(right.shape) == 1 and model.may_batch(right) else model.limit_classes(right, 2)
+
+
+def find_tied_inputs(model: Model) -> tuple[Tensor, ...]:
+    """Return inputs of a deployed model for which some scores are equal: samples, or elements that are all alike.
+
+    Raises:
+        NotApplicable: there are none.
+    """
+    name, drawn = model.find_rankable()[0], list(model.draw_several())
+    for tensors in ([_level(tensor) for tensor in drawn[0]], *drawn):
+        right = find_output(model, tensors, name)
+        if has_classes(right) and _has_ties(right):
+            return tuple(tensors)
+    raise NotApplicable(f"no scores of {model.name} are equal")
+
+
+def _level(tensor: Tensor) -> Tensor:
+    elements = np.resize(tensor.array.reshape(-1)[:1], tensor.shape)
+    return Tensor(tensor.name, tensor.datatype, tensor.shape, elements)
+
+
+def find_many(model: Model, count: int) -> tuple[Tensor, ...]:
+    """Return inputs of a deployed model with so many elements, which are no items of a batch.
+
+    Raises:
+        NotApplicable: it takes none.
+    """
+    if any(len(tensor.shape) > 1 for tensor in model.sample()):
+        raise NotApplicable(f"more elements for {model.name} may be more items of a batch")
+    return tuple(model.salted(count, model.salt))
+
+
+def find_output(model: Model, tensors: Sequence[Tensor], name: str) -> Tensor:
+    """Return the right output of that name."""
+    return next(tensor for tensor in model.find_outputs(tensors) if tensor.name == name)
+
+
+def _rows(output: Tensor) -> Scores:
+    """Return the elements of an output in two dimensions: by items, if its first dimension is that of a batch."""
+    return output.array.reshape(output.shape[0] if len(output.shape) > 1 else 1, -1)
+
+
+def _is_told(output: Tensor) -> bool:
+    """Say whether the scores of some item stand in another order than that of a ranking."""
+    return any(map(is_telling, _rows(output)))
+
+
+def is_telling(scores: Scores) -> bool:
+    """Say whether some score is higher than one before it."""
+    values = class_texts.numbers(scores)
+    return any(one < other for one, other in pairwise(values))
+
+
+def _has_ties(output: Tensor) -> bool:
+    """Say whether some scores of an item are equal."""
+    return any(np.unique(row).size < row.size for row in _rows(output))

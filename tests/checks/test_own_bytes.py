@@ -1,0 +1,291 @@
+"""Binary data, raw requests and metadata of deployed models: right ones fail nothing, wrong servers are seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import prod
+
+import pytest
+
+from conformance.checks.metadata.models import may_have_shape
+from conformance.checks.raw.deployed_models import expect_length_counts, served_by
+from conformance.expect.unmet import NotApplicable
+from conformance.judging.selection import Subjects, collected_rows
+from conformance.judging.session import Session
+from conformance.roles.guessed_inputs import Given, GivenTensor
+from conformance.roles.roles import TensorSpec
+from conformance.survey.deployed import Deployed, role_of
+from conformance.terms.outcome import Outcome
+from conformance.terms.result import CheckResult
+from conformance.transport.settings import Settings
+from conformance.transport.target import Target
+from conformance.wire.tensor import Tensor
+from reference_server.models import Model as Served
+from tests.support import odd_models
+
+AREAS = ("bytes", "datatypes", "raw", "metadata")
+BAD = (Outcome.FAIL, Outcome.ADVISORY, Outcome.BLOCKED, Outcome.ERROR)
+
+
+def judged(url: str, *names: str, given: Mapping[str, Given] | None = None) -> list[CheckResult]:
+    """Return the results of the rows of these areas on models."""
+    subjects = Subjects(names, with_roles=False)
+    with Session(Target(Settings(url))) as session:
+        session.take_survey((), subjects, given)
+        cases = [case for case in collected_rows("certify", subjects=subjects) if case[0].area in AREAS]
+        return [session.judge(check, row) for check, row in cases]
+
+
+def bad(results: Sequence[CheckResult]) -> list[tuple[str, str, str]]:
+    return [(result.outcome, result.label, result.message) for result in results if result.outcome in BAD]
+
+
+def met(results: Sequence[CheckResult]) -> set[str]:
+    """Return the requirements that some row has judged and found met."""
+    return {name for result in results if result.outcome is Outcome.PASS for name in result.requirements}
+
+
+def missed(results: Sequence[CheckResult]) -> set[str]:
+    return {result.failure.requirement for result in results if result.failure}
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with odd_models.serving() as address:
+        yield address
+
+
+# --- right models -----------------------------------------------------------------------------------------------------
+
+BINARY = "BIN-DATATYPES-I BIN-DATATYPES-O BIN-SAME-AS-JSON-I BIN-SAME-AS-JSON-O BIN-PACKED-I BIN-PACKED-O BIN-BODY-O"
+WIDE = "BIN-LITTLE-ENDIAN-I BIN-LITTLE-ENDIAN-O"
+RAW = "RAW-HEADER-ZERO RAW-ENCODING RAW-ONE-INPUT RAW-OUTPUTS RAW-SIZE"
+
+
+@pytest.mark.parametrize(
+    ("names", "requirements"),
+    [
+        ("identity_fp32", f"{BINARY} {WIDE} {RAW} BIN-BODY-I RAW-ONE-VARIABLE OIP-MODEL-METADATA OIP-OUTPUTS-ALL"),
+        ("identity_int32", f"{BINARY} {WIDE} {RAW}"),
+        ("scores", f"{BINARY} {WIDE} {RAW} BIN-BODY-I"),
+        ("batching", f"{BINARY} {WIDE} {RAW} BIN-ROW-MAJOR-I BIN-ROW-MAJOR-O"),
+        ("multi", f"{BINARY} {WIDE} BIN-BODY-I BIN-BOOL-I BIN-BOOL-O BIN-BYTES-I BIN-BYTES-O BIN-BYTES-MISFRAMED"),
+        ("identity_fp16", "BIN-FP16-IN-JSON RAW-HEADER-ZERO RAW-ENCODING"),
+        ("raw_bytes_one", "BIN-BYTES-I BIN-BYTES-O RAW-BYTES"),
+        ("string_length", "BIN-BYTES-I BIN-SAME-AS-JSON-I"),
+        ("identity_fp32 multi rank4 raw_bytes_two", "RAW-SEVERAL-INPUTS RAW-TWO-VARIABLES RAW-BYTES-SHAPE-SAFE"),
+        ("emit", "BIN-SAME-AS-JSON-O"),
+    ],
+)
+def test_a_right_model_fails_nothing_and_has_much_judged(names: str, requirements: str, url: str) -> None:
+    results = judged(url, *names.split())
+    assert bad(results) == []
+    assert met(results) >= set(requirements.split())
+
+
+@pytest.mark.parametrize(
+    ("odd", "requirements"),
+    [
+        (odd_models.COUNTER, "BIN-SAME-AS-JSON-I BIN-LITTLE-ENDIAN-O RAW-ENCODING"),
+        (odd_models.RARELY, "BIN-BODY-O"),
+        (odd_models.LAST_DIGIT, "BIN-BODY-O RAW-ONE-INPUT RAW-SIZE"),
+        (odd_models.BY_PLACE, "BIN-SAME-AS-JSON-I"),
+        (odd_models.NAN, "BIN-SAME-AS-JSON-I BIN-SAME-AS-JSON-O"),
+        (odd_models.OCTETS, "BIN-SAME-AS-JSON-I RAW-ENCODING"),
+        (odd_models.SMALL_TABLE, "BIN-SAME-AS-JSON-I BIN-ROW-MAJOR-O"),
+        (odd_models.STRUCTURED, "BIN-BYTES-O BIN-BYTES-MISFRAMED RAW-ONE-INPUT"),
+    ],
+    ids=lambda value: value.name if isinstance(value, Served) else "",
+)
+def test_an_odd_model_fails_nothing(odd: Served, requirements: str) -> None:
+    with odd_models.serving(odd) as address:
+        results = judged(address, odd.name)
+    assert bad(results) == []
+    assert met(results) >= set(requirements.split())
+
+
+@pytest.mark.parametrize("calls", range(11))
+def test_a_model_that_differs_once_in_eleven_calls_fails_nothing(calls: int) -> None:
+    with odd_models.serving(odd_models.RARELY) as address:
+        odd_models.Calls.number = calls
+        assert bad(judged(address, "rarely")) == []
+
+
+def test_outputs_are_judged_where_inputs_tell_nothing() -> None:
+    given = {"picky": {"X": GivenTensor((2,), [7.5, 8.25])}}
+    with odd_models.serving(odd_models.PICKY) as address:
+        results = judged(address, "picky", given=given)
+    assert bad(results) == []
+    assert met(results) >= {"BIN-LITTLE-ENDIAN-O", "BIN-DATATYPES-O", "RAW-ONE-INPUT"}
+    assert met(results) & {"BIN-LITTLE-ENDIAN-I", "BIN-DATATYPES-I", "RAW-ENCODING", "BIN-SAME-AS-JSON-I"} == set()
+
+
+# --- wrong servers ----------------------------------------------------------------------------------------------------
+
+_IN, _OUT = "BIN-DATATYPES-I BIN-SAME-AS-JSON-I", "BIN-DATATYPES-O BIN-SAME-AS-JSON-O"
+
+
+@pytest.mark.parametrize(
+    ("fault", "name", "requirements"),
+    [
+        ("inputs-read-big-endian", "identity_fp32", f"BIN-LITTLE-ENDIAN-I {_IN}"),
+        ("int16-inputs-read-big-endian", "identity_int16", f"BIN-LITTLE-ENDIAN-I {_IN}"),
+        ("fp64-words-exchanged-on-reading", "identity_fp64", f"BIN-LITTLE-ENDIAN-I {_IN}"),
+        ("outputs-written-big-endian", "multi", f"BIN-LITTLE-ENDIAN-O BIN-BODY-O {_OUT}"),
+        ("inputs-read-column-by-column", "batching", f"BIN-ROW-MAJOR-I {_IN}"),
+        ("square-matrices-read-transposed", "batching", "BIN-ROW-MAJOR-I"),
+        ("outputs-written-column-by-column", "batching", f"BIN-ROW-MAJOR-O {_OUT}"),
+        ("inputs-expected-at-multiples-of-four", "multi", f"BIN-PACKED-I {_IN}"),
+        ("line-end-behind-the-json-skipped", "identity_fp32", "BIN-BODY-I"),
+        ("byte-order-mark-behind-the-json-skipped", "multi", "BIN-BODY-I"),
+        ("json-taken-to-end-at-the-last-brace", "scores", "BIN-BODY-I"),
+        ("line-end-behind-the-last-tensor", "add_sub", "BIN-BODY-O"),
+        ("blank-between-the-json-and-a-brace", "scores", "BIN-BODY-O"),
+        ("strings-cut-where-the-data-end", "multi", "BIN-BYTES-MISFRAMED"),
+        ("ends-of-strings-reckoned-in-32-bits", "identity_bytes", "BIN-BYTES-MISFRAMED"),
+        ("missing-strings-read-as-empty", "multi", "BIN-BYTES-MISFRAMED"),
+        ("strings-beyond-the-shape-ignored", "identity_bytes", "BIN-BYTES-MISFRAMED"),
+        ("every-bool-read-from-the-first-byte", "multi", f"BIN-BOOL-I {_IN}"),
+        ("true-written-as-255-from-the-ninth-element-on", "multi", "BIN-BOOL-O"),
+        ("strings-read-up-to-a-nul", "multi", "BIN-BYTES-I"),
+        ("strings-after-an-empty-one-lost", "identity_bytes", "BIN-BYTES-I"),
+        ("string-lengths-read-as-signed-bytes", "multi", "BIN-BYTES-I"),
+        ("string-lengths-count-letters", "identity_bytes", f"BIN-BYTES-O {_OUT}"),
+        ("inputs-read-into-a-buffer-of-64-kib", "identity_fp32", "BIN-DATATYPES-I"),
+        ("last-block-of-large-outputs-not-written", "identity_fp32", "BIN-DATATYPES-O"),
+        ("doubles-in-json-read-in-single-precision", "identity_fp64", "BIN-SAME-AS-JSON-I"),
+        ("fp64-written-to-json-in-single-precision", "identity_fp64", _OUT),
+        ("fp16-written-to-json-as-bit-patterns", "identity_fp16", "BIN-FP16-IN-JSON"),
+        ("raw-body-is-read-big-endian", "identity_fp32", "RAW-ENCODING"),
+        ("raw-body-ends-with-the-first-buffer", "identity_fp32", "RAW-ENCODING"),
+        ("raw-body-with-a-brace-is-refused", "identity_fp32", "RAW-HEADER-ZERO"),
+        ("raw-body-is-stripped-of-white-space", "scores", "RAW-HEADER-ZERO"),
+        ("raw-bytes-pass-through-latin-1", "raw_bytes_one", "RAW-BYTES"),
+        ("raw-bytes-end-at-the-first-nul", "raw_bytes_one", "RAW-BYTES"),
+        ("raw-bytes-length-fits-one-byte", "raw_bytes_one", "RAW-BYTES"),
+        ("short-raw-body-is-filled-with-zeros", "scores", "RAW-SIZE"),
+        ("remainder-of-a-raw-body-is-dropped", "identity_fp32", "RAW-SIZE"),
+        ("raw-answer-has-one-output", "raw_two_outputs", "RAW-OUTPUTS"),
+        ("raw-request-needs-its-type", "identity_bool", "RAW-CONTENT-TYPE-OTHER"),
+        ("raw-body-fills-the-first-of-several-inputs", "multi identity_fp32", "RAW-SEVERAL-INPUTS"),
+        ("second-variable-dimension-becomes-1", "rank4 identity_fp32", "RAW-TWO-VARIABLES"),
+        ("raw-bytes-of-two-filled-up", "raw_bytes_two identity_fp32", "RAW-BYTES-SHAPE-SAFE"),
+        ("raw-shape-is-flat", "raw_variable identity_fp32", "RAW-ONE-VARIABLE"),
+        ("raw-models-need-one-output", "raw_two_outputs identity_fp32", "RAW-ONE-VARIABLE"),
+        ("model-without-a-platform", "identity_fp32", "OIP-MODEL-METADATA"),
+        ("outputs-described-as-the-inputs", "multi", "OIP-MODEL-METADATA"),
+    ],
+)
+def test_a_wrong_server_is_seen(fault: str, name: str, requirements: str) -> None:
+    with odd_models.serving(fault=fault) as address:
+        results = judged(address, *name.split())
+    found = missed(results)
+    assert found <= set(requirements.split())
+    assert requirements.split()[0] in found
+    assert [result.message for result in results if result.outcome is Outcome.ERROR] == []
+
+
+@pytest.mark.parametrize(
+    ("outputs", "requirement"),
+    [
+        ([("SUM", "INT32", (-1,)), ("DIFFERENCE", "INT32", (-1,)), ("PRODUCT", "INT32", (-1,))], "OIP-OUTPUTS-ALL"),
+        ([("SUM", "INT32", (-1,)), ("PRODUCT", "INT32", (-1,))], "OIP-MODEL-METADATA"),
+        ([("SUM", "INT64", (-1,)), ("DIFFERENCE", "INT32", (-1,))], "OIP-MODEL-METADATA"),
+        ([("SUM", "INT32", (0,)), ("DIFFERENCE", "INT32", (-1,))], "OIP-MODEL-METADATA"),
+    ],
+    ids=("an-output-too-many", "another-name", "another-datatype", "another-shape"),
+)
+def test_metadata_that_lie_are_seen(outputs: odd_models.Specs, requirement: str, url: str) -> None:
+    described = odd_models.model("add_sub", [("A", "INT32", (-1,)), ("B", "INT32", (-1,))], outputs)
+    with odd_models.described_as(described):
+        results = judged(url, "add_sub")
+    assert missed(results) == {requirement}
+
+
+@pytest.mark.parametrize(
+    ("declared", "shape", "may"),
+    [
+        ((-1, 3), (2, 3), True),
+        ((-1, 3), (2, 4), False),
+        ((4,), (4,), True),
+        ((1,), (2,), True),  # an item of one, in a batch of two
+        ((0,), (3,), False),
+        ((3,), (2, 3), True),
+        ((2, 3), (3, 2), False),
+        ((), (), True),
+    ],
+)
+def test_a_shape_may_be_declared_with_its_batch_or_without(
+    declared: tuple[int, ...], shape: tuple[int, ...], may: bool
+) -> None:
+    assert may_have_shape(declared, shape) == may
+
+
+# --- which models take raw requests -----------------------------------------------------------------------------------
+
+
+def deployed(datatype: str, declared: tuple[int, ...], shape: tuple[int, ...]) -> Deployed:
+    """Return a model of one input with that shape in its metadata and another one in requests."""
+    tensor = Tensor.of("X", datatype, [b"a"] if datatype == "BYTES" else [1.0]).array.repeat(prod(shape))
+    return Deployed(
+        role_of("m", [TensorSpec("X", datatype, declared)], []),
+        "m",
+        tensors=(Tensor.of("X", datatype, tensor, shape),),
+    )
+
+
+@pytest.mark.parametrize(
+    ("datatype", "declared", "shape", "requirement"),
+    [
+        ("FP32", (2, 2), (2, 2), "RAW-ONE-INPUT"),
+        ("FP32", (4,), (2, 4), "RAW-ONE-INPUT"),
+        ("FP32", (-1,), (3,), "RAW-ONE-VARIABLE"),
+        ("FP32", (-1, 4), (2, 4), "RAW-ONE-VARIABLE"),  # one item fills it, be it a batch or a length
+        ("FP32", (-1, -1), (2, 3), None),
+        ("FP32", (-1, 3, -1), (2, 3, 3), None),
+        ("BYTES", (1,), (1,), "RAW-BYTES"),
+        ("BYTES", (-1, 1), (2, 1), None),
+    ],
+)
+def test_metadata_decide_which_models_are_served(
+    datatype: str, declared: tuple[int, ...], shape: tuple[int, ...], requirement: str | None
+) -> None:
+    assert served_by(deployed(datatype, declared, shape)) == requirement
+
+
+@pytest.mark.parametrize(
+    ("datatype", "declared", "shape"),
+    [
+        ("FP32", (3, -1, -1), (3, 3, 3)),
+        ("FP32", (-1, -1, -1), (2, 3, 3)),
+        ("BYTES", (-1,), (3,)),
+        ("BYTES", (2,), (2,)),
+        ("FP32", (0,), (0,)),
+    ],
+)
+def test_other_models_are_not_for_raw_requests(
+    datatype: str, declared: tuple[int, ...], shape: tuple[int, ...]
+) -> None:
+    with pytest.raises(NotApplicable):
+        served_by(deployed(datatype, declared, shape))
+
+
+@pytest.mark.parametrize(
+    ("datatype", "declared", "shape", "counts"),
+    [
+        ("FP32", (-1,), (3,), True),
+        ("INT8", (3,), (3,), True),
+        ("INT8", (-1,), (3,), False),
+        ("INT8", (-1, 2), (1, 2), True),
+        ("BYTES", (1,), (1,), False),
+    ],
+)
+def test_a_byte_more_fills_some_inputs(
+    datatype: str, declared: tuple[int, ...], shape: tuple[int, ...], counts: bool
+) -> None:
+    model = deployed(datatype, declared, shape)
+    if counts:
+        expect_length_counts(model, model.tensors[0])
+    else:
+        with pytest.raises(NotApplicable):
+            expect_length_counts(model, model.tensors[0])

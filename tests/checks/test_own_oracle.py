@@ -1,0 +1,232 @@
+"""Headers, sizes, forms and order on deployed models: what is sent, what fails none, and what is seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from unittest import mock
+
+import numpy as np
+import pytest
+
+from conformance.checks.sizes.wrong_size_requests import OF_SEVERAL, REFUSALS
+from conformance.checks.support.own_oracle import list_half_binary, read_in_turn, spare_tables
+from conformance.expect.unmet import NotApplicable
+from conformance.judging.selection import Subjects, collected_rows
+from conformance.judging.session import Session
+from conformance.roles.model import Model
+from conformance.roles.roles import TensorSpec, load
+from conformance.survey.deployed import Deployed, role_of
+from conformance.terms.extensions import EXTENSIONS
+from conformance.terms.outcome import Outcome
+from conformance.terms.result import CheckResult
+from conformance.transport.settings import Settings
+from conformance.transport.target import Target
+from conformance.wire.json_text import parse
+from conformance.wire.tensor import Tensor
+from reference_server.models import Model as Served
+from reference_server.tensors import Tensor as Computed
+from tests.support import odd_models
+
+AREAS = ("headers", "sizes", "overrides", "ordering")
+BAD = (Outcome.FAIL, Outcome.ADVISORY, Outcome.BLOCKED, Outcome.ERROR)
+
+
+def judged(url: str, name: str, extensions: Sequence[str] = ()) -> list[CheckResult]:
+    """Return the results of the rows of these areas on a model."""
+    subjects = Subjects((name,), with_roles=False)
+    with Session(Target(Settings(url))) as session:
+        session.take_survey(extensions, subjects)
+        cases = [case for case in collected_rows("certify", subjects=subjects) if case[0].area in AREAS]
+        return [session.judge(check, row) for check, row in cases]
+
+
+def missed(results: Sequence[CheckResult]) -> set[str]:
+    """Return the requirements that are not met."""
+    return {result.failure.requirement for result in results if result.failure}
+
+
+# --- what is sent -----------------------------------------------------------------------------------------------------
+
+
+def deployed(*tensors: Tensor, datatypes: Sequence[str] = ("FP32",)) -> Deployed:
+    inputs = [TensorSpec(tensor.name, tensor.datatype, (-1,)) for tensor in tensors]
+    outputs = [TensorSpec(f"Y{place}", datatype, (-1,)) for place, datatype in enumerate(datatypes)]
+    return Deployed(role_of("m", inputs, outputs), "m", tensors=tensors)
+
+
+def test_a_wrong_size_is_the_only_fault_of_a_request_to_any_model() -> None:
+    numbers, texts = Tensor.of("A", "FP64", [0.5, 0.25]), Tensor.of("B", "BYTES", ["é"])
+    wrong = {refusal.fault: refusal for refusal in REFUSALS if refusal.fit}
+    message = wrong["one-element-short"].message(deployed(numbers, texts))
+    document = parse(message.body[: message.json_length]).value
+    assert document == {
+        "inputs": [
+            {"name": "A", "shape": [2], "datatype": "FP64", "parameters": {"binary_data_size": 8}},
+            {"name": "B", "shape": [1], "datatype": "BYTES", "parameters": {"binary_data_size": 6}},
+        ]
+    }
+    assert message.body[message.json_length :] == np.float64(0.5).tobytes() + b"\2\0\0\0\xc3\xa9"
+
+
+def test_a_size_is_moved_between_the_inputs_of_any_model() -> None:
+    message = OF_SEVERAL[0].message(deployed(Tensor.of("A", "FP64", [0.5, 0.25]), Tensor.of("B", "INT8", [1, 2, 3])))
+    document = parse(message.body[: message.json_length]).value
+    assert isinstance(document, dict)
+    assert [item["parameters"]["binary_data_size"] for item in document["inputs"]] == [8, 11]
+    assert len(message.body) - message.json_length == 19
+
+
+def test_a_size_is_not_moved_where_one_input_is_sent() -> None:
+    with pytest.raises(NotApplicable, match="m is sent one input"):
+        OF_SEVERAL[0].message(deployed(Tensor.of("A", "FP64", [0.5, 0.25])))
+
+
+def test_a_role_is_filled_with_values_and_a_deployed_model_with_its_own() -> None:
+    multi = Model(load()["multi"], "multi")
+    filled = {tensor.name: tensor for tensor in multi.fill({"IN_BOOL": [True, False]})}
+    assert filled["IN_BOOL"].array.tolist() == [True, False]
+    assert filled["IN_FP32"].array.tolist() == multi.sample()[2].array.tolist()
+    assert multi.fill([7])[0].array.tolist() == [7]
+    own = Tensor.of("A", "FP64", [0.5, 0.25])
+    assert deployed(own).fill({"A": [1.0]}) == [own]
+
+
+def test_outputs_without_a_json_form_are_binary_among_others() -> None:
+    model = deployed(Tensor.of("A", "FP32", [0.5]), datatypes=("FP32", "FP16", "FP32", "FP32"))
+    with mock.patch.object(Deployed, "kept_binary", ("Y1",)):
+        assert [output.binary_data for output in list_half_binary(model)] == [True, True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("other", "is_read"),
+    [
+        (Tensor.of("B", "INT32", [1, 0]), True),
+        (Tensor.of("B", "INT32", [1, 2]), False),
+        (Tensor.of("B", "UINT32", [1, 0]), False),
+        (Tensor.of("B", "INT32", [1, 0, 1]), False),
+    ],
+    ids=("like-it", "beyond-its-integers", "another-datatype", "another-shape"),
+)
+def test_an_input_is_read_as_another_one_where_that_takes_it(other: Tensor, is_read: bool) -> None:
+    declared = [Tensor.of("A", "INT32", [0, 1]), other]
+    misread = read_in_turn(declared, declared[::-1])
+    found = None if misread is None else [(tensor.name, tensor.array.tolist()) for tensor in misread]
+    assert found == ([("A", [1, 0]), ("B", [0, 1])] if is_read else None)
+
+
+@pytest.mark.parametrize(("datatype", "is_spared"), [("INT64", True), ("FP32", False)])
+def test_a_table_is_not_looked_up_at_any_octets(datatype: str, is_spared: bool) -> None:
+    model = deployed(Tensor.of("A", datatype, [0, 1]))
+    if is_spared:
+        with pytest.raises(NotApplicable, match="m may look up its integers in a table"):
+            spare_tables(model)
+    else:
+        spare_tables(model)
+
+
+# --- right models -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [odd_models.COUNTER, odd_models.BY_PLACE, odd_models.NAN, odd_models.OCTETS, odd_models.SMALL_TABLE],
+    ids=lambda odd: str(odd.name),
+)
+def test_an_odd_model_fails_nothing(odd: Served) -> None:
+    with odd_models.serving(odd) as url:
+        results = judged(url, odd.name)
+    assert [(r.outcome, r.label, r.message) for r in results if r.outcome in BAD] == []
+    assert sum(result.outcome is Outcome.PASS for result in results) > 60
+
+
+@pytest.mark.parametrize("name", ["multi", "add_sub", "identity_fp16", "identity_bytes", "scores", "fixed", "emit"])
+def test_a_right_model_fails_nothing(name: str) -> None:
+    with odd_models.serving() as url:
+        results = judged(url, name)
+    assert [(r.outcome, r.label, r.message) for r in results if r.outcome in BAD] == []
+
+
+def _sum(_: Served, inputs: odd_models.Inputs) -> list[Computed]:
+    first, second = inputs.values()
+    return [Computed("FP32", first.shape, first.elements + second.elements)] * 2
+
+
+SUM = odd_models.model("sum", [(name, "FP32", (-1,)) for name in "AB"], [(name, "FP32", (-1,)) for name in "XY"])
+
+
+def test_a_model_that_does_not_show_an_order_is_not_judged_by_it() -> None:
+    with mock.patch.dict(odd_models.ODD, {"sum": _sum}), odd_models.serving(SUM) as url:
+        results = judged(url, "sum")
+    reasons = {result.id: result.message for result in results if result.outcome is Outcome.NOT_APPLICABLE}
+    assert reasons["ordering.request-follows-its-json"] == "the answers of sum do not show which input is which"
+    assert reasons["ordering.response-follows-its-json"] == "sum has no outputs that differ from each other"
+    assert [result.label for result in results if result.outcome in BAD] == []
+
+
+def test_a_model_that_goes_by_the_order_of_its_inputs_is_not_judged_by_it() -> None:
+    with odd_models.serving(odd_models.BY_PLACE) as url:
+        results = judged(url, "by_place")
+    reasons = {result.id: result.message for result in results if result.outcome is Outcome.NOT_APPLICABLE}
+    assert reasons["ordering.request-follows-its-json"].startswith("the model goes by the order of its inputs")
+
+
+# --- wrong servers ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fault", "name", "requirement"),
+    [
+        ("answer-header-of-sixteen-bits", "multi", "BIN-HEADER-IN-BYTES"),
+        ("content-length-counts-an-end-of-line", "identity_fp32", "BIN-CONTENT-LENGTH"),
+        ("binary-answer-over-two-kib-chunked", "identity_fp32", "BIN-NOT-CHUNKED"),
+        ("header-in-capitals-not-found", "identity_fp32", "BIN-HEADER-CASE"),
+        ("header-with-a-zero-in-front-read-as-octal", "identity_fp32", "BIN-HEADER-TOO-LONG"),
+        ("binary-request-without-header-taken-for-raw", "identity_fp32", "BIN-HEADER-MISSING-SAFE"),
+        ("word-in-the-header-is-zero", "identity_fp32", "BIN-HEADER-SPELLING-SAFE"),
+        ("two-inference-headers-read-as-no-number", "identity_fp32", "BIN-HEADER-TWICE-SAFE"),
+        ("form-answered-with-an-empty-object", "identity_fp32", "OIP-CONTENT-TYPE-OTHER"),
+        ("size-of-strings-without-prefixes", "identity_bytes", "BIN-SIZE-O"),
+        ("binary-strings-repeated-as-data", "identity_bytes", "BIN-SIZE-WITHOUT-DATA"),
+        ("json-output-keeps-the-size-of-the-one-before", "multi", "BIN-DATA-WITHOUT-SIZE"),
+        ("shape-filled-up-with-zeros", "identity_fp32", "BIN-SIZE-WRONG"),
+        ("sizes-checked-in-sum-alone", "add_sub", "BIN-SIZE-FALSE"),
+        ("input-of-negative-size-is-ones", "identity_fp32", "BIN-SIZE-FALSE-SAFE"),
+        ("size-of-strings-clipped-to-the-body", "identity_bytes", "BIN-SIZE-FALSE"),
+        ("bytes-beside-data-left-to-the-next", "add_sub", "BIN-DATA-AND-SIZE-SAFE"),
+        ("input-without-a-size-takes-what-the-others-leave", "add_sub", "BIN-SIZE-MISSING"),
+        ("last-input-takes-the-whole-tail", "identity_fp32", "BIN-BODY-LONG-SAFE"),
+        ("flag-carries-over-to-the-next-output", "multi", "BIN-OUTPUT-UNSET"),
+        ("request-parameter-wins-over-that-of-an-output", "identity_fp32", "BIN-FALSE-OVERRIDES"),
+        ("binary-data-on-the-request-taken-for-all", "identity_fp32", "BIN-ALL-TRUE"),
+        ("inputs-read-in-declared-order", "add_sub", "BIN-ORDER-I"),
+        ("json-inputs-beside-binary-ones-refused", "multi", "BIN-MIXED-I"),
+        ("binary-outputs-in-declared-order", "add_sub", "BIN-ORDER-O"),
+        ("binary-data-counted-among-all-outputs", "multi", "BIN-MIXED-O"),
+    ],
+)
+def test_a_wrong_server_is_seen(fault: str, name: str, requirement: str) -> None:
+    with odd_models.serving(fault=fault) as url:
+        results = judged(url, name, EXTENSIONS)
+    assert requirement in missed(results)
+    assert [result.message for result in results if result.outcome is Outcome.ERROR] == []
+
+
+@pytest.mark.parametrize(
+    ("fault", "requirement"),
+    [
+        ("binary-outputs-in-reverse", "BIN-ORDER-O"),
+        ("inputs-read-in-declared-order", "BIN-ORDER-I"),
+        ("json-inputs-beside-binary-ones-refused", "BIN-MIXED-I"),
+        ("bytes-left-over-ignored", "BIN-BODY-LONG"),
+    ],
+)
+def test_one_fault_breaks_one_requirement(fault: str, requirement: str) -> None:
+    with odd_models.serving(fault=fault) as url:
+        assert missed(judged(url, "multi", EXTENSIONS)) == {requirement}
+
+
+@pytest.mark.parametrize("fault", ["bools-inverted-both-ways", "octet-stream-of-two-tensors-refused"])
+def test_binary_data_that_are_always_wrong_are_no_matter_of_headers(fault: str) -> None:
+    with odd_models.serving(fault=fault) as url:
+        found = missed(judged(url, "multi", EXTENSIONS))
+    assert not found & {"BIN-HEADER-I", "BIN-ORDER-I", "BIN-ALL-UNSET", "BIN-CONTENT-TYPE-OF-JSON"}

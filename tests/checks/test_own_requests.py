@@ -1,0 +1,86 @@
+"""Faulty requests that follow the signature of a deployed model: right but for one thing."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from conformance.checks.errors.impossible_requests import REFUSALS
+from conformance.checks.json_documents.respelled import ESCAPED, WHOLE, WITH_EXPONENTS, Respelled
+from conformance.expect.unmet import NotApplicable
+from conformance.roles.roles import TensorSpec
+from conformance.survey.deployed import Deployed, role_of
+from conformance.wire.tensor import Tensor
+
+OWN = {refusal.fault: refusal for refusal in REFUSALS if refusal.fit is not None}
+
+
+def model(datatype: str, declared: tuple[int, ...], values: Any) -> Deployed:
+    role = role_of("m", [TensorSpec("X", datatype, declared)], [TensorSpec("Y", "INT32", (-1,))])
+    return Deployed(role, "m", tensors=(Tensor.of("X", datatype, values),))
+
+
+ROWS = model("FP32", (-1, 3), [[0.5, 1, 2], [3, 4, 5]])
+GOOD = {"name": "X", "shape": [2, 3], "datatype": "FP32", "data": [0.5, 1, 2, 3, 4, 5]}
+
+
+@pytest.mark.parametrize(
+    ("fault", "changed"),
+    [
+        ("last-element-missing", {"data": [0.5, 1, 2, 3, 4]}),
+        ("last-item-missing", {"data": [0.5, 1, 2]}),
+        ("last-nested-element-missing", {"data": [[0.5, 1, 2], [3, 4]]}),
+        ("one-item-too-many", {"data": [0.5, 1, 2, 3, 4, 5, 3, 4, 5]}),
+        ("word-for-the-first-number", {"data": ["word", 1, 2, 3, 4, 5]}),
+        ("dimensions-in-strings", {"shape": ["2", "3"]}),
+        ("fixed-dimension-one-larger", {"shape": [2, 4], "data": [0.5, 1, 2, 3, 4, 5, 0.5, 1]}),
+        ("minus-one-for-the-first-dimension", {"shape": [-1, 3]}),
+        ("datatype-in-lower-case", {"datatype": "fp32"}),
+    ],
+)
+def test_one_thing_is_wrong(fault: str, changed: dict[str, Any]) -> None:
+    document = json.loads(OWN[fault].message(ROWS).body)
+    assert document == {"inputs": [GOOD | changed]}
+
+
+@pytest.mark.parametrize(
+    ("fault", "of"),
+    [
+        ("last-element-missing", model("FP32", (-1,), [1])),
+        ("last-item-missing", model("FP32", (-1, 2), [[1, 2]])),
+        ("last-nested-element-missing", model("FP32", (-1, 1), [[1], [2]])),
+        ("fixed-dimension-one-larger", model("FP32", (-1, -1), [[1, 2]])),
+        ("fixed-dimension-one-larger", model("FP32", (2,), [[1, 2]])),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_model_that_leaves_no_such_request_is_not_asked(fault: str, of: Deployed) -> None:
+    with pytest.raises(NotApplicable):
+        OWN[fault].message(of)
+
+
+def test_an_output_is_named_beside_the_first_and_an_input_that_no_model_has() -> None:
+    listed = json.loads(OWN["unknown-output-beside-a-known-one"].message(ROWS).body)["outputs"]
+    assert listed == [{"name": "Y"}, {"name": "PRODUCT"}]
+    assert json.loads(OWN["output-twice"].message(ROWS).body)["outputs"] == [{"name": "Y"}] * 2
+    further = OWN["input-that-the-model-does-not-have"].message(ROWS)
+    assert [entry["name"] for entry in json.loads(further.body)["inputs"]] == ["X", "C"]
+
+
+@pytest.mark.parametrize(
+    ("spelling", "datatype", "value", "text"),
+    [
+        (WITH_EXPONENTS, "FP64", 0.125, b"[1.25E-1]"),
+        (WITH_EXPONENTS, "FP32", 2, b"[2E+0]"),
+        (WHOLE, "FP32", 1.75, b"[2]"),
+        (ESCAPED, "BYTES", "é", b'["\\u00e9"]'),
+        (ESCAPED, "FP32", 0.5, b"[0.5]"),
+    ],
+)
+def test_elements_are_written_otherwise(spelling: Respelled, datatype: str, value: Any, text: bytes) -> None:
+    message, _ = Respelled(spelling.datatypes, spelling.write, None, spelling.adapt).sent(
+        model(datatype, (1,), [value])
+    )
+    assert b'"data":' + text in message.body
