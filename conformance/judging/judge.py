@@ -187,7 +187,7 @@ class Judge:
             raise TargetLost(self.target.lost, has_died=self.target.has_died)
         model = self._model(check, row)
         if isinstance(model, Deployed) and model.control is not None:
-            model.control.used.clear()
+            model.control.begin_row()
         if model and check.infers and (silence := self._silence(check, model)):
             return _blocked(ReasonKind.MODEL_IS_SILENT, silence, model.name)
         peer = GrpcTarget(self.target) if check.is_over_grpc else self.target

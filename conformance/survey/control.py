@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from typing import TYPE_CHECKING
 
 from conformance.expect.difference import difference
 from conformance.expect.unmet import Blocked, NotApplicable
+from conformance.survey.deployed import DeclinedError, Deployed
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.grpc_request import infer_message
@@ -22,16 +22,9 @@ from conformance.wire.request import Message
 from conformance.wire.response import Output as Found
 from conformance.wire.tensor import Tensor
 
-if TYPE_CHECKING:
-    from conformance.survey.deployed import Deployed
-
 # Before a row fails: how many of its control requests are sent again, the latest ones, and how often the last of them.
 MAX_REPEATED = 8
 REPETITIONS = 16
-
-
-class DeclinedError(NotApplicable):
-    """The model takes no such inputs, in the plainest request either."""
 
 
 @dataclass(slots=True)
@@ -40,12 +33,11 @@ class Control:
 
     Attributes:
         is_over_grpc: whether they go out as gRPC calls.
-        used: the control requests that the row under way rests on; the judge empties it before each.
     """
 
     target: Target
     is_over_grpc: bool = False
-    used: dict[str, Message] = field(default_factory=dict)
+    _used: dict[str, Message] = field(default_factory=dict)
     _unsteady: set[str] = field(default_factory=set)
     _answers: dict[str, Reply] = field(default_factory=dict)
 
@@ -66,9 +58,13 @@ class Control:
             raise self._declined(model, reply)
         return tuple(self._output(model, reply, name) for name in model.steady())
 
+    def begin_row(self) -> None:
+        """Forget which requests the row before rested on."""
+        self._used.clear()
+
     def has_changed(self, model: Deployed) -> bool:
         """Say whether a model, which is then not deterministic, answers one of the row's control requests otherwise."""
-        latest = list(self.used.items())[-MAX_REPEATED:]
+        latest = list(self._used.items())[-MAX_REPEATED:]
         for name, message in [*latest, *latest[-1:] * REPETITIONS]:
             again = self.target.send(message, fresh=True)
             if again.succeeded and _has_other_values(self._answers[name], again, model.steady()):
@@ -85,7 +81,7 @@ class Control:
         if name not in self._answers:
             with self.target.scope(name):
                 self._answers[name] = self.target.send(message, fresh=True)
-        self.used[name] = message
+        self._used[name] = message
         return self._answers[name]
 
     def _declined(self, model: Deployed, reply: Reply) -> Exception:

@@ -12,7 +12,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from conformance.expect.unmet import Blocked, NotApplicable
 from conformance.roles.guessed_inputs import vary
 from conformance.roles.model import Model
 from conformance.roles.roles import BINARY_ONLY, Role, TensorSpec
-from conformance.survey.control import Control, DeclinedError
 from conformance.terms.fit import SCORES
 from conformance.wire.request import ABSENT, Form, InferRequest, Output
 from conformance.wire.tensor import Tensor, decode, first_difference
@@ -31,6 +30,27 @@ FEW_DRAWS = 6  # of inputs that a row tries, until one is telling
 FEW_ELEMENTS = 16  # a row that asks for no more does not care how many there are
 MAX_CLASSES = 100  # of a model that has more, where all are wanted
 MAX_SCORES = 1_000_000  # in an output that is classified
+
+
+class DeclinedError(NotApplicable):
+    """The model takes no such inputs, in the plainest request either."""
+
+
+class Oracle(Protocol):
+    """What tells the right outputs of deployed models: their control requests (`survey.control`)."""
+
+    @property
+    def is_over_grpc(self) -> bool:
+        """Whether it asks by gRPC calls."""
+
+    def outputs(self, model: Deployed, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """Return the steady outputs of a model for inputs, which stand in any order."""
+
+    def begin_row(self) -> None:
+        """Forget which requests the row before rested on."""
+
+    def has_changed(self, model: Deployed) -> bool:
+        """Say whether a model answers one of the row's control requests otherwise now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +85,7 @@ class Deployed(Model):
     varies: bool = False
     takes_counts: bool = False
     by_place: bool = False
-    control: Control | None = field(default=None, compare=False, repr=False)
+    control: Oracle | None = field(default=None, compare=False, repr=False)
 
     # --- inputs ---
 

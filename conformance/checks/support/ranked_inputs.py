@@ -17,8 +17,7 @@ from conformance.expect import class_texts
 from conformance.expect.class_texts import Scores
 from conformance.expect.unmet import NotApplicable
 from conformance.roles.model import Model
-from conformance.survey.control import DeclinedError
-from conformance.survey.deployed import has_classes
+from conformance.survey.deployed import DeclinedError, has_classes
 from conformance.wire.tensor import Tensor
 
 Case = tuple[tuple[Tensor, ...], Tensor]  # inputs, and the output that is classified

@@ -11,7 +11,7 @@ from conformance.checks.walk.covering import Step
 from conformance.checks.walk.shrinking import Axes, Shrunk, Taken, shrunk
 from conformance.expect.unmet import NotApplicable, Unmet
 from conformance.roles.roles import Role
-from conformance.survey.control import DeclinedError
+from conformance.survey.deployed import DeclinedError
 
 SHRINKING = Axes(
     order=[axis for axis in AXES if axis not in ("send", "want", "classes")],
