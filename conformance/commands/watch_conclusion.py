@@ -7,7 +7,7 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -23,8 +23,8 @@ from conformance.report.lines import Line
 from conformance.survey.survey import Survey
 from conformance.terms.extensions import GRPC, HTTP
 from conformance.terms.ledger import Party
-from conformance.terms.outcome import INCOMPLETE, Outcome
-from conformance.terms.verdict import EXIT_STATUS
+from conformance.terms.outcome import INCOMPLETE, INTEROPERABLE, Outcome
+from conformance.terms.verdict import EXIT_STATUS, Verdict
 from conformance.transport.settings import Settings
 
 RULER = 78
@@ -81,9 +81,15 @@ def conclude(
         files.left.attempt("the summary of the step", partial(github.summarize, report, os.environ))
     lines = [*_shown(watched, conclusion, survey, shows_all=shows_all), *github.commands(report, os.environ)]
     lines.append(_verdict_line(watched, conclusion, survey))
-    verdict, found_gate = conclusion.verdict, conclusion.gate
+    verdict, found_gate = _judge_what_was_sent(conclusion.verdict, gate, watched.stopped), conclusion.gate
     status = verdict.exit_status(gate) if found_gate is None else found_gate.exit_status(verdict, gate=gate)
     return "\n".join(lines), status if files.left.is_whole else EXIT_STATUS[INCOMPLETE]
+
+
+def _judge_what_was_sent(verdict: Verdict, gate: str | None, stopped: str) -> Verdict:
+    """Return the verdict that decides the exit status: what no client sent does not count against the gate."""
+    is_open = verdict.interoperable is None and not stopped
+    return replace(verdict, interoperable=True) if is_open and gate == INTEROPERABLE else verdict
 
 
 def _report(watched: Watched, conclusion: Conclusion, survey: Survey, *, is_strict: bool) -> dict[str, Any]:
