@@ -315,7 +315,7 @@ async def pause_after_a_refusal(original: Any, service: Any, http: Any) -> Respo
 _kept: dict[str, dict[str, Tensor]] = {}
 
 
-@fault("request.parse_inputs", breaks=("OIP-ALIVE", "OIP-ISOLATION", "HTTP-PIPELINE"))
+@fault("request.parse_inputs", breaks=("OIP-ISOLATION", "HTTP-PIPELINE"))
 def inputs_before_a_refusal_used_again(original: Any, model: Model, request: Object, rest: Any) -> dict[str, Tensor]:
     """After refused inputs the model runs once more on those before, whose buffer was not given back."""
     try:

@@ -53,6 +53,7 @@ def good_request_after_a_refusal_is_answered_right(target: Peer, model: Model, m
     """A good request is answered after a refusal as it was before."""
     other = replace(model, salt=(model.salt + 101) % 256)
     good, before = _answered(target, other)
+    _answered(target, replace(model, salt=(model.salt + 102) % 256))  # a server that answers from these is wrong
     right = other.find_outputs(other.sample()) if model.is_own_oracle else _outputs(before)
     fresh = not target.outlives_errors
     target.send(message(model), fresh=fresh)
