@@ -32,7 +32,7 @@ class Faults:
 
 def is_of_models(check: Check) -> bool:
     """Say whether a check is run on a model that the user names, and not otherwise."""
-    return bool(check.fit) and not any(check.role_of(row) for row in check.rows)
+    return all(check.fit_of(row) and not check.role_of(row) for row in check.rows)
 
 
 def counted_rows(found: Answering) -> str:

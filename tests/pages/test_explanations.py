@@ -30,7 +30,12 @@ def test_a_requirement() -> None:
     assert found["Source"].startswith('Triton, Binary Tensor Data Extension, "Binary Tensor Request": JSON first')
     assert [source.url in text for source in ledger.requirement("BIN-ORDER-I").sources] == [True, True]
     assert found["Note"] == ledger.requirement("BIN-ORDER-I").note
-    assert "relations.inputs-in-any-order (1 row, with `--target-model`)" in found["Checks"]
+    assert "ordering.request-follows-its-json (27 rows)" in found["Checks"]
+
+
+def test_a_check_of_deployed_models_alone_is_called_so() -> None:
+    found = labelled(explain("OIP-OUTPUTS-ALL"))
+    assert "metadata.answer-has-the-declared-outputs (1 row, with `--target-model`)" in found["Checks"]
 
 
 def test_a_requirement_names_its_page_where_that_has_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,7 +62,7 @@ def test_a_check() -> None:
     [
         ("golden.valid-case-is-answered", "Needs", "raw (in some rows)"),
         ("ordering.response-follows-its-json", "Role", "multi"),
-        ("relations.inputs-in-any-order", "Run", " --target-model NAME -k "),
+        ("metadata.answer-has-the-declared-outputs", "Run", " --target-model NAME -k "),
         ("walk.drawn-exchanges-are-right", "Run", " --conformance-profile=explore -k "),
     ],
 )
