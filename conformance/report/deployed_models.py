@@ -1,4 +1,4 @@
-"""Models that are judged by relations: what was sent to them, and what was not judged."""
+"""Deployed models: what was sent to them, and why some rows say nothing of them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from conformance.terms.result import CheckResult
 from conformance.terms.text import safe
 
 LONGEST = 160  # characters of a list of tensors
+MAX_REASONS = 12  # that are shown; the report has the reason of every row
+# What the summary tells otherwise: the extensions, and the roles to deploy.
+_TOLD = (ReasonKind.NOT_OFFERED, ReasonKind.NO_MODEL)
 
 
 def header(survey: Survey) -> Iterator[str]:
@@ -40,15 +43,18 @@ def _tensors(tensors: Sequence[Mapping[str, Any]]) -> str:
 
 
 def not_judged(results: Sequence[CheckResult], survey: Survey) -> Iterator[str]:
-    """Yield why checks say nothing of models: a line for each reason."""
+    """Yield why rows say nothing of deployed models: a line for each reason, those of most rows first."""
     if not survey.models:
         return
-    reasons: dict[str, list[CheckResult]] = {}
+    rows: dict[str, list[CheckResult]] = {}
     for result in results:
-        if result.outcome is Outcome.NOT_APPLICABLE and not result.is_for(ReasonKind.NOT_OFFERED):
-            reasons.setdefault(result.message, []).append(result)
-    for reason, found in reasons.items():
+        if result.outcome is Outcome.NOT_APPLICABLE and not any(map(result.is_for, _TOLD)):
+            rows.setdefault(result.message, []).append(result)
+    reasons = sorted(rows.items(), key=lambda item: -len(item[1]))
+    for reason, found in reasons[:MAX_REASONS]:
         yield f"{safe(reason, LONGEST)}  ({found[0].label}{f' and {len(found) - 1} more' if len(found) > 1 else ''})"
+    if left := sum(len(found) for _, found in reasons[MAX_REASONS:]):
+        yield f"and {left} rows for {len(reasons) - MAX_REASONS} other reasons"
 
 
 def described(survey: Survey) -> dict[str, Any]:
