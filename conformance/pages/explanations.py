@@ -9,7 +9,7 @@ from difflib import get_close_matches
 
 from conformance import checks
 from conformance.pages import subjects
-from conformance.terms import data, ledger
+from conformance.terms import ledger
 from conformance.terms.check import Check, Row
 from conformance.terms.extensions import EXTENSIONS, GRPC, HTTP, ROBUSTNESS
 from conformance.terms.ledger import CONCERNS, Requirement
@@ -33,24 +33,10 @@ class UnknownNameError(UserError):
         self.near = tuple(near)
 
 
-class RenamedError(UserError):
-    """A requirement is called otherwise now."""
-
-    def __init__(self, name: str, now: str) -> None:
-        super().__init__(f"{name} is called {now} now")
-
-
-def renamed() -> Mapping[str, str]:
-    """Return the earlier ids of requirements -> what they are called now."""
-    found: Mapping[str, str] = data.toml("pages/renamed.toml")
-    return found
-
-
 def explain(name: str) -> str:
     """Return what there is to say of a requirement, a check or a fault, without a newline at the end.
 
     Raises:
-        RenamedError: a requirement had this name.
         UnknownNameError: nothing has this name.
         NoFaultsError: the reference server does not list its faults.
     """
@@ -61,8 +47,6 @@ def explain(name: str) -> str:
         return laid_out(check.id, of_check(check))
     if fault := reference_faults.load().get(name.lower()):
         return laid_out(fault.name, of_fault(fault))
-    if now := renamed().get(name.upper()):
-        raise RenamedError(name.upper(), now)
     raise UnknownNameError(name, near([*ledger.load(), *known, *reference_faults.load()], name))
 
 

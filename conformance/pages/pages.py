@@ -16,7 +16,6 @@ from typing import Any
 import jinja2
 
 from conformance.pages import examples, recorded, subjects
-from conformance.pages.explanations import renamed
 from conformance.pages.servers import Server, by_word
 from conformance.terms import data, ledger
 from conformance.terms.documents import Sentence
@@ -73,7 +72,7 @@ def render(servers: Sequence[Server]) -> dict[str, str]:
         NoFaultsError: the reference server does not list its faults.
     """
     areas = _by_area()
-    pages = {"README.md": index(), "glossary.md": glossary(), "renamed.md": earlier_ids()}
+    pages = {"README.md": index(), "glossary.md": glossary()}
     return pages | {page_name(area): _area(area, entries, servers) for area, entries in areas.items()}
 
 
@@ -97,11 +96,6 @@ def glossary() -> str:
     """Return the glossary."""
     words = data.toml("pages/glossary.toml")
     return rendered("glossary.md.jinja", words=dict(sorted(words.items(), key=lambda item: anchor(item[0]))))
-
-
-def earlier_ids() -> str:
-    """Return the page of ids as they were before the first release, and as they are."""
-    return rendered("renamed.md.jinja", renamed=renamed())
 
 
 def _area(area: str, entries: Sequence[Requirement], servers: Sequence[Server]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.pages import explanations, subjects
-from conformance.pages.explanations import RenamedError, UnknownNameError, explain, renamed
+from conformance.pages.explanations import UnknownNameError, explain
 from conformance.terms import ledger, links
 from conformance.transport import reference_faults
 from tests.support.tables import on_each, own_id
@@ -127,12 +127,3 @@ def test_a_requirement_over_grpc_leads_to_and_fro() -> None:
     assert found["Extension"] == "classification_grpc, area grpc"
     assert found["Statement"] == ledger.requirement("CLS-HIGHEST").statement
     assert labelled(explain("CLS-HIGHEST"))["Over gRPC"] == "CLS-HIGHEST/grpc"
-
-
-@on_each(renamed())
-def test_an_earlier_id_says_what_it_is_called_now(earlier: str) -> None:
-    now = renamed()[earlier]
-    assert earlier not in ledger.load()
-    assert now in ledger.load()
-    with pytest.raises(RenamedError, match=f"^{earlier} is called {now} now$"):
-        explain(earlier.lower())
