@@ -158,6 +158,20 @@ def test_a_name_says_what_a_function_does() -> None:
     assert wrong == []
 
 
+def test_no_module_imports_a_private_name_of_another() -> None:
+    own = ("conformance", "reference_server", "tests")
+    private = [
+        f"{path.relative_to(ROOT)}: {name.name}"
+        for package in own
+        for path in sorted((ROOT / package).rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in own
+        for name in node.names
+        if name.name.startswith("_")
+    ]
+    assert private == []
+
+
 def test_every_module_says_what_it_is() -> None:
     paths = {**modules("conformance"), **modules("reference_server")}
     silent = [

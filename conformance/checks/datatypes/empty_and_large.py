@@ -20,7 +20,8 @@ from conformance.transport.target import Target
 from conformance.wire.request import INFERENCE_HEADER, OCTET_STREAM
 
 
-def _datatype(model: Model) -> str:
+def first_datatype(model: Model) -> str:
+    """Return the datatype of a model's first input."""
     return model.role.inputs[0].datatype
 
 
@@ -126,5 +127,5 @@ def large_outputs_are_written(target: Target, model: Model, counts: list[int] | 
 )
 def large_tensors_survive(target: Target, model: Model, count: int) -> None:
     """Tensors around 64 KiB and 1 MiB come back from binary data as binary data."""
-    values = np.arange(count, dtype="<i8") % PERIOD * 7919 % (251 if _datatype(model) == "UINT8" else 65_521)
+    values = np.arange(count, dtype="<i8") % PERIOD * 7919 % (251 if first_datatype(model) == "UINT8" else 65_521)
     expect_return(target, model, [model.tensor(values)], "BIN-DATATYPES-O")

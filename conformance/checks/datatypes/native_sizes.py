@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from conformance.checks.datatypes.empty_and_large import _datatype
+from conformance.checks.datatypes.empty_and_large import first_datatype
 from conformance.checks.support.binary_sides import expect_return, expect_survival
 from conformance.checks.support.changed_tensors import WIDE_FLOATS, fill_fractions, round_off
 from conformance.checks.support.control_sides import expect_read, expect_written, other_inputs
@@ -89,7 +89,7 @@ def values_beyond_json_survive(target: Target, model: Model, group: str) -> None
 def every_16_bit_value_survives(target: Target, model: Model) -> None:
     """Each of the 65 536 values of a 16-bit integer comes back from binary data as binary data."""
     every = np.arange(2**16, dtype="<u2")
-    tensors = [model.tensor(every.view("<i2" if _datatype(model) == "INT16" else "<u2"))]
+    tensors = [model.tensor(every.view("<i2" if first_datatype(model) == "INT16" else "<u2"))]
     expect_return(target, model, tensors, "BIN-DATATYPES-O")
 
 

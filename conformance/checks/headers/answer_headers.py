@@ -5,8 +5,8 @@ from __future__ import annotations
 from conformance.checks.headers.asked_answers import (
     BINARY_ANSWERS,
     JSON_ANSWERS,
-    _has_binary_data,
-    _media_type,
+    find_media_type,
+    has_binary_data,
 )
 from conformance.checks.support.framing import WRONG_LENGTH, is_cut
 from conformance.checks.support.own_oracle import NO_BINARY_REQUEST, refuses_binary
@@ -51,7 +51,7 @@ def json_answer_has_no_inference_header(target: Target, model: Model, ask: Ask) 
     with blocked_where(lambda: refuses_binary(target, model), NO_BINARY_REQUEST):
         expectation = expect(reply).answered()
     header = reply.header(INFERENCE_HEADER)
-    if header in (None, str(len(reply.body))) or _has_binary_data(reply):
+    if header in (None, str(len(reply.body))) or has_binary_data(reply):
         return
     raise expectation.unmet(f"no {INFERENCE_HEADER}, or {len(reply.body)}", safe(str(header), 60))
 
@@ -62,7 +62,7 @@ def binary_answer_is_an_octet_stream(target: Target, model: Model, ask: Ask) -> 
     """An answer with binary data has Content-Type application/octet-stream."""
     reply = target.infer(ask(model))
     expectation = expect(reply) if is_cut(reply) else expect(reply).answered()
-    if _has_binary_data(reply) and _media_type(reply) != OCTET_STREAM:
+    if has_binary_data(reply) and find_media_type(reply) != OCTET_STREAM:
         raise expectation.unmet(f"Content-Type: {OCTET_STREAM}", _content_type(reply))
 
 
@@ -73,7 +73,7 @@ def json_answer_is_application_json(target: Target, model: Model, ask: Ask) -> N
     reply = target.infer(ask(model))
     with blocked_where(lambda: refuses_binary(target, model), NO_BINARY_REQUEST):
         expectation = expect(reply).answered()
-    if not _has_binary_data(reply) and _media_type(reply) != JSON:
+    if not has_binary_data(reply) and find_media_type(reply) != JSON:
         raise expectation.unmet(f"Content-Type: {JSON}", _content_type(reply))
 
 
@@ -87,4 +87,4 @@ def empty_outputs_have_a_right_header_or_none(target: Target, model: Model, shap
         return f"not answered: {reply.outcome()}"
     expect(reply, "BIN-HEADER-IN-BYTES").free_of(*WRONG_LENGTH)
     header = "no inference header" if reply.header(INFERENCE_HEADER) is None else "inference header"
-    return f"{header}, {_media_type(reply) or 'no Content-Type'}"
+    return f"{header}, {find_media_type(reply) or 'no Content-Type'}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from conformance.checks.headers.asked_answers import BINARY_ANSWERS, _has_binary_data
+from conformance.checks.headers.asked_answers import BINARY_ANSWERS, has_binary_data
 from conformance.checks.support.framing import expect_length_fits, expect_length_given, is_cut
 from conformance.checks.support.own_oracle import find_sizes
 from conformance.expect.expectation import expect
@@ -51,5 +51,5 @@ def binary_answer_is_not_chunked(target: Target, model: Model, ask: Ask) -> None
     reply = target.infer(ask(model))
     if not is_cut(reply):
         expect(reply).answered()
-    if _has_binary_data(reply):
+    if has_binary_data(reply):
         expect_length_given(reply)

@@ -119,9 +119,11 @@ JSON_ANSWERS = (
 )
 
 
-def _has_binary_data(reply: Reply) -> bool:
+def has_binary_data(reply: Reply) -> bool:
+    """Say whether an output of the answer is binary data."""
     return any(output.binary or output.span for output in reply.answer.outputs)
 
 
-def _media_type(reply: Reply) -> str:
+def find_media_type(reply: Reply) -> str:
+    """Return the media type of the answer in small letters; empty where it has none."""
     return (reply.header("Content-Type") or "").partition(";")[0].strip().lower()

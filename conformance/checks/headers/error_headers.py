@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from conformance.checks.headers.asked_answers import _media_type
+from conformance.checks.headers.asked_answers import find_media_type
 from conformance.checks.support.own_oracle import require_json
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import is_refused
@@ -77,7 +77,7 @@ def error_has_no_inference_header(target: Target, model: Model, make: Make) -> N
 def error_is_application_json(target: Target, model: Model, make: Make) -> None:
     """An error has Content-Type application/json, or a narrower one."""
     reply = target.send(make(model), fresh=True)
-    found = _media_type(reply)
+    found = find_media_type(reply)
     if not isinstance(parse(reply.body).value, dict):  # what is no error object is called by its own type
         return
     if is_refused(target, model, reply) and found != JSON and not found.endswith(SUFFIX):

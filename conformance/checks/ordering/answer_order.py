@@ -7,19 +7,19 @@ from dataclasses import replace
 from itertools import permutations
 
 from conformance.checks.ordering.tensors_and_orders import (
-    _ALL_BINARY,
     CHOICES,
     MAX_DRAWS,
     OTHER_ORDERS,
     OUTPUTS,
+    WRONG_IN_BINARY_TOO,
     Names,
     Order,
-    _alternating,
-    _exactly,
-    _label,
-    _sample,
-    _some,
-    _tensors,
+    alternate_forms,
+    fix_order,
+    label_order,
+    list_choices,
+    make_sample,
+    make_tensors,
 )
 from conformance.checks.support.binary_sides import expect_together, takes_none
 from conformance.expect.expectation import expect
@@ -36,9 +36,9 @@ from conformance.wire.tensor import Tensor
 
 @check("ordering.response-follows-its-json", answers="BIN-ORDER-O")
 @rows(
-    *[Row(_label(order), (_exactly(order),), role="multi") for order in permutations(OUTPUTS, 3)],
-    *[Row(_label(order), (_exactly(order),), role="multi", thorough=True) for order in permutations(OUTPUTS, 4)],
-    *[Row(_label(order), (_exactly(order),), role="multi", thorough=True) for order in permutations(OUTPUTS, 2)],
+    *[Row(label_order(order), (fix_order(order),), role="multi") for order in permutations(OUTPUTS, 3)],
+    *[Row(label_order(order), (fix_order(order),), role="multi", thorough=True) for order in permutations(OUTPUTS, 4)],
+    *[Row(label_order(order), (fix_order(order),), role="multi", thorough=True) for order in permutations(OUTPUTS, 2)],
     *[Row(name, (order,), fit=SEVERAL_OUTPUTS) for name, order in OTHER_ORDERS.items()],
 )
 def response_follows_its_json(target: Target, model: Model, order: Order) -> None:
@@ -77,7 +77,7 @@ def empty_output_takes_no_bytes(target: Target, emit: Model, order: Names, count
 @rows("IN_BOOL", "IN_FP32")
 def empty_output_between_others_takes_no_bytes(target: Target, multi: Model, empty: str) -> None:
     """A binary output without elements takes no bytes between two that have some."""
-    tensors = [Tensor.of(t.name, t.datatype, [], [0]) if t.name == empty else t for t in _sample(multi)]
+    tensors = [Tensor.of(t.name, t.datatype, [], [0]) if t.name == empty else t for t in make_sample(multi)]
     reply = target.infer(multi.request(tensors, send="json", want="binary"))
     if not takes_none(target, multi, tensors, reply):
         expect_together(reply, target, multi, tensors, multi.expected(tensors), "written")
@@ -85,23 +85,26 @@ def empty_output_between_others_takes_no_bytes(target: Target, multi: Model, emp
 
 @check("ordering.json-outputs-take-no-bytes", answers="BIN-MIXED-O")
 @rows(
-    *[Row(_label(OUTPUTS, some), (_exactly(OUTPUTS), _exactly(some)), role="multi") for some in _some(OUTPUTS)],
     *[
-        Row(label, (_exactly(order), _exactly(some)), role="multi", thorough=True)
-        for label, order, some in map(_alternating, permutations(OUTPUTS))
+        Row(label_order(OUTPUTS, some), (fix_order(OUTPUTS), fix_order(some)), role="multi")
+        for some in list_choices(OUTPUTS)
+    ],
+    *[
+        Row(label, (fix_order(order), fix_order(some)), role="multi", thorough=True)
+        for label, order, some in map(alternate_forms, permutations(OUTPUTS))
         if order != OUTPUTS
     ],
     *[Row(name, choice, fit=Fit(min_outputs=least)) for name, (least, choice) in CHOICES.items()],
 )
 def json_outputs_take_no_bytes(target: Target, model: Model, order: Order, choose: Order) -> None:
     """JSON outputs stand between binary ones and take none of the bytes behind the JSON."""
-    tensors, names = _tensors(model), order(_outputs(model))
+    tensors, names = make_tensors(model), order(_outputs(model))
     binary = {*choose(names), *model.kept_binary}
     if not set(names) - binary:
         raise NotApplicable("JSON carries no output beside those that are binary data")
     reply = target.infer(model.request(tensors, send=model.sends, outputs=[Output(n, n in binary) for n in names]))
     doubled = bool(reply.answer.of_kind("data-and-size"))  # which is for the checks of the sizes
-    with blocked_where(lambda: doubled or not _is_right_in_order(target, model, tensors, names), _ALL_BINARY):
+    with blocked_where(lambda: doubled or not _is_right_in_order(target, model, tensors, names), WRONG_IN_BINARY_TOO):
         expect_together(reply, target, model, tensors, model.expected(tensors), "written")
 
 
@@ -123,7 +126,7 @@ def _sample_of_different_outputs(model: Model) -> list[Tensor]:
         NotApplicable: it has none.
     """
     if not model.is_own_oracle:
-        return _sample(model)
+        return make_sample(model)
     for salt in range(model.salt, model.salt + MAX_DRAWS):
         tensors = list(replace(model, salt=salt).sample())
         outputs = model.expected(tensors)

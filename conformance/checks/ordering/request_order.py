@@ -7,21 +7,21 @@ from dataclasses import replace
 from itertools import permutations
 
 from conformance.checks.ordering.tensors_and_orders import (
-    _ALL_BINARY,
     CHOICES,
     INPUTS,
     MAX_DRAWS,
     OTHER_ORDERS,
+    WRONG_IN_BINARY_TOO,
     Names,
     Order,
-    _alternating,
-    _exactly,
-    _in_order,
-    _in_whole_words,
-    _label,
-    _sample,
-    _some,
-    _tensors,
+    alternate_forms,
+    fix_order,
+    keep_two_elements,
+    label_order,
+    list_choices,
+    make_sample,
+    make_tensors,
+    sort_tensors,
 )
 from conformance.checks.support.binary_sides import expect_together, is_right, takes_none, takes_several
 from conformance.checks.support.own_oracle import (
@@ -45,7 +45,7 @@ from conformance.wire.tensor import Tensor
 @check("ordering.request-follows-its-json", answers="BIN-ORDER-I")
 @rows(
     *[
-        Row(_label(order), (_exactly(order),), role="multi", thorough=index % 5 > 0)
+        Row(label_order(order), (fix_order(order),), role="multi", thorough=index % 5 > 0)
         for index, order in enumerate(permutations(INPUTS))
     ],
     Row("as-declared", (lambda names: names,), fit=SEVERAL_INPUTS),
@@ -53,7 +53,7 @@ from conformance.wire.tensor import Tensor
 )
 def request_follows_its_json(target: Target, model: Model, order: Order) -> None:
     """Binary inputs are read in the order in which the request's JSON lists them."""
-    tensors = _told_by_order(model, order) if model.is_own_oracle else _in_order(_sample(model), order(INPUTS))
+    tensors = _told_by_order(model, order) if model.is_own_oracle else sort_tensors(make_sample(model), order(INPUTS))
     with (
         not_applicable_where(lambda: _goes_by_order(target, model, tensors), _BY_ORDER),
         blocked_where(lambda: _misreads_any_order(target, model), "in the declared order they are wrong, too"),
@@ -62,10 +62,12 @@ def request_follows_its_json(target: Target, model: Model, order: Order) -> None
 
 
 @check("ordering.request-of-equal-sizes-follows-its-json", answers="BIN-ORDER-I", role="multi")
-@rows(*[Row(_label(order), (order,), thorough=index % 5 > 0) for index, order in enumerate(permutations(INPUTS[:3]))])
+@rows(
+    *[Row(label_order(order), (order,), thorough=index % 5 > 0) for index, order in enumerate(permutations(INPUTS[:3]))]
+)
 def request_of_equal_sizes_follows_its_json(target: Target, multi: Model, order: Names) -> None:
     """Binary inputs are told apart by their place, not by their size: three of them have eight bytes each."""
-    tensors = _in_order(_tensors(multi), (*order, "IN_BYTES"))
+    tensors = sort_tensors(make_tensors(multi), (*order, "IN_BYTES"))
     _expect_apart(target, multi, tensors)
 
 
@@ -73,7 +75,7 @@ def request_of_equal_sizes_follows_its_json(target: Target, multi: Model, order:
 @rows(("B-A", ("B", "A")), ("A-B", ("A", "B")))
 def inputs_of_one_datatype_keep_apart(target: Target, model: Model, order: Names) -> None:
     """Two binary inputs of one datatype and shape are not exchanged."""
-    tensors = _in_order([_in_whole_words(tensor) for tensor in model.sample()], order)
+    tensors = sort_tensors([keep_two_elements(tensor) for tensor in model.sample()], order)
     _expect_apart(target, model, tensors)
 
 
@@ -100,7 +102,7 @@ def _told_by_order(model: Model, order: Order) -> list[Tensor]:
     """
     for salt in range(model.salt, model.salt + MAX_DRAWS):
         declared = require_several(replace(model, salt=salt))
-        tensors = _in_order(declared, order(tuple(tensor.name for tensor in declared)))
+        tensors = sort_tensors(declared, order(tuple(tensor.name for tensor in declared)))
         is_declared = tensors == list(declared)
         misread = read_in_turn(declared, tensors[::-1] if is_declared else tensors)
         if misread is None or model.tells_apart(declared, misread):
@@ -125,18 +127,24 @@ def _goes_by_order(target: Target, model: Model, tensors: Sequence[Tensor]) -> b
 @check("ordering.inputs-without-elements-change-no-order", answers="BIN-ORDER-I")
 @rows(
     *[
-        Row(f"{_label(order)}-empty-{'-'.join(_label((name,)) for name in empty)}", (order, empty), role="multi")
+        Row(
+            f"{label_order(order)}-empty-{'-'.join(label_order((name,)) for name in empty)}",
+            (order, empty),
+            role="multi",
+        )
         for order in (INPUTS, INPUTS[::-1], (*INPUTS[2:], *INPUTS[:2]))
         for empty in (*[(name,) for name in order], order[::2], order[1:3])
     ],
 )
 def inputs_without_elements_change_no_order(target: Target, multi: Model, order: Names, empty: Names) -> str | None:
     """Binary inputs beside others that have no elements are read in the order of the JSON, too."""
-    tensors = [_emptied(tensor) if tensor.name in empty else tensor for tensor in _in_order(_tensors(multi), order)]
+    tensors = [
+        _emptied(tensor) if tensor.name in empty else tensor for tensor in sort_tensors(make_tensors(multi), order)
+    ]
     reply = target.infer(multi.request(tensors))
     if takes_none(target, multi, tensors, reply):
         return "no inputs without elements are taken, as JSON either"
-    full = _in_order(_tensors(multi), order)
+    full = sort_tensors(make_tensors(multi), order)
     with blocked_where(
         lambda: not is_right(target, multi, full, "read"), "the inputs are wrong where all have elements, too"
     ):
@@ -151,26 +159,29 @@ def _emptied(tensor: Tensor) -> Tensor:
 
 @check("ordering.json-inputs-take-no-bytes", answers="BIN-MIXED-I")
 @rows(
-    *[Row(_label(INPUTS, some), (_exactly(INPUTS), _exactly(some)), role="multi") for some in _some(INPUTS)],
     *[
-        Row(label, (_exactly(order), _exactly(some)), role="multi", thorough=True)
-        for label, order, some in map(_alternating, permutations(INPUTS))
+        Row(label_order(INPUTS, some), (fix_order(INPUTS), fix_order(some)), role="multi")
+        for some in list_choices(INPUTS)
+    ],
+    *[
+        Row(label, (fix_order(order), fix_order(some)), role="multi", thorough=True)
+        for label, order, some in map(alternate_forms, permutations(INPUTS))
         if order != INPUTS
     ],
     *[Row(name, choice, fit=Fit(min_inputs=least)) for name, (least, choice) in CHOICES.items()],
 )
 def json_inputs_take_no_bytes(target: Target, model: Model, order: Order, choose: Order) -> None:
     """JSON inputs stand between binary ones and take none of the bytes behind the JSON."""
-    declared = require_several(model) if model.is_own_oracle else _tensors(model)
+    declared = require_several(model) if model.is_own_oracle else make_tensors(model)
     names = order(tuple(tensor.name for tensor in declared))
-    tensors, binary = _in_order(declared, names), {*choose(names), *model.sends}
+    tensors, binary = sort_tensors(declared, names), {*choose(names), *model.sends}
     sent = [tensor for tensor in tensors if tensor.name in binary]
     if len(sent) == len(tensors):
         raise NotApplicable("JSON carries no input beside those that are binary data")
     reply = target.infer(model.request(tensors, send=binary, outputs=model.listed()))
     with (
         not_applicable_where(lambda: _goes_by_order(target, model, tensors), _BY_ORDER),
-        blocked_where(lambda: not _is_right_as_binary(target, model, tensors), _ALL_BINARY),
+        blocked_where(lambda: not _is_right_as_binary(target, model, tensors), WRONG_IN_BINARY_TOO),
     ):
         expect_together(reply, target, model, sent, model.expected(tensors), "read")
 

@@ -14,15 +14,13 @@ from conformance.roles.model import Model
 from conformance.wire.tensor import Tensor
 
 INPUTS = ("IN_INT64", "IN_BOOL", "IN_FP32", "IN_BYTES")
-
-
 OUTPUTS = ("OUT_INT64", "OUT_BOOL", "OUT_FP32", "OUT_BYTES")
-
 
 Names = tuple[str, ...]
 # Puts names in another order, or chooses some of them.
 Order = Callable[[Names], Names]
 
+WRONG_IN_BINARY_TOO = "the tensors are wrong where all are binary data, too"
 MAX_DRAWS = 4  # inputs of a deployed model that are tried until its answer shows their order
 # Orders of the tensors of a deployed model that are not the declared one.
 OTHER_ORDERS: Mapping[str, Order] = {
@@ -37,47 +35,42 @@ CHOICES: Mapping[str, tuple[int, tuple[Order, Order]]] = {
 }
 
 
-def _exactly(names: Names) -> Order:
+def fix_order(names: Names) -> Order:
     """Return what puts names in one order, whatever they are."""
     return lambda _: names
 
 
-_ALL_BINARY = "the tensors are wrong where all are binary data, too"
-
-
-def _label(order: Names, binary: Names | None = None) -> str:
+def label_order(order: Names, binary: Names | None = None) -> str:
     """Return a row's id: the tensors in order, in small letters those that are JSON."""
     words = {name: name.partition("_")[2] for name in order}
     return "-".join(word if binary is None or name in binary else word.lower() for name, word in words.items())
 
 
-def _some(names: Names) -> list[Names]:
+def list_choices(names: Names) -> list[Names]:
     """Return every choice of at least one of the names and not of all, in their order."""
     return [choice for count in range(1, len(names)) for choice in combinations(names, count)]
 
 
-def _alternating(order: Names) -> tuple[str, Names, Names]:
-    return _label(order, order[::2]), order, order[::2]
+def alternate_forms(order: Names) -> tuple[str, Names, Names]:
+    """Return a row's id, an order, and every other one of it, which is binary."""
+    return label_order(order, order[::2]), order, order[::2]
 
 
 # --- what is sent ------------------------------------------------------------------------------------------------------
 
 
-def _in_order(tensors: Iterable[Tensor], order: Names) -> list[Tensor]:
+def sort_tensors(tensors: Iterable[Tensor], order: Names) -> list[Tensor]:
+    """Return tensors in the order of these names."""
     by_name = {tensor.name: tensor for tensor in tensors}
     return [by_name[name] for name in order]
 
 
-# INT64 elements stay below 2^53, which is as far as the JSON of some servers goes; tensors fill whole words, so that
-# nobody who aligns them is found out here.
-
-
-def _in_whole_words(tensor: Tensor) -> Tensor:
+def keep_two_elements(tensor: Tensor) -> Tensor:
     """Return the first two elements of a tensor of INT32."""
     return Tensor.of(tensor.name, tensor.datatype, tensor.array[:2])
 
 
-def _sample(model: Model) -> list[Tensor]:
+def make_sample(model: Model) -> list[Tensor]:
     """Return sample tensors; those of the role `multi` differ in size."""
     if model.is_own_oracle or model.role.name != "multi":
         return list(model.sample())
@@ -91,7 +84,7 @@ def _sample(model: Model) -> list[Tensor]:
     return [Tensor.of(spec.name, spec.datatype, values[spec.name]) for spec in model.role.inputs]
 
 
-def _tensors(multi: Model) -> list[Tensor]:
+def make_tensors(multi: Model) -> list[Tensor]:
     """Return tensors of different lengths: eight bytes for each input but BYTES; samples of a deployed model."""
     if multi.is_own_oracle:
         return list(multi.sample())
