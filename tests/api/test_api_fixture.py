@@ -1,4 +1,4 @@
-"""The fixture `oip_report` as a server's own test suite uses it, and the examples of README and docs/python.md."""
+"""The fixture `oip_report` as a server's own test suite uses it, and the example of docs/python.md."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def test_conformance(oip_report):
 """
 
 
-def examples(page: str = "docs/python.md") -> list[str]:
-    """Return the Python examples of a page."""
-    parts = (ROOT / page).read_text(encoding="utf-8").split("```")[1::2]
+def examples() -> list[str]:
+    """Return the Python examples of docs/python.md."""
+    parts = (ROOT / "docs/python.md").read_text(encoding="utf-8").split("```")[1::2]
     return [part.partition("\n")[2] for part in parts if part.startswith("python\n")]
 
 
@@ -91,10 +91,9 @@ def test_the_example_of_a_script(project: Path) -> None:
     assert (project / "conformance.html").is_file()
 
 
-@pytest.mark.parametrize(("page", "index"), [("docs/python.md", 1), ("README.md", 0)])
-def test_the_example_of_the_fixture_is_for_an_app_of_one_ordinary_model(project: Path, page: str, index: int) -> None:
+def test_the_example_of_the_fixture_is_for_an_app_of_one_ordinary_model(project: Path) -> None:
     (project / "my_server.py").write_text(ORDINARY.read_text())
-    example = examples(page)[index]
+    example = examples()[1]
     (project / "test_example.py").write_text(example)
     (project / "test_offered.py").write_text(example.replace('{"extensions": ["protocol"]}', "{}"))
     (project / "test_no_model.py").write_text(example.replace('"iris"', '"nobody"'))

@@ -74,9 +74,9 @@ def test_what_is_kept_back_is_not_sent_and_the_run_says_incomplete(tmp_path: Pat
     assert run.returncode == 6
 
 
-def test_the_example_of_the_readme_is_a_file_that_can_be_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-    (tmp_path / "t.toml").write_text(readme.partition("```toml\n")[2].partition("```")[0])
+def test_the_example_of_the_page_is_a_file_that_can_be_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "judging.md").read_text(encoding="utf-8")
+    (tmp_path / "t.toml").write_text(page.partition("```toml\n")[2].partition("```")[0])
     monkeypatch.setenv("MODEL_TOKEN", "t")
     found = config.load(tmp_path / "t.toml")
     assert found.headers == ("Authorization: Bearer t",)

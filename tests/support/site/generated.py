@@ -1,9 +1,8 @@
-"""Pages that are made of what is there already: a part of README.md, the schemas, the roles, the files of a folder."""
+"""Pages that are made of what is there already: the schemas, the roles, the files of a folder."""
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,14 +12,6 @@ from conformance.roles.formulas import formula
 from conformance.roles.roles import TensorSpec
 
 ROOT = Path(__file__).parents[3]
-_LINK = re.compile(r"(\]\()(?!\w+:|#)")
-
-
-def part_of_readme(heading: str) -> str:
-    """Return a part of README.md as a page of `docs/reference`, with links that hold there."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    part = text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0].strip()
-    return _LINK.sub(r"\1../../", re.sub(r"\]\(#", "](../../README.md#", f"# {heading}\n\n{part}\n"))
 
 
 def report_page() -> str:
@@ -88,8 +79,15 @@ def schemas_page() -> str:
 
 
 def roles_page() -> str:
-    """Return every model role, and what README.md says of them."""
-    lines = [part_of_readme("Model roles").rstrip(), "", "| role | takes | gives | which is |", "|---|---|---|---|"]
+    """Return every model role."""
+    lines = [
+        "# Model roles",
+        "",
+        "[What roles are](../judging.md#deploy-model-roles).",
+        "",
+        "| role | takes | gives | which is |",
+        "|---|---|---|---|",
+    ]
     for name, role in roles.load().items():
         takes, gives = ("<br>".join(map(_tensor, tensors)) for tensors in (role.inputs, role.outputs))
         lines.append(f"| `{name}`<br>{_cell(role.purpose)} | {takes} | {gives} | {_cell(formula(role))} |")
@@ -108,7 +106,6 @@ def files_page(folder: Path) -> str:
 
 # Path of a page that is no file of the repository -> what makes it.
 PAGES: Mapping[str, Callable[[], str]] = {
-    "docs/reference/options.md": lambda: part_of_readme("Options"),
     "docs/reference/report.md": report_page,
     "docs/reference/roles.md": roles_page,
     "schemas/README.md": schemas_page,
