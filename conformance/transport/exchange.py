@@ -141,11 +141,6 @@ class Reply:
         return self.exchange.failure is None and self.status is not None and self.status >= 400
 
     @property
-    def is_cut_short(self) -> bool:
-        """Whether the head of a good answer came but not its whole body, which is a matter of its length alone."""
-        return self.exchange.failure is not None and self.status is not None and 200 <= self.status < 300
-
-    @property
     def unasked_coding(self) -> str:
         """The content coding of a good answer to a request that asks for none by itself; empty where it has none."""
         coding = (self.header("Content-Encoding") or "").strip()
