@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import clients
-import clients_page
 import pytest
 
 from conformance.judging.selection import CLIENTS, collected_rows
@@ -90,12 +89,3 @@ def test_an_outcome_is_compared_with_what_is_known(
     monkeypatch.setattr(clients, "read_known", lambda: aio)
     assert clients.main(["tritonclient-http-aio", "--reports", str(tmp_path)]) == status
     assert told in capsys.readouterr().out
-
-
-def test_page_is_fresh() -> None:
-    folder = DOCS / "results" / "clients"
-    reports = {client: clients_page.read(folder / f"{name}.json") for name, client in clients.read_clients().items()}
-    fresh = "\n".join(clients_page.page(reports, clients.read_known())) + "\n"
-    assert (DOCS / "results-clients.md").read_text(encoding="utf-8") == fresh, (
-        "stale: python targets/runner/clients_page.py docs/results/clients > docs/results-clients.md"
-    )

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from conformance.commands.sentences_page import cited_by, render
+from conformance.commands.sentences_page import cited_by
 from conformance.terms import data, ledger
 from conformance.terms.documents import FILES, FOLDER, Document, Sentence, documents, sentence, sentences
 from conformance.terms.sentence_places import Trouble, digest, places, squeezed, trouble
@@ -155,13 +155,6 @@ def test_a_sentence_that_another_says_is_said_by_one_that_is_judged() -> None:
     cited = cited_by(ledger.load().values())
     said = {key: re.findall(r"said (?:in full )?by `([^`]+)`", entry.unjudged) for key, entry in sentences().items()}
     assert [(key, other) for key, others in said.items() for other in others if other not in cited] == []
-
-
-def test_page_is_fresh() -> None:
-    fresh = render(sentences().values(), cited_by(ledger.load().values()))
-    assert PAGE.read_text(encoding="utf-8") == fresh, (
-        "stale; write it with: oip-conformance sources page > docs/sentences.md"
-    )
 
 
 # --- links -----------------------------------------------------------------------------------------------------------

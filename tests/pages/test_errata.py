@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conformance.commands import main
-from conformance.pages import errata, servers
+from conformance.pages import errata
 from conformance.pages.servers import Server
 from conformance.terms import data, ledger
 from tests.support.tables import on_each
@@ -16,13 +16,6 @@ from tests.support.tables import on_each
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "errata.md"
 NAMES = {found.name: found for found in errata.load()}
-
-
-def test_page_is_fresh() -> None:
-    fresh = errata.render(servers.load(ROOT / "docs" / "results", bundled=True))
-    assert PAGE.read_text(encoding="utf-8") == fresh, (
-        "stale; write it with: oip-conformance sources errata docs/results > docs/errata.md"
-    )
 
 
 def test_every_erratum_of_the_ledger_is_told() -> None:

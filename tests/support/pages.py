@@ -1,0 +1,117 @@
+"""Writes every generated page of docs/, or names those that are old.
+
+    python -m tests.support.pages            # write the old ones; run the faults that are new or changed
+    python -m tests.support.pages --check    # name the old ones; exit status 1 if there are any
+
+What servers and clients do comes from docs/results, which their recipes write.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+
+from conformance.commands import sentences_page
+from conformance.pages import errata, pages, servers
+from conformance.report import comparison_markdown
+from conformance.report.comparison import compare
+from conformance.report.reading import read
+from conformance.terms import ledger, links
+from conformance.terms.documents import sentences
+from reference_server import faults
+from tests.clients import alterations
+from tests.clients import kill_matrix_page as clients_matrix
+from tests.support import kill_matrix_page as matrix
+from tests.support import likeness_page, likeness_patterns
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "docs" / "results"
+LINE = re.compile(r"^\| `([^`]+)` \|.*\n", re.MULTILINE)
+
+
+def render_pages() -> Iterator[tuple[Path, str]]:
+    """Yield each generated page with the text that it should have."""
+    yield matrix.PAGE, matrix.render(faults.load(), _lines(matrix.PAGE))
+    variations = alterations.load("variations")
+    yield (
+        clients_matrix.PAGE,
+        clients_matrix.render(alterations.load("faults"), _lines(clients_matrix.PAGE), variations),
+    )
+    kept = [(path.stem, read(path)) for path in sorted(RESULTS.glob("*.json"))]
+    yield ROOT / "docs/results.md", comparison_markdown.render(compare(kept))
+    yield ROOT / "docs/results-clients.md", _render_clients()
+    cited = sentences_page.cited_by(ledger.load().values())
+    yield ROOT / "docs/sentences.md", sentences_page.render(sentences().values(), cited)
+    yield ROOT / "docs/errata.md", errata.render(servers.load(RESULTS, bundled=True))
+    for name, text in pages.render(servers.load(RESULTS)).items():
+        yield ROOT / links.FOLDER / name, text
+
+
+def _lines(page: Path) -> dict[str, str]:
+    return {found[1]: found[0] for found in LINE.finditer(page.read_text(encoding="utf-8"))}
+
+
+def _render_clients() -> str:
+    sys.path.insert(0, str(ROOT / "targets" / "runner"))  # programs, and no package
+    clients, page = import_module("clients"), import_module("clients_page")
+    reports = {client: page.read(RESULTS / f"clients/{name}.json") for name, client in clients.read_clients().items()}
+    return "\n".join(page.page(reports, clients.read_known())) + "\n"
+
+
+def find_old() -> list[Path]:
+    """Return the pages that are not as they should be; a page with a fault of which it does not know is one."""
+    if find_new(matrix.PAGE, described_faults()):
+        return [matrix.PAGE]
+    if find_new(clients_matrix.PAGE, described_client_faults()):
+        return [clients_matrix.PAGE]
+    return [path for path, text in render_pages() if not path.exists() or path.read_text(encoding="utf-8") != text]
+
+
+def described_faults() -> Mapping[str, Sequence[str]]:
+    """Return what the kill matrix says of each fault of the bundled server: what it does, and what it breaks."""
+    return {
+        name: (fault.summary, ", ".join(fault.breaks) or "nearly everything") for name, fault in faults.load().items()
+    }
+
+
+def described_client_faults() -> Mapping[str, Sequence[str]]:
+    """Return the same of each fault of a client."""
+    known = alterations.load("faults")
+    return {name: (fault.summary, clients_matrix.missed(fault)) for name, fault in known.items()}
+
+
+def find_new(page: Path, described: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the faults of which a page says nothing, or something else."""
+    told = {name: line.replace("\\|", "|").split(" | ")[1:3] for name, line in _lines(page).items()}
+    return [name for name, words in described.items() if told.get(name) != list(words)]
+
+
+def write_pages() -> None:
+    """Run the faults that are new or changed, and write every page."""
+    if names := find_new(matrix.PAGE, described_faults()):
+        matrix.main(names)
+        likeness_patterns.main([name for name in names if name in likeness_patterns.with_a_pattern()])
+        likeness_page.main()
+    if names := find_new(clients_matrix.PAGE, described_client_faults()):
+        clients_matrix.main(names)
+    for path in find_old():
+        print(path.relative_to(ROOT))  # noqa: T201
+    for path, text in render_pages():
+        path.write_text(text, encoding="utf-8")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write the pages, or check them; return the exit status."""
+    if list(arguments) != ["--check"]:
+        write_pages()
+        return 0
+    old = find_old()
+    print("".join(f"{path.relative_to(ROOT)} is old\n" for path in old), end="")  # noqa: T201
+    return int(bool(old))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
