@@ -28,7 +28,7 @@ class Survey:
         offered: extension -> how we know ("listed", "works", "asked for"); what is not offered is not here.
         refusals: extension that is not offered -> what its probe was answered; empty where no model could be probed.
         roles: role -> name of the model that fills it.
-        models: name -> what is known of a model that is judged by relations (`survey.deployed`), as plain data.
+        models: name -> what is known of a deployed model (`survey.deployed`), as plain data.
         broken: what was neither answered nor refused (`transport.broken`), as plain data.
         coding: the content coding of an answer, where nobody asked for one and none of its content could be read.
         silence: what a server without metadata answered instead, in a few words; else empty.
