@@ -61,7 +61,9 @@ class Survey:
     def beside(self, of_models: Survey) -> Survey:
         """Return this survey of roles with that of deployed models: what either shows to be offered, is."""
         offered = of_models.offered | self.offered
-        refusals = {name: why for name, why in (of_models.refusals | self.refusals).items() if name not in offered}
+        shown = of_models.refusals | {name: why for name, why in self.refusals.items() if why}
+        absent = {**of_models.refusals, **self.refusals}
+        refusals = {name: shown.get(name, "") for name in absent if name not in offered}
         return replace(self, offered=offered, refusals=refusals, models=of_models.models)
 
     def without(self, secrets: Sequence[str]) -> Survey:

@@ -33,7 +33,7 @@ def models_tables(models: Mapping[str, Mapping[str, Any]]) -> str:
     """Return a table for each model that fills no role, by what the survey found of it."""
     if not models:
         return ""
-    title = "\n# Models that fill no role are judged by their own plain answers; a table is the same as --target-model.\n"
+    title = "\n# Models that fill no role are judged by their own plain answers; a table is --target-model NAME.\n"
     return title + "\n".join(_model(name, model) for name, model in models.items())
 
 
