@@ -207,7 +207,6 @@ def test_an_app_that_does_not_start_is_one_line() -> None:
         ("http://x", {"headers": {"a b": "c"}}, "--target-header: write it as 'Name: value'"),
         ("http://x", {"timeout": 0}, "--target-timeout 0: give seconds between 0 and 3600"),
         ("http://x", {"config": "gone.toml"}, "--target-config gone.toml: No such file or directory"),
-        (None, {"grpc": "h:1", "models": ["m"]}, "models are judged by relations over HTTP: give a URL"),
         (None, {"grpc": "nowhere"}, "--target-grpc 'nowhere' is no address"),
     ],
 )
