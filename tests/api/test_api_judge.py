@@ -132,7 +132,7 @@ def test_advice_is_no_failure_unless_it_is_asked_for() -> None:
 
 
 def test_a_url_is_judged_as_pytest_judges_it(tmp_path: Path, small: str) -> None:
-    (tmp_path / "t.toml").write_text(f'url = "{small}"\nnever = ["relations.raw-*"]\n[roles]\nmulti = "multi"\n')
+    (tmp_path / "t.toml").write_text(f'url = "{small}"\nnever = ["raw.*"]\n[roles]\nmulti = "multi"\n')
     named, configured = (
         conformance.judge(small, models=["multi"], headers={"X-Key": "s3cret-value"}),
         conformance.judge(config=tmp_path / "t.toml", models=["multi"]),
@@ -207,7 +207,7 @@ def test_an_app_that_does_not_start_is_one_line() -> None:
         ("http://x", {"headers": {"a b": "c"}}, "--target-header: write it as 'Name: value'"),
         ("http://x", {"timeout": 0}, "--target-timeout 0: give seconds between 0 and 3600"),
         ("http://x", {"config": "gone.toml"}, "--target-config gone.toml: No such file or directory"),
-        (None, {"grpc": "h:1", "models": ["m"]}, "models are judged by relations over HTTP: give a URL"),
+        (None, {"grpc": "h:1", "models": ["m"]}, "deployed models are surveyed over HTTP: give a URL"),
         (None, {"grpc": "nowhere"}, "--target-grpc 'nowhere' is no address"),
     ],
 )
