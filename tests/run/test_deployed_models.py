@@ -242,7 +242,9 @@ def test_two_workers_reach_the_same_verdicts(tmp_path: Path, alone: str) -> None
 
 
 def test_a_narrowed_run_on_a_model_is_called_so(tmp_path: Path, alone: str) -> None:
-    run = judge(tmp_path, f"--target-url={alone}", "--target-model=prod-add_sub", "-k", "ordering.inputs-in-any-order")
+    run = judge(
+        tmp_path, f"--target-url={alone}", "--target-model=prod-add_sub", "-k", "ordering.request-follows-its-json"
+    )
     assert run.returncode == 0
     assert ": narrowed run, " in run.stdout.splitlines()[-1]
 
@@ -317,4 +319,4 @@ def test_rows_of_models_have_ids_of_their_own() -> None:
     subjects = Subjects(("a", "b"), with_roles=False)
     rows = [f"{check.id}[{row.id}]" for check, row in collected_rows("explore", subjects=subjects)]
     assert len(rows) == len(set(rows)) > 1000
-    assert "ordering.inputs-in-any-order[reversed@a]" in rows
+    assert "ordering.request-follows-its-json[in-reverse@a]" in rows
