@@ -145,7 +145,7 @@ def highest_come_first(
     tensors = find(model) if find else None
     case = Classified.of(target, model, values, count, send=send, tensors=tensors)
     case.require_order()
-    if find and len(case.listed) != case.count:
+    if find and len(case.listed) != case.right_count * case.batch:
         raise Blocked("there are more or fewer classes than were asked for")
     case.expect_rule(each(class_texts.in_order))
 
