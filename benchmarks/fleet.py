@@ -25,7 +25,7 @@ AT_ONCE = 4  # servers that start at the same time
 FLEET = f"""\
 profile = "quick"
 [defaults]
-relations = ["{MODEL}"]
+models = ["{MODEL}"]
 extensions = ["binary_tensor_data"]
 [defaults.limits]
 retry_pause = 2

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.support.servers import FEW_MODELS, bundled
+from tests.support.servers import FEW_MODELS, ONE_MODEL, bundled
 from tests.support.serving import Server, running
 
 # The hundreds of processes that the tests start multiply no matrices: numpy's threads for that only cost them time.
@@ -58,6 +58,13 @@ def reference() -> Iterator[str]:
 def small() -> Iterator[str]:
     """The URL of one with few models, for whole runs."""
     with bundled(*FEW_MODELS) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def lone() -> Iterator[str]:
+    """The URL of one with one model, for whole runs of which little is asked."""
+    with bundled(ONE_MODEL) as url:
         yield url
 
 

@@ -42,7 +42,7 @@ class Arguments:
         grpc: where gRPC is judged, as `host:port`, or None.
         headers: each as "Name: value".
         extensions: what is to be judged, offered or not; empty: what is offered.
-        subjects: the model roles, deployed models that are judged by relations, or both.
+        subjects: the model roles, and deployed models beside them.
         file: what is said of the target beside that.
     """
 
@@ -133,8 +133,6 @@ def _agree(made: Arguments) -> None:
         raise JudgeError(extras.missing(EXTRA, "grpc"))
     if not made.grpc and set(made.extensions) & set(OVER_GRPC):
         raise JudgeError("extensions: classification_grpc is judged over gRPC: say where with grpc='host:port'")
-    if made.subjects.models and not (made.app or made.url):
-        raise JudgeError("models are judged by relations over HTTP: give a URL or an ASGI app, too")
     made.settings(ANY_URL if made.app or made.url == REFERENCE else made.url)
 
 

@@ -41,8 +41,8 @@ def judge(
     Args:
         target: the URL of a server; or an ASGI app, which is served on a free port of 127.0.0.1 meanwhile; or
             `reference` for the bundled server. None where `config` names it, or gRPC alone is judged.
-        models: deployed models to judge by relations, whatever they compute; `all`: every one that the target lists;
-            empty: the suite's model roles.
+        models: deployed models to judge by their own plain answers, beside the model roles that the target fills;
+            `all`: every one that the target lists.
         profile: `certify` for every row, or `quick` without the large and the many alike.
         extensions: what to judge, offered or not; `protocol` is what lies beneath them. Empty: what is offered.
         grpc: where the server listens for gRPC, as `host:port`; it is judged, too.

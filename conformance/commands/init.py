@@ -47,7 +47,7 @@ WITHOUT_TARGET = """
 # identity_int32 = "my_model"
 # multi = { model = "my_other_model", version = "3", inputs = { IN_BOOL = "flags" }, outputs = { OUT_BOOL = "y" } }
 
-# Models that are judged by relations, whatever they compute: the same as --target-model NAME.
+# Deployed models to judge by their own plain answers, whatever they compute: the same as --target-model NAME.
 # [models.resnet50]
 """
 TEMPLATE = HEAD.format(url='url = "http://host:8000"', offered="") + WITHOUT_TARGET
@@ -64,7 +64,7 @@ def add(commands: Any) -> None:
         help="print a file for --target-config, filled in from a server",
         description="Print a file for --target-config. With a URL, ask the server for its models, and map every role "
         "that one of them fills: by its name, or because its tensors and its answers are the role's. Every other model "
-        "gets a table of its own, and is judged by relations.",
+        "gets a table of its own, and is judged by its own plain answers.",
     )
     parser.add_argument("--target-url", metavar="URL", help="the server; without it, an empty template is printed")
     add_connection(parser)

@@ -20,7 +20,7 @@ Entries = Mapping[str, Any]
 
 ALL: Final = "all"  # every model that a target lists
 # Members of a target that are the fleet's own; the others are those of a target file.
-_OWN: Final = ("file", "relations", "baseline", "limits")
+_OWN: Final = ("file", "baseline", "limits")
 _JOINED: Final = ("headers", "tls", "limits")
 
 
@@ -47,14 +47,14 @@ class FleetTarget:
     Attributes:
         place: where the fleet file speaks of it, for messages.
         entries: what a target file would say of it, with the defaults of the fleet; may hold secrets.
-        relations: names of deployed models that are judged by relations; `ALL` among them stands for all.
+        models: deployed ones to judge, by their names; `ALL` among them stands for all.
         baseline: the file of failures that are known, or None.
     """
 
     name: str
     place: str
     entries: Entries = field(repr=False)
-    relations: tuple[str, ...]
+    models: tuple[str, ...]
     limits: Limits
     baseline: Path | None = None
 
@@ -136,6 +136,7 @@ def _targets(path: Path, entries: Entries) -> Iterator[FleetTarget]:
 
 
 def _target(path: Path, name: str, place: str, own: Entries, defaults: Entries, baselines: Path | None) -> FleetTarget:
+    (own, models), (defaults, usual) = _parted(own), _parted(defaults)
     found, folder = own, path.absolute().parent
     if "file" in own:
         also = [member for member in own if member not in _OWN]
@@ -150,16 +151,24 @@ def _target(path: Path, name: str, place: str, own: Entries, defaults: Entries, 
     merged = _joined(_located(defaults, path.absolute().parent), _located(found, folder))
     if not ("url" in merged or "grpc" in merged):
         raise FleetError(f"{path}: {place}: names no url and no grpc")
-    by_itself = [ALL] if "url" in merged else []  # relations are judged over HTTP
-    relations = merged.get("relations", by_itself)
+    by_itself = (ALL,) if "url" in merged else ()  # models are surveyed over HTTP
     return FleetTarget(
         name,
         place,
         {member: value for member, value in merged.items() if member not in _OWN},
-        (ALL,) if relations == ALL else tuple(relations),
+        next((each for each in (models, usual) if each is not None), by_itself),
         _limits(path, place, merged.get("limits", {})),
         _baseline(path, name, own, baselines),
     )
+
+
+def _parted(entries: Entries) -> tuple[Entries, tuple[str, ...] | None]:
+    """Return entries as a target file has them, and the models that they name, other than by tables; None: nothing."""
+    named = entries.get("models")
+    if named is None or isinstance(named, Mapping):
+        return entries, None
+    others = {member: value for member, value in entries.items() if member != "models"}
+    return others, (ALL,) if named == ALL else tuple(named)
 
 
 def _limits(path: Path, place: str, entries: Entries) -> Limits:

@@ -20,7 +20,7 @@ class Unit:
             and `url`, those of the environment and of files are looked up where the work runs.
         headers: each as "Name: value", as they were written.
         url: with user and password; empty where the target file has it.
-        models: judged by relations.
+        models: deployed ones to judge, by their names; `all` stands for every one that the target lists.
         gate: what decides its exit status, `conformant` or `interoperable`; None: whether something fails.
         connections: on how many to ask at once; None: as a run chooses by itself.
         seconds: that the run may take.

@@ -68,7 +68,7 @@ def _unit(fleet: Fleet, target: FleetTarget, *, here: bool, updates_baselines: b
         suite_digest(),
         headers,
         url,
-        target.relations,
+        target.models,
         fleet.profile,
         fleet.strict,
         fleet.gate,

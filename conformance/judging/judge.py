@@ -38,6 +38,7 @@ from conformance.transport.grpc_target import GrpcTarget
 from conformance.transport.replay import NotKeptError, NotRecordedError
 from conformance.transport.target import Target
 from conformance.transport.unreachable import TargetLost
+from conformance.wire.grpc_request import infer_message
 
 # What a row can come to that is no failure and has sent something.
 _SENT = (Outcome.PASS, Outcome.ADVISORY, Outcome.OBSERVED, Outcome.BLOCKED)
@@ -140,7 +141,11 @@ class Judge:
     def _misfit(self, check: Check, row: Row) -> Said | None:
         """Say what a deployed model lacks for the row, or None."""
         model, fit = self._find(check, row), check.fit_of(row)
-        lack = "" if fit is None or model.trouble else fit.lack(model.role.inputs, model.role.outputs)
+        lack = (
+            ""
+            if fit is None or model.trouble
+            else fit.lack(model.role.inputs, model.role.outputs, is_described=model.is_described)
+        )
         return _absence(ReasonKind.NOT_FOR_THIS_MODEL, f"{model.name} lacks {lack}", model.name) if lack else None
 
     # --- the check ---
@@ -207,8 +212,17 @@ class Judge:
         found = str(row.model), check.over == (GRPC,)
         if found not in self._deployed:
             control = Control(self.target, is_over_grpc=found[1])
-            self._deployed[found] = replace(deployed.of_dict(self.survey.models[found[0]]), control=control)
+            model = replace(deployed.of_dict(self.survey.models[found[0]]), control=control)
+            self._deployed[found] = self._with_typed_calls(model) if found[1] else model
         return self._deployed[found]
+
+    def _with_typed_calls(self, model: Deployed) -> Deployed:
+        """Return a model as it is asked over gRPC: with typed contents where they work, JSON over HTTP or not."""
+        typed = replace(model, json_trouble="")
+        if not model.json_trouble or not typed.is_json_capable:
+            return model
+        with self.target.scope(f"typed call {model.name}"):
+            return typed if self.target.send(infer_message(typed.plain()), fresh=True).succeeded else model
 
     def _silence(self, check: Check, model: Model) -> str:
         """Say why the model cannot be used at all; empty where it can."""

@@ -44,8 +44,8 @@ class RunOptions(CommonOptions):
         file: what it says.
         headers: of the command line and of the file, each as "Name: value".
         extensions: what is to be judged, offered or not; empty for what is offered.
-        subjects: the model roles, deployed models that are judged by relations, or both; the model `all` stands for
-            every one that the target lists.
+        subjects: the model roles, and deployed models beside them; the model `all` stands for every one that the target
+            lists.
         recording: what is judged instead of a server, or None.
         rate: at most so many requests a second; None: as fast as the target answers.
         connections: on how many the target is asked at once; None chooses by its latency.

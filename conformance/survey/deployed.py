@@ -60,6 +60,7 @@ class Deployed(Model):
     Attributes:
         tensors: one for each input that is sent.
         declared: name -> datatype of the outputs by the metadata; the outputs of the role are those that really come.
+        is_described: the metadata list its inputs.
         binary_only: outputs that JSON does not carry.
         unsteady: outputs that differ between two equal requests.
         trouble: why no plain request is answered, and what to do; empty where one is.
@@ -75,6 +76,7 @@ class Deployed(Model):
 
     tensors: tuple[Tensor, ...] = ()
     declared: Mapping[str, str] = field(default_factory=dict)
+    is_described: bool = True
     binary_only: tuple[str, ...] = ()
     unsteady: tuple[str, ...] = ()
     trouble: str = ""
@@ -373,6 +375,7 @@ class Deployed(Model):
             "sent": _plain_tensors(self.tensors),
             "samples": list(map(_plain_tensors, self.samples)),
             "declared": dict(self.declared),
+            "is_described": self.is_described,
             "binary_only": list(self.binary_only),
             "unsteady": list(self.unsteady),
             "trouble": self.trouble,
@@ -393,6 +396,7 @@ def of_dict(data: Mapping[str, Any]) -> Deployed:
         tensors=tuple(map(_tensor, data["sent"])),
         samples=tuple(tuple(map(_tensor, sample)) for sample in data["samples"]),
         declared=data["declared"],
+        is_described=data["is_described"],
         binary_only=tuple(data["binary_only"]),
         unsteady=tuple(data["unsteady"]),
         trouble=data["trouble"],

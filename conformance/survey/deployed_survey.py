@@ -125,8 +125,9 @@ def find(target: Target, name: str, given: Given) -> Deployed:
         TargetLost: nobody answers.
         SettingsError: there is no such model, its metadata do not say what to send, or `given` does not fit it.
     """
-    inputs, outputs = _signature(target, name, given)
-    model = Deployed(role_of(name, inputs, outputs), name, declared={spec.name: spec.datatype for spec in outputs})
+    inputs, outputs, is_described = _signature(target, name, given)
+    declared = {spec.name: spec.datatype for spec in outputs}
+    model = Deployed(role_of(name, inputs, outputs), name, declared=declared, is_described=is_described)
     try:
         model, reply = _answering(target, _silenced(model), given)
     except GivenInputError as error:
@@ -134,21 +135,21 @@ def find(target: Target, name: str, given: Given) -> Deployed:
     return model if reply is None else _varied(target, _observed(target, _with_outputs(model, reply), reply), given)
 
 
-def _signature(target: Target, name: str, given: Given) -> tuple[list[TensorSpec], list[TensorSpec]]:
-    """Return the inputs and outputs of a model, by its metadata; where they list no inputs, by what is given."""
+def _signature(target: Target, name: str, given: Given) -> tuple[list[TensorSpec], list[TensorSpec], bool]:
+    """Return inputs and outputs of a model, and whether its metadata list the inputs; else they are those given."""
     own = [TensorSpec(name, one.datatype, tuple(one.shape)) for name, one in given.items() if one.datatype]
     reply, document = _metadata(target, name)
     if document is None:
         if own:
-            return own, []
+            return own, [], False
         said = reply.outcome() if not reply.succeeded else f"no metadata: {reply.body[:100].decode('utf-8', 'replace')}"
         raise UnknownInputsError(f"{target.settings.url} serves no model {safe(name, 100)}: {safe(said)}")
-    inputs = _specs(name, document.get("inputs")) or own
-    if not inputs:
+    listed = _specs(name, document.get("inputs"))
+    if not listed and not own:
         how = HOW_TO_GIVE.format(model=safe(name, 100), members="datatype = ..., ")
         refusal = f"the metadata of {safe(name, 100)} list no inputs"
         raise UnknownInputsError(refusal, f", so nobody knows what to send: {how}")
-    return inputs, _specs(name, document.get("outputs"))
+    return listed or own, _specs(name, document.get("outputs")), bool(listed)
 
 
 def _metadata(target: Target, name: str) -> tuple[Reply, dict[str, Any] | None]:

@@ -28,7 +28,7 @@ class Survey:
         offered: extension -> how we know ("listed", "works", "asked for"); what is not offered is not here.
         refusals: extension that is not offered -> what its probe was answered; empty where no model could be probed.
         roles: role -> name of the model that fills it.
-        models: name -> what is known of a model that is judged by relations (`survey.deployed`), as plain data.
+        models: name -> what is known of a deployed model (`survey.deployed`), as plain data.
         broken: what was neither answered nor refused (`transport.broken`), as plain data.
         coding: the content coding of an answer, where nobody asked for one and none of its content could be read.
         silence: what a server without metadata answered instead, in a few words; else empty.
@@ -61,7 +61,9 @@ class Survey:
     def beside(self, of_models: Survey) -> Survey:
         """Return this survey of roles with that of deployed models: what either shows to be offered, is."""
         offered = of_models.offered | self.offered
-        refusals = {name: why for name, why in (of_models.refusals | self.refusals).items() if name not in offered}
+        shown = of_models.refusals | {name: why for name, why in self.refusals.items() if why}
+        absent = {**of_models.refusals, **self.refusals}
+        refusals = {name: shown.get(name, "") for name in absent if name not in offered}
         return replace(self, offered=offered, refusals=refusals, models=of_models.models)
 
     def without(self, secrets: Sequence[str]) -> Survey:

@@ -1,4 +1,4 @@
-"""The tables of a file for `--target-config`: which model fills which role, and models that are judged by relations."""
+"""The tables of a file for `--target-config`: which model fills which role, and deployed models that fill none."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def models_tables(models: Mapping[str, Mapping[str, Any]]) -> str:
     """Return a table for each model that fills no role, by what the survey found of it."""
     if not models:
         return ""
-    title = "\n# Models that fill no role are judged by relations; a table is the same as --target-model.\n"
+    title = "\n# Models that fill no role are judged by their own plain answers; a table is --target-model NAME.\n"
     return title + "\n".join(_model(name, model) for name, model in models.items())
 
 

@@ -43,6 +43,7 @@ class Fit:
         is_json: every tensor has a JSON form.
         min_rank: how many dimensions the first input has at the least.
         is_variable: the first input has a variable dimension.
+        is_described: its metadata list its inputs, so that a request can contradict them.
     """
 
     min_inputs: int = 1
@@ -54,9 +55,10 @@ class Fit:
     is_json: bool = False
     min_rank: int = 0
     is_variable: bool = False
+    is_described: bool = False
 
-    def lack(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> str:
-        """Return what a signature lacks, in a few words; empty where it fits."""
+    def lack(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor], *, is_described: bool = True) -> str:
+        """Return what a signature lacks, in a few words; empty where it fits. Metadata list it or do not."""
         first = inputs[0] if inputs else None
         datatypes = {tensor.datatype for tensor in (*inputs, *outputs)}
         tests = (
@@ -69,6 +71,7 @@ class Fit:
             (not (self.is_json and datatypes & {"FP16", "BF16"}), "a JSON form of every tensor"),
             (first is None or len(first.shape) >= self.min_rank, f"an input of {self.min_rank} dimensions"),
             (not self.is_variable or (first is not None and -1 in first.shape), "an input with a variable dimension"),
+            (is_described or not self.is_described, "inputs in its metadata"),
         )
         return next((words for is_met, words in tests if not is_met), "")
 

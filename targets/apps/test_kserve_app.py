@@ -61,7 +61,7 @@ def oip_target() -> FastAPI:
 
 @pytest.fixture
 def oip_options() -> dict[str, Any]:
-    """Judge the model by relations."""
+    """Judge the deployed model by its own plain answers."""
     return {"models": ["iris"]}
 
 

@@ -46,7 +46,7 @@ def offering_nothing() -> Starlette:
 def broken() -> conformance.Report:
     """The report of the bundled server with a fault."""
     with faults.switched_on(faults.load()["binary-outputs-in-reverse"]):
-        return conformance.judge(bundled(), models=["multi"])
+        return conformance.judge(bundled(), profile="quick")
 
 
 def test_of_the_bundled_app_with_few_models_nothing_fails() -> None:
@@ -84,7 +84,7 @@ def test_a_broken_app_is_nonconformant(broken: conformance.Report) -> None:
     assert (failure.requirement, failure.level) == ("BIN-ORDER-O", "MUST")
     assert failure.statement.startswith("The binary data of an answer follow the order")
     assert failure.explain == "oip-conformance explain BIN-ORDER-O"
-    assert broken.why == (f"{len(failure.rows)} row failed",)
+    assert broken.why[0] == f"{len(failure.rows)} rows failed"
     row = failure.rows[0]
     assert row.label == f"{row.check} [{row.row}]"
     assert (row.sent.startswith("POST /v2/models/multi/infer"), "curl" in row.repeat) == (True, True)
@@ -125,17 +125,17 @@ def test_an_app_that_offers_nothing_is_incomplete() -> None:
 
 def test_advice_is_no_failure_unless_it_is_asked_for() -> None:
     with faults.switched_on(faults.load()["header-of-zero-without-binary-data"]):
-        lenient, strict = (conformance.judge(bundled(), models=["multi"], strict=strict) for strict in (False, True))
+        lenient, strict = (conformance.judge(bundled(), profile="quick", strict=strict) for strict in (False, True))
     assert (lenient.verdict, strict.verdict) == ("partial", "nonconformant")
     assert [entry.requirement for entry in lenient.advice] == [entry.requirement for entry in strict.failures]
     assert lenient.advice[0].level == "SHOULD"
 
 
 def test_a_url_is_judged_as_pytest_judges_it(tmp_path: Path, small: str) -> None:
-    (tmp_path / "t.toml").write_text(f'url = "{small}"\nnever = ["relations.raw-*"]\n[roles]\nmulti = "multi"\n')
+    (tmp_path / "t.toml").write_text(f'url = "{small}"\nnever = ["metadata.*"]\n[roles]\nmulti = "multi"\n')
     named, configured = (
-        conformance.judge(small, models=["multi"], headers={"X-Key": "s3cret-value"}),
-        conformance.judge(config=tmp_path / "t.toml", models=["multi"]),
+        conformance.judge(small, profile="quick", headers={"X-Key": "s3cret-value"}),
+        conformance.judge(config=tmp_path / "t.toml", profile="quick"),
     )
     assert named.verdict == "partial", str(named)
     assert named.to_dict()["options"]["headers"] == ["X-Key"]
@@ -145,7 +145,7 @@ def test_a_url_is_judged_as_pytest_judges_it(tmp_path: Path, small: str) -> None
 
 
 def test_the_protocol_is_judged_alone_where_it_is_asked_for() -> None:
-    report = conformance.judge(bundled(), extensions=["protocol"], models=["multi"])
+    report = conformance.judge(bundled(), extensions=["protocol"], profile="quick")
     assert report.verdict == "partial", str(report)
     offered = {name for name, entry in report.to_dict()["extensions"].items() if entry["offered"]}
     assert offered == {"protocol"}
@@ -207,7 +207,6 @@ def test_an_app_that_does_not_start_is_one_line() -> None:
         ("http://x", {"headers": {"a b": "c"}}, "--target-header: write it as 'Name: value'"),
         ("http://x", {"timeout": 0}, "--target-timeout 0: give seconds between 0 and 3600"),
         ("http://x", {"config": "gone.toml"}, "--target-config gone.toml: No such file or directory"),
-        (None, {"grpc": "h:1", "models": ["m"]}, "models are judged by relations over HTTP: give a URL"),
         (None, {"grpc": "nowhere"}, "--target-grpc 'nowhere' is no address"),
     ],
 )

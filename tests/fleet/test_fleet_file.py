@@ -34,7 +34,7 @@ def test_a_target_takes_what_the_defaults_say_and_it_does_not(tmp_path: Path) ->
         [defaults]
         timeout = 5
         rate = 20
-        relations = []
+        models = []
         headers = { Authorization = "${A}", X-Team = "fleet" }
         limits = { time = 60, retries = 3 }
         [targets.a]
@@ -50,22 +50,22 @@ def test_a_target_takes_what_the_defaults_say_and_it_does_not(tmp_path: Path) ->
         "rate": 20,
         "headers": {"X-Team": "fleet", "authorization": "${B}"},
     }
-    assert (found.relations, found.limits) == ((), Limits(time=60, retries=0))
+    assert (found.models, found.limits) == ((), Limits(time=60, retries=0))
 
 
 def test_a_target_file_is_read_as_it_is_anywhere(tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     (tmp_path / "there" / "t.toml").write_text('url = "http://t"\n[headers]\nX-Key = "@key"\n[tls]\nca = "ca.pem"\n')
-    found = target(tmp_path, '[targets.a]\nfile = "there/t.toml"\nrelations = ["m"]\n')
+    found = target(tmp_path, '[targets.a]\nfile = "there/t.toml"\nmodels = ["m"]\n')
     there = tmp_path / "there"
     assert found.entries["headers"] == {"X-Key": f"@{there}/key"}
     assert found.entries["tls"] == {"ca": f"{there}/ca.pem"}
-    assert found.relations == ("m",)
+    assert found.models == ("m",)
 
 
 def test_all_models_are_judged_unless_it_is_said_otherwise_and_over_grpc_alone_none(tmp_path: Path) -> None:
-    assert target(tmp_path, '[targets.a]\nurl = "http://a"').relations == ("all",)
-    assert target(tmp_path, '[targets.a]\ngrpc = "a:1"').relations == ()
+    assert target(tmp_path, '[targets.a]\nurl = "http://a"').models == ("all",)
+    assert target(tmp_path, '[targets.a]\ngrpc = "a:1"').models == ()
 
 
 def test_targets_are_discovered_by_their_urls(tmp_path: Path) -> None:
@@ -200,3 +200,16 @@ def test_the_digest_of_a_unit_is_that_of_all_but_its_folder() -> None:
     assert units.digest(one, "salt") == units.digest(replace(one, folder="/x"), "salt")
     others = [replace(one, headers=("X: 2",)), replace(one, target="uri"), replace(one, suite="other")]
     assert len({units.digest(each, "salt") for each in (one, *others)} | {units.digest(one, "pepper")}) == 5
+
+
+def test_tables_of_models_are_kept_beside_names(tmp_path: Path) -> None:
+    (tmp_path / "t.toml").write_text('url = "http://t"\n[models.x]\n')
+    found = fleet(
+        tmp_path,
+        '[defaults]\nmodels = ["m"]\n[targets.a]\nfile = "t.toml"\nmodels = ["n"]\n'
+        '[targets.b]\nurl = "http://b"\n[targets.b.models.y]\n',
+    )
+    assert [(each.models, each.entries["models"]) for each in found.targets] == [
+        (("n",), {"x": {}}),
+        (("m",), {"y": {}}),
+    ]

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from tests.support.servers import FEW_MODELS, bundled, judge
+from tests.support.servers import ONE_MODEL, bundled, judge
 from tests.support.valid_reports import valid_report
 
 FAULT = "binary-outputs-in-reverse"
-SELECTION = ("-k", "outputs_in_any_order")
+SELECTION = ("-k", "response_follows_its_json")
 
 
 @pytest.fixture(scope="module")
 def faulty() -> Iterator[str]:
-    with bundled("--fault", FAULT, *FEW_MODELS) as url:
+    with bundled("--fault", FAULT, ONE_MODEL) as url:
         yield url
 
 
@@ -25,11 +25,11 @@ def report_of(folder: Path) -> dict[str, Any]:
     return valid_report(folder / "r.json")
 
 
-# A run on one model of the server's own is as whole as one on all roles, and takes two seconds.
-WHOLE = ("--target-model=multi", "--conformance-report=r.json", "--conformance-baseline=b.toml")
+# A run on one role is as whole as one on all, and takes a few seconds.
+WHOLE = ("--conformance-profile=quick", "--conformance-report=r.json", "--conformance-baseline=b.toml")
 
 
-def test_a_baseline_is_written_passes_and_notices_a_fix(tmp_path: Path, faulty: str, small: str) -> None:
+def test_a_baseline_is_written_passes_and_notices_a_fix(tmp_path: Path, faulty: str, lone: str) -> None:
     first = judge(tmp_path, f"--target-url={faulty}", *WHOLE, "--conformance-update-baseline")
     assert first.returncode == 0, first.stdout[-2000:]
     known = len(report_of(tmp_path)["gate"]["known"])
@@ -43,14 +43,14 @@ def test_a_baseline_is_written_passes_and_notices_a_fix(tmp_path: Path, faulty: 
     assert f"known failures{known:6}" in unchanged.stdout
     assert "BIN-ORDER-O" in {r["id"] for r in report["requirements"] if r["verdict"] == "known_failure"}
 
-    fixed = judge(tmp_path, f"--target-url={small}", *WHOLE)
+    fixed = judge(tmp_path, f"--target-url={lone}", *WHOLE)
     assert fixed.returncode == 1
     report = report_of(tmp_path)
     assert (report["verdict"], len(report["gate"]["fixed"])) == ("partial", known)
     assert fixed.stdout.splitlines()[-1].endswith(f"; gate not passed: {known} fixed")
     assert "--conformance-update-baseline do it" in fixed.stdout
 
-    cleaned = judge(tmp_path, f"--target-url={small}", *WHOLE, "--conformance-update-baseline")
+    cleaned = judge(tmp_path, f"--target-url={lone}", *WHOLE, "--conformance-update-baseline")
     assert cleaned.returncode == 0
     assert "[[known]]" not in (tmp_path / "b.toml").read_text()
 
@@ -62,38 +62,38 @@ def test_a_new_failure_fails_and_leads_the_output(tmp_path: Path, faulty: str) -
     assert run.stdout.index(" gate ") < run.stdout.index(" failures ")
     assert " summary " not in run.stdout
     new = report_of(tmp_path)["gate"]["new"]
-    assert any(label.startswith("relations.outputs-in-any-order [") for label in new)
+    assert any(label.startswith("ordering.response-follows-its-json [") for label in new)
 
 
-def test_stale_entries_fail(tmp_path: Path, small: str) -> None:
+def test_stale_entries_fail(tmp_path: Path, lone: str) -> None:
     (tmp_path / "b.toml").write_text(
         '[[known]]\ncheck = "ordering.no-such"\nreason = "r"\n\n'
-        '[[known]]\ncheck = "relations.outputs-in-any-order"\nreason = "s"\nexpires = 2026-01-01\n'
+        '[[known]]\ncheck = "ordering.response-follows-its-json"\nreason = "s"\nexpires = 2026-01-01\n'
     )
-    run = judge(tmp_path, f"--target-url={small}", *WHOLE)
+    run = judge(tmp_path, f"--target-url={lone}", *WHOLE)
     assert run.returncode == 1
     assert "      ordering.no-such [*] names no check or row of this run" in run.stdout
-    assert "      relations.outputs-in-any-order [*] expired on 2026-01-01: s" in run.stdout
+    assert "      ordering.response-follows-its-json [*] expired on 2026-01-01: s" in run.stdout
 
 
-def test_a_requirement_is_known_as_a_whole_until_it_is_met(tmp_path: Path, faulty: str, small: str) -> None:
+def test_a_requirement_is_known_as_a_whole_until_it_is_met(tmp_path: Path, faulty: str, lone: str) -> None:
     (tmp_path / "b.toml").write_text('[[known]]\nrequirement = "BIN-ORDER-O"\nreason = "reversed"\n')
     known = judge(tmp_path, f"--target-url={faulty}", *WHOLE)
     assert known.returncode == 0, known.stdout[-2000:]
     assert report_of(tmp_path)["gate"]["known"]
-    met = judge(tmp_path, f"--target-url={small}", *WHOLE, "-n", "2")
+    met = judge(tmp_path, f"--target-url={lone}", *WHOLE, "-n", "2")
     assert met.returncode == 1
     assert report_of(tmp_path)["gate"]["stale"] == ["BIN-ORDER-O no longer fails: reversed"]
 
 
 def test_advice_is_gated_where_the_baseline_says_so(tmp_path: Path) -> None:
-    with bundled("--fault", "header-of-zero-without-binary-data", *FEW_MODELS) as url:
+    with bundled("--fault", "header-of-zero-without-binary-data", ONE_MODEL) as url:
         for text, status in (("", 0), ("advice = true\n", 1)):
             (tmp_path / "b.toml").write_text(text)
             assert judge(tmp_path, f"--target-url={url}", *WHOLE).returncode == status
         report = report_of(tmp_path)
         assert report["verdict"] == "partial"
-        assert all(label.startswith("relations.json-answer-has-no") for label in report["gate"]["new"])
+        assert all(label.startswith("headers.json-answer-has-no") for label in report["gate"]["new"])
         assert judge(tmp_path, f"--target-url={url}", *WHOLE, "--conformance-update-baseline").returncode == 0
         assert judge(tmp_path, f"--target-url={url}", *WHOLE).returncode == 0
     report = report_of(tmp_path)

@@ -140,7 +140,6 @@ def test_metadata_are_sent_and_shown_nowhere(tmp_path: Path, reference: Referenc
         (["--target-grpc=host"], "--target-grpc 'host' is no address: give HOST:PORT, or grpcs://HOST:PORT for TLS"),
         (["--target-url=http://x", "--target-extension=classification_grpc"], "say where with --target-grpc HOST:PORT"),
         (["--target-url=http://x", "--target-grpc=reference"], "the bundled server is not the one of --target-url"),
-        (["--target-grpc=x:1", "--target-model=m"], "models are judged by relations over HTTP, give --target-url, too"),
         (["--target-grpc=x:1", "--target-header=A: \xe9"], "--target-header 'A' cannot be sent over gRPC"),
     ],
 )

@@ -350,10 +350,11 @@ def test_junit_has_a_case_for_each_requirement(tmp_path: Path, workers: tuple[st
         assert part in shown
 
 
-def test_a_fixed_row_is_red_in_junit(tmp_path: Path, small: str) -> None:
-    (tmp_path / "b.toml").write_text('[[known]]\ncheck = "relations.outputs-in-any-order"\nreason = "ours"\n')
-    asked = ("--target-model=multi", "--conformance-baseline=b.toml", "--junitxml=j.xml")
-    run = judge(tmp_path, f"--target-url={small}", *asked)
+def test_a_fixed_row_is_red_in_junit(tmp_path: Path, lone: str) -> None:
+    known = '[[known]]\ncheck = "ordering.response-follows-its-json"\nrows = "INT64-BOOL-FP32"\nreason = "ours"\n'
+    (tmp_path / "b.toml").write_text(known)
+    asked = ("--conformance-profile=quick", "--conformance-baseline=b.toml", "--junitxml=j.xml")
+    run = judge(tmp_path, f"--target-url={lone}", *asked)
     assert run.returncode == 1
     (failure,) = junit_of(tmp_path).iter("failure")
     assert failure.attrib["message"].endswith("known to fail, and does not: ours")

@@ -20,6 +20,7 @@ from tests.support.programs import next_line, started
 
 # Options of a reference server with few models: a whole run against it takes seconds, and has rows of every check.
 FEW_MODELS = ("--model=identity_int32", "--model=multi", "--model=scores_labelled")
+ONE_MODEL = "--model=multi"  # where any whole run will do
 PYTEST = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--color=no")
 
 

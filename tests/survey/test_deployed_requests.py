@@ -51,7 +51,7 @@ def test_inputs_that_json_does_not_carry_are_not_sent_as_json() -> None:
     model = deployed(Tensor.of("X", "BYTES", [[b"\xff", b""]]))
     model.request(want="binary")
     with pytest.raises(NotApplicable, match="JSON does not carry X"):
-        model.request(send="json")
+        model.request(send=(), want="binary")
 
 
 def test_typed_contents_over_grpc_carry_all_of_it() -> None:
@@ -62,7 +62,7 @@ def test_a_model_that_answers_nothing_is_not_asked() -> None:
     with pytest.raises(Blocked, match="not in the mood"):
         deployed(FLOATS, trouble="not in the mood").request(send="json")
     with pytest.raises(Blocked, match="m answers no plain JSON request: no"):
-        deployed(FLOATS, json_trouble="no").request(want="binary", send="json")
+        deployed(FLOATS, json_trouble="no").request(want="binary", send=())
     deployed(FLOATS, json_trouble="no").request(want="binary")
 
 

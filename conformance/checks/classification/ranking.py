@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from conformance.checks.support.classes import (
@@ -17,18 +18,19 @@ from conformance.checks.support.classes import (
     each,
     scored,
 )
-from conformance.checks.support.ranked_inputs import choose_inputs, find_many, find_tied_inputs
+from conformance.checks.support.ranked_inputs import choose_inputs, find_many, find_negated, find_tied_inputs
 from conformance.expect import class_texts
 from conformance.expect.class_texts import ClassText, Scores
 from conformance.expect.unmet import Blocked, NotApplicable, blocked_where
 from conformance.roles.model import Model
 from conformance.terms.check import Row, check, rows
 from conformance.terms.extensions import BINARY, GRPC
-from conformance.terms.fit import SCORED
+from conformance.terms.fit import SCORED, Fit
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.transport.peer import Peer
 from conformance.transport.target import Target
 from conformance.wire.request import Form
+from conformance.wire.tensor import Tensor
 
 ITEMS_OF_OWN = 5  # of a batch that a deployed model is sent
 
@@ -112,6 +114,8 @@ RANKED: tuple[tuple[str, str, tuple[float, ...]], ...] = (
 )
 
 
+WIDE_FLOATS = frozenset({"FP32", "FP64"})
+SCORES_BELOW_0 = WIDE_FLOATS | {"INT8", "INT16", "INT32", "INT64"}
 _OWN_COUNTS = (Row("own-1", (None, 1), fit=SCORED), Row("own-all", (None, None), fit=SCORED))
 
 
@@ -126,16 +130,22 @@ _OWN_COUNTS = (Row("own-1", (None, 1), fit=SCORED), Row("own-all", (None, None),
     Row("fp64-infinities", (INFINITE, None, "binary"), role="identity_fp64", needs=BINARY),
     Row("documented", (DOCUMENTED, 2), role="documented_scores"),
     *_OWN_COUNTS,
-    Row("own-100-of-300", (None, 100, "json", 300), fit=SCORED),
+    Row("own-100-of-300", (None, 100, "json", partial(find_many, count=300)), fit=SCORED),
+    Row("own-negated", (None, None, "json", find_negated), fit=Fit(some_input=WIDE_FLOATS, outputs=SCORES_BELOW_0)),
 )
 def highest_come_first(
-    target: Target, model: Model, values: Any, count: int | None, send: Form = "json", there: int = 0
+    target: Target,
+    model: Model,
+    values: Any,
+    count: int | None,
+    send: Form = "json",
+    find: Callable[[Model], Sequence[Tensor]] | None = None,
 ) -> None:
     """The classes are the highest scores, highest first, as the datatype compares them."""
-    tensors = find_many(model, there) if there else None
+    tensors = find(model) if find else None
     case = Classified.of(target, model, values, count, send=send, tensors=tensors)
     case.require_order()
-    if there and len(case.listed) != case.count:
+    if find and len(case.listed) != case.right_count * case.batch:
         raise Blocked("there are more or fewer classes than were asked for")
     case.expect_rule(each(class_texts.in_order))
 

@@ -7,7 +7,7 @@ from typing import Any
 from conformance.checks.support.metadata import fits
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive
-from conformance.expect.unmet import Unmet
+from conformance.expect.unmet import NotApplicable, Unmet
 from conformance.roles.model import Model
 from conformance.roles.roles import TensorSpec, load
 from conformance.terms.check import Row, check, rows
@@ -116,6 +116,8 @@ def model_metadata_describes_the_model(target: GrpcTarget, model: Model) -> None
 
 def _expect_own_described(reply: Reply, message: Pb, model: Model) -> None:
     """Expect the metadata of a deployed model to describe the tensors that it takes and answers."""
+    if not message.inputs and not message.outputs:
+        raise NotApplicable(f"the metadata of {model.name} list no tensors")
     tensors = model.sample()
     for entries, really in ((message.inputs, tensors), (message.outputs, model.find_outputs(tensors))):
         described = {entry.name: entry for entry in entries}

@@ -52,7 +52,7 @@ def _header_beyond_the_body(model: Model) -> Message:
 
 # Refused on the way to the model, in its JSON, for its bytes and for its header, whether binary data were asked for or not.
 ERRORS = (
-    Row("unknown-model", (_unknown_model,), role="identity_int32"),
+    Row("unknown-model", (_unknown_model,), role="identity_int32", fit=JSON_ALONE),
     Row("no-json", (_no_json,), role="identity_int32", fit=JSON_ALONE),
     Row("unknown-input-of-a-binary-request", (_unknown_input,), role="identity_int32", fit=ANY),
     Row("unknown-output-as-binary-data", (_unknown_output,), role="identity_int32"),

@@ -28,7 +28,7 @@ _IDS = {
     "long": "id-" + "0123456789" * 30,
 }
 
-_FOR_ANY_MODEL = ("digits", "blanks", "escapes", "accents")
+_FOR_ANY_MODEL = ("digits", "blanks", "escapes", "accents", "long")
 
 
 @check("json.id-comes-back", answers="OIP-ID", role="identity_int32")

@@ -101,8 +101,9 @@ def _mixes() -> list[Row]:
     ]
 
 
-# Settings of the outputs of a deployed model, one after the other and again: none is said behind true.
-_IN_TURN = (False, True, ABSENT)
+# Settings of the outputs of a deployed model, one after the other and again: two outputs show whether one setting
+# carries over to the next.
+_IN_TURN = (True, ABSENT, False)
 
 
 def _mixes_of_any_model() -> list[Row]:
@@ -110,7 +111,7 @@ def _mixes_of_any_model() -> list[Row]:
         Row(
             f"{_word(default)}-with-each-in-turn",
             (default, _IN_TURN),
-            answers=tuple(TABLE[default, listed][1] for listed in _IN_TURN if (default, listed) in TABLE),
+            answers=tuple(TABLE[default, listed][1] for listed in (False, True, ABSENT) if (default, listed) in TABLE),
             fit=SEVERAL_OUTPUTS,
         )
         for default in (ABSENT, False, True)

@@ -79,6 +79,24 @@ def _level(tensor: Tensor) -> Tensor:
     return Tensor(tensor.name, tensor.datatype, tensor.shape, elements)
 
 
+def find_negated(model: Model) -> tuple[Tensor, ...]:
+    """Return the inputs of a deployed model with every other decimal number negated.
+
+    Raises:
+        NotApplicable: it takes none, or makes no numbers of them.
+    """
+    tensors = tuple(_negated(tensor) if tensor.datatype in ("FP32", "FP64") else tensor for tensor in model.sample())
+    if not has_classes(find_output(model, tensors, model.find_rankable()[0])):
+        raise NotApplicable(f"{model.name} has no scores for numbers below 0")
+    return tensors
+
+
+def _negated(tensor: Tensor) -> Tensor:
+    elements = tensor.array.reshape(-1).copy()
+    elements[::2] *= -1
+    return Tensor(tensor.name, tensor.datatype, tensor.shape, elements.reshape(tensor.shape))
+
+
 def find_many(model: Model, count: int) -> tuple[Tensor, ...]:
     """Return inputs of a deployed model with so many elements, which are no items of a batch.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from conformance.expect.refusals import expect_refusal, expect_refusal_or_right
 from conformance.roles.model import Make, Model
@@ -65,6 +65,11 @@ class Refusal:
     unknown: bool = False
     tensors: Callable[[Model], Sequence[Tensor]] | None = None
     fit: Fit | None = None
+
+    def __post_init__(self) -> None:
+        """Send what contradicts metadata to no deployed model whose metadata list no inputs."""
+        if self.fit and self.requirement.startswith("OIP-SIGNATURE"):
+            object.__setattr__(self, "fit", replace(self.fit, is_described=True))
 
     @property
     def described(self) -> str:

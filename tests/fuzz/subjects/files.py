@@ -193,13 +193,13 @@ baselines = "b"
 [defaults]
 timeout = 5
 rate = 0.5
-relations = ["a", "b"]
+models = ["a", "b"]
 headers = { Authorization = "Bearer ${HOME}", X-Key = "value" }
 limits = { connections = 2, time = 60, retries = 2, retry_pause = 1 }
 [targets.eu]
 url = "https://user:pass@eu/models"
 grpc = "grpcs://eu:8443"
-relations = "all"
+models = "all"
 [targets.us]
 url = "http://[::1]:80/${HOME}"
 [discover]
