@@ -93,8 +93,7 @@ def test_an_outcome_is_compared_with_what_is_known(
 
 
 def test_page_is_fresh() -> None:
-    folder = DOCS / "results" / "clients"
-    reports = {client: clients_page.read(folder / f"{name}.json") for name, client in clients.read_clients().items()}
+    reports = clients_page.read_reports(DOCS / "results" / "clients")
     fresh = "\n".join(clients_page.page(reports, clients.read_known())) + "\n"
     assert (DOCS / "results-clients.md").read_text(encoding="utf-8") == fresh, (
         "stale: python targets/runner/clients_page.py docs/results/clients > docs/results-clients.md"
