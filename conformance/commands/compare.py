@@ -60,6 +60,6 @@ def _page(options: argparse.Namespace) -> str:
     render = FORMATS[suffix_of(output, FORMATS)] if output else comparison_markdown.render
     if options.only_differences and len(options.reports) < 2:
         raise ReportError("--only-differences takes two reports or more")
-    comparison = compare([(path.stem, read(path)) for path in options.reports])
+    comparison = compare([(path.stem, read(path, is_whole=False)) for path in options.reports])
     page = render(only_differences(comparison) if options.only_differences else comparison)
     return write(output, page) if output else page.removesuffix("\n")

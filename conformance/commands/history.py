@@ -50,7 +50,7 @@ def _read(folder: Path) -> Sequence[tuple[str, Mapping[str, Any]]]:
     reports, errors = [], []
     for path in sorted(path for pattern in REPORTS for path in folder.glob(pattern) if path.name != manifest.NAME):
         try:
-            reports.append((path.name, read(path)))
+            reports.append((path.name, read(path, is_whole=False)))
         except ReportError as error:
             errors.append(str(error))
     if errors:

@@ -79,7 +79,7 @@ def status(targets: Sequence[Mapping[str, Any]]) -> int:
 
 def _report(folder: Path) -> Report | None:
     try:
-        return read(folder / REPORT)
+        return read(folder / REPORT, is_whole=False)
     except ReportError:
         return None
 

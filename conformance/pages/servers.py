@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from conformance.report.comparison import without_body
+from conformance.report.comparison import count_of, without_body
 from conformance.terms.extensions import TRANSPORTS
 from conformance.terms.ledger import Requirement
 from conformance.terms.outcome import WORDS, Outcome
@@ -75,9 +75,9 @@ def _server(stem: str, report: Mapping[str, Any]) -> Server:
 def _observed(report: Mapping[str, Any]) -> dict[str, list[str]]:
     found: dict[str, Counter[str]] = {}
     for check in report["rows"]:
-        if check["observation"]:
+        if check.get("observation"):
             what = _STATUS_TEXT.sub(r"\1", without_body(check["observation"]))
-            found.setdefault(check["requirements"][0], Counter())[what] += 1
+            found.setdefault(check["requirements"][0], Counter())[what] += count_of(check)
     return {name: [what for what, _ in counts.most_common()] for name, counts in found.items()}
 
 

@@ -192,7 +192,13 @@ def _requirements_met(level: str) -> Callable[[Report], Cell]:
 
 
 def _rows(outcome: str) -> Callable[[Report], Cell]:
-    return lambda report: Cell(str(sum(check["outcome"] == outcome for check in report["rows"])))
+    return lambda report: Cell(str(sum(count_of(row) for row in report["rows"] if row["outcome"] == outcome)))
+
+
+def count_of(row: Mapping[str, Any]) -> int:
+    """Return how many rows an entry of a report's rows stands for: that of a summary may stand for several."""
+    count: int = row.get("count", 1)
+    return count
 
 
 def _suite(report: Report) -> Cell:
@@ -249,9 +255,9 @@ def _observations(reports: Sequence[Report]) -> list[Observation]:
     seen: dict[tuple[str, str], list[Counter[str]]] = {}
     for place, report in enumerate(reports):
         for check in report["rows"]:
-            if check["observation"]:
+            if check.get("observation"):
                 counts = seen.setdefault((check["requirements"][0], check["check"]), [Counter() for _ in reports])
-                counts[place][without_body(check["observation"])] += 1
+                counts[place][without_body(check["observation"])] += count_of(check)
     order = list(ledger.load())
     keys = sorted(seen, key=lambda key: (order.index(key[0]) if key[0] in order else len(order), key))
     return [Observation(*key, [counts.most_common() for counts in seen[key]]) for key in keys]

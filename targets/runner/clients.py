@@ -2,7 +2,7 @@
 
     python targets/runner/clients.py                          all of them
     python targets/runner/clients.py tritonclient-grpc node   these
-    python targets/runner/clients.py --reports docs/results/clients
+    python targets/runner/clients.py --reports build/results/clients
 
 targets/clients/clients.toml says which there are, expected.toml beside it what each is known not to meet. The suite is
 the one that is installed for this interpreter.

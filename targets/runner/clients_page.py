@@ -1,4 +1,4 @@
-"""Writes docs/results-clients.md: what real clients meet, from the reports of targets/runner/clients.py.
+"""Writes docs/results-clients.md: what real clients meet, from summaries of the reports of targets/runner/clients.py.
 
 python targets/runner/clients_page.py docs/results/clients > docs/results-clients.md
 """
@@ -6,9 +6,8 @@ python targets/runner/clients_page.py docs/results/clients > docs/results-client
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -16,7 +15,11 @@ from typing import Any, Final
 
 from clients import KnownOfClients, RealClient, read_clients, read_known
 
+from conformance.report.comparison import count_of
+from conformance.report.reading import read
 from conformance.terms import ledger
+from conformance.terms.extensions import transport_of
+from conformance.terms.links import page_name
 
 Report = Mapping[str, Any]
 
@@ -43,16 +46,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("reports", type=Path, help="the folder with a report for each client")
     options = parser.parse_args(argv)
-    known = read_known()
-    reports = {client: read(options.reports / f"{name}.json") for name, client in read_clients().items()}
-    print("\n".join(page(reports, known)))
+    print("\n".join(page(read_reports(options.reports), read_known())))
     return 0
 
 
-def read(path: Path) -> Report:
-    """Return a report."""
-    report: Report = json.loads(path.read_text(encoding="utf-8"))
-    return report
+def read_reports(folder: Path) -> dict[RealClient, Report]:
+    """Return the report of each client, or its summary."""
+    return {client: read(folder / f"{name}.json", is_whole=False) for name, client in read_clients().items()}
 
 
 def page(reports: Mapping[RealClient, Report], known: Sequence[KnownOfClients]) -> Iterator[str]:
@@ -68,8 +68,10 @@ def verdicts(reports: Mapping[RealClient, Report]) -> Iterator[str]:
     """Yield the table of the verdicts."""
     yield "| client | verdict | rows met | not met | advised | cannot |\n|---|---|---|---|---|---|"
     for client, report in reports.items():
-        outcomes = [row["outcome"] for row in report["rows"]]
-        counts = [str(outcomes.count(name)) for name in ("pass", "fail", "advisory", "not_applicable")]
+        outcomes: Counter[str] = Counter()
+        for row in report["rows"]:
+            outcomes[row["outcome"]] += count_of(row)
+        counts = [str(outcomes[name]) for name in ("pass", "fail", "advisory", "not_applicable")]
         yield f"| {client.title} | {report['verdict']} | {' | '.join(counts)} |"
     yield ""
 
@@ -84,14 +86,14 @@ def matrix(reports: Mapping[RealClient, Report], transport: str, title: str) -> 
     yield "|" + "---|" * (len(columns) + 2)
     for name in dict.fromkeys(name for each in columns.values() for name in each):
         cells = [CELLS[each.get(name, "not_applicable")] for each in columns.values()]
-        page = described[name]["url"].removeprefix("docs/")
-        yield f"| [{name}]({page}) | {described[name]['level']} | {' | '.join(cells)} |"
+        page = page_name(ledger.requirement(name).page)
+        yield f"| [{name}](requirements/{page}#{name}) | {described[name]['level']} | {' | '.join(cells)} |"
     yield ""
 
 
 def verdicts_of(report: Report, transport: str) -> dict[str, str]:
     """Return the verdict of each requirement over a transport."""
-    return {one["id"]: one["verdict"] for one in report["requirements"] if one["transport"] == transport}
+    return {one["id"]: one["verdict"] for one in report["requirements"] if transport_of(one["area"]) == transport}
 
 
 def reasons(reports: Mapping[RealClient, Report], known: Sequence[KnownOfClients]) -> Iterator[str]:
@@ -121,20 +123,20 @@ def reason(report: Report, requirement: str, entries: Sequence[KnownOfClients]) 
     yield f"- **{requirement}**: {'; '.join(told)}."
     rows: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for row in report["rows"]:
-        if row["failure"] and any(entry.explains(row) for entry in entries):
+        if row.get("failure") and any(entry.explains(row) for entry in entries):
             rows[row["check"]].append(row)
-    yield from sentence(requirement, next(iter(rows.values()))[0]["failure"])
+    yield from sentence(requirement)
     for check, unmet in rows.items():
         names = ", ".join(row["row"] for row in unmet)
         yield f"  - `{check}` [{names}]: {literal(unmet[0]['message'])}"
         yield from exchanged(unmet[0]["failure"], is_sent=requirement.startswith("CLIENT-SENDS-"))
 
 
-def sentence(requirement: str, failure: Mapping[str, Any]) -> Iterator[str]:
+def sentence(requirement: str) -> Iterator[str]:
     """Yield the first sentence that a requirement rests on."""
     source = ledger.requirement(requirement).sources[0]
     said = f'{source.document.title}, "{source.section}": {source.gist}'
-    yield f"  - Sentence: [{said}]({failure['source_urls'][0]})"
+    yield f"  - Sentence: [{said}]({source.url})"
 
 
 def exchanged(failure: Mapping[str, Any], *, is_sent: bool) -> Iterator[str]:

@@ -20,7 +20,7 @@ RESULTS = Path(__file__).parents[2] / "docs/results"
 
 
 def real(name: str) -> Report:
-    return read(RESULTS / f"{name}.json")
+    return read(RESULTS / f"{name}.json", is_whole=False)
 
 
 @pytest.fixture(scope="module")

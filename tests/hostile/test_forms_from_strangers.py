@@ -30,6 +30,7 @@ from conformance.transport.har import HarError
 from conformance.transport.har_entry import expect_form
 from tests.hostile.no_files import device, folder, pipe
 from tests.support.made_manifests import manifest_with_all
+from tests.support.results import summarize
 from tests.support.servers import serving
 from tests.support.small_reports import check, report, requirement
 
@@ -128,8 +129,13 @@ def of_manifest(path: Path) -> object:
 def pages(path: Path) -> object:
     """Read a report and make every page of it."""
     found = read_report(path)
-    made = [make(found) for make in formats.FORMATS.values()]
-    return made, compared(compare([("a", found), ("b", found)])), remembered(history([("a", found)]))
+    return [make(found) for make in formats.FORMATS.values()], pages_of_several(path)
+
+
+def pages_of_several(path: Path) -> object:
+    """Read a report, or a summary, and make the pages that show several."""
+    found = read_report(path, is_whole=False)
+    return compared(compare([("a", found), ("b", found)])), remembered(history([("a", found)]))
 
 
 DOCUMENTS: dict[str, tuple[Callable[[Path], object], Any]] = {
@@ -145,12 +151,13 @@ DOCUMENTS: dict[str, tuple[Callable[[Path], object], Any]] = {
     ),
     "manifest": (of_manifest, MANIFEST),
     "report": (pages, REPORT),
+    "summary": (pages_of_several, summarize(REPORT)),
     "evidence": (evidence_reading.read, EVIDENCE),
 }  # fmt: skip
 
 
 # Of so many odd values one, where a document has many places or takes long to be read.
-EVERY = {"recording": 1, "watched": 3, "manifest": 1, "report": 5, "evidence": 4}
+EVERY = {"recording": 1, "watched": 3, "manifest": 1, "report": 5, "summary": 1, "evidence": 4}
 
 
 @pytest.mark.parametrize("kind", DOCUMENTS)

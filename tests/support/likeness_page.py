@@ -8,7 +8,6 @@ in docs/results. It takes about a quarter of an hour of two cores.
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -19,6 +18,7 @@ from conformance.likeness import naming, patterns
 from conformance.likeness.naming import Least
 from conformance.likeness.patterns import Patterns
 from conformance.likeness.seen import seen
+from conformance.report.reading import read
 from conformance.terms.extensions import TRANSPORTS
 from tests.support import likeness_trials as trials
 from tests.support.likeness_runs import Entries, runs
@@ -126,12 +126,12 @@ def thresholds(known: Patterns) -> Iterator[str]:
         )
 
 
-def servers(known: Patterns) -> Iterator[str]:
-    """Yield what is named of each server whose report is in docs/results."""
+def servers() -> Iterator[str]:
+    """Yield what its run named of each server that docs/results has."""
     for path in sorted((DOCS / "results").glob("*.json")):
-        found = naming.looks_like(json.loads(path.read_text(encoding="utf-8"))["rows"], known)
-        unmet = found[0].of if found else 0
-        said = "<br>".join(f"`{each.fault}` ({each.explains}): {each.summary}" for each in found) or "nothing"
+        found = read(path, is_whole=False).get("looks_like", [])
+        unmet = found[0]["of"] if found else 0
+        said = "<br>".join("`{fault}` ({explains}): {summary}".format_map(each) for each in found) or "nothing"
         yield f"| {path.stem} | {unmet or ''} | {said} |\n"
 
 
@@ -156,7 +156,7 @@ def page(known: Patterns) -> str:
     head = HEAD.format(example=example(known), score=naming.CLEAR.score, kept=naming.CLEAR.kept, faults=len(known.of))
     parts = [head, "Faults that the suite knows:\n\n", COLUMNS, *known_faults(known), *real_runs(known)]
     parts += ["\nFaults that it does not know (each pattern is left out in turn):\n\n", COLUMNS, *unknown_faults(known)]
-    parts += [UNKNOWN, *thresholds(known), SERVERS, *servers(known), CONFUSED, *confused(known)]
+    parts += [UNKNOWN, *thresholds(known), SERVERS, *servers(), CONFUSED, *confused(known)]
     return "".join(parts)
 
 

@@ -1,6 +1,6 @@
 """Writes every generated page of docs/, or names those that are old.
 
-    python -m tests.support.pages            # write the old ones; run the faults that are new or changed
+    python -m tests.support.pages            # write the old ones; judge what is new: rows, and faults
     python -m tests.support.pages --check    # name the old ones; exit status 1 if there are any
 
 What servers and clients do comes from docs/results, which their recipes write.
@@ -9,23 +9,26 @@ What servers and clients do comes from docs/results, which their recipes write.
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 
 from conformance.commands import sentences_page
+from conformance.judging.selection import collected_rows
 from conformance.pages import errata, pages, servers
 from conformance.report import comparison_markdown
 from conformance.report.comparison import compare
 from conformance.report.reading import read
 from conformance.terms import ledger, links
 from conformance.terms.documents import sentences
+from conformance.terms.extensions import TRANSPORTS
 from reference_server import faults
 from tests.clients import alterations
 from tests.clients import kill_matrix_page as clients_matrix
 from tests.support import kill_matrix_page as matrix
-from tests.support import likeness_page, likeness_patterns
+from tests.support import likeness_page, likeness_patterns, results
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "docs" / "results"
@@ -40,7 +43,7 @@ def render_pages() -> Iterator[tuple[Path, str]]:
         clients_matrix.PAGE,
         clients_matrix.render(alterations.load("faults"), _lines(clients_matrix.PAGE), variations),
     )
-    kept = [(path.stem, read(path)) for path in sorted(RESULTS.glob("*.json"))]
+    kept = [(path.stem, read(path, is_whole=False)) for path in sorted(RESULTS.glob("*.json"))]
     yield ROOT / "docs/results.md", comparison_markdown.render(compare(kept))
     yield ROOT / "docs/results-clients.md", _render_clients()
     cited = sentences_page.cited_by(ledger.load().values())
@@ -57,8 +60,7 @@ def _lines(page: Path) -> dict[str, str]:
 def _render_clients() -> str:
     sys.path.insert(0, str(ROOT / "targets" / "runner"))  # programs, and no package
     clients, page = import_module("clients"), import_module("clients_page")
-    reports = {client: page.read(RESULTS / f"clients/{name}.json") for name, client in clients.read_clients().items()}
-    return "\n".join(page.page(reports, clients.read_known())) + "\n"
+    return "\n".join(page.page(page.read_reports(RESULTS / "clients"), clients.read_known())) + "\n"
 
 
 def find_old() -> list[Path]:
@@ -89,8 +91,26 @@ def find_new(page: Path, described: Mapping[str, Sequence[str]]) -> list[str]:
     return [name for name, words in described.items() if told.get(name) != list(words)]
 
 
+def has_new_rows() -> bool:
+    """Say whether the kept result of the bundled server has other rows than the suite."""
+    kept = read(RESULTS / f"{servers.BUNDLED}.json", is_whole=False)
+    rows: int = kept["footer"]["rows"]
+    return rows != len(collected_rows("certify", transports=TRANSPORTS))
+
+
+def judge_bundled() -> None:
+    """Judge the bundled server, and keep the result."""
+    report = ROOT / "build" / "results" / f"{servers.BUNDLED}.json"
+    report.parent.mkdir(parents=True, exist_ok=True)
+    options = ("--target-url=reference", "-q", "-p", "no:cacheprovider", f"--conformance-report={report}")
+    subprocess.run([sys.executable, "-m", "pytest", *options], cwd=ROOT, check=True)
+    results.write(report)
+
+
 def write_pages() -> None:
-    """Run the faults that are new or changed, and write every page."""
+    """Judge what is new, and write every page."""
+    if has_new_rows():
+        judge_bundled()
     if names := find_new(matrix.PAGE, described_faults()):
         matrix.main(names)
         likeness_patterns.main([name for name in names if name in likeness_patterns.with_a_pattern()])
